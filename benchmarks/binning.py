@@ -29,15 +29,15 @@ def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
     from sklearn_ltr._data.query_index import QueryIndex
     from sklearn_ltr._data.tables import table_of
     from sklearn_ltr._trees.binning import fit_bins, sample_rows
-    from sklearn_ltr._trees.categories import NO_CATEGORIES
+    from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
 
     rows, offsets = np.arange(len(X)), np.array([0, len(X)])
     table = table_of(X)
     data = TrainingData(np.zeros(len(X)), offsets, None, X=table, rows=rows)
-    index = QueryIndex.of(data, ONE_PROCESS)
+    index = QueryIndex.locate(data, ONE_PROCESS)
     with ThreadTeam(n_threads) as team:
         sampled = sample_rows(data, index, 0, team)
-        mapper = fit_bins(table, sampled, BINS, NO_CATEGORIES, ONE_PROCESS, team)
+        mapper = fit_bins(table, sampled, BINS, NO_CATEGORY_BINS, ONE_PROCESS, team)
         return mapper.transform(table, rows, team)
 
 

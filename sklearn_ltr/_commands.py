@@ -119,7 +119,7 @@ def add_commands(commands: Any) -> None:
     evaluate.add_argument("judged", help="LETOR file for a model, qrels for a run")
     source = evaluate.add_mutually_exclusive_group(required=True)
     source.add_argument("--model", help=A_MODEL)
-    source.add_argument("--run", help="TREC run", dest="of_run")
+    source.add_argument("--run", help="TREC run", dest="run_file")
     evaluate.add_argument("--metric", nargs="+", default=["ndcg@10"])
     evaluate.add_argument(
         "-q", "--per-query", action="store_true", help="print each query's value, too"
@@ -140,7 +140,9 @@ def add_commands(commands: Any) -> None:
     )
     convert.add_argument("model", help="file of the model")
     convert.add_argument("output", help="file to write")
-    convert.add_argument("--from", choices=READERS, dest="of", help="by default json")
+    convert.add_argument(
+        "--from", choices=READERS, dest="format", help="by default json"
+    )
     convert.add_argument("--to", choices=WRITERS, required=True)
     convert.set_defaults(run=run_convert)
 
@@ -187,7 +189,7 @@ def run_evaluate(given: argparse.Namespace) -> None:
         scores = model.predict(data.data)
         rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     else:
-        run, qrels = load_run(given.of_run), load_qrels(given.judged)
+        run, qrels = load_run(given.run_file), load_qrels(given.judged)
     for name, metric in metrics.items():
         if given.model is None:
             # as trec_eval: its order of equal scores, negative grades not judged
@@ -210,7 +212,7 @@ def run_evaluate(given: argparse.Namespace) -> None:
 
 def run_convert(given: argparse.Namespace) -> None:
     """Write a model in another format."""
-    model = load_model(given.model, given.of)
+    model = load_model(given.model, given.format)
     write_file(given.output, WRITERS[given.to](model))
 
 
@@ -218,7 +220,7 @@ def run_convert(given: argparse.Namespace) -> None:
 
 
 def parameter(text: str) -> tuple[str, Any]:
-    """Return name and value of ``name=value``; what is no literal is text."""
+    """Return name and value of ``name=value``; a value that is no literal is text."""
     name, found, value = text.partition("=")
     if not found:
         raise ValueError(f"--set {text}: give NAME=VALUE, such as n_estimators=500")
@@ -228,10 +230,10 @@ def parameter(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def metric_of(name: str, of_run: bool) -> Metric:
+def metric_of(name: str, for_run: bool) -> Metric:
     """Return the metric of a name of trec_eval, or of one in Python."""
     start, _, cutoff = name.rpartition("_")
-    if name in MEASURES and (of_run or name != "ndcg"):  # ours has other gains
+    if name in MEASURES and (for_run or name != "ndcg"):  # ours has other gains
         return MEASURES[name]()
     if start in MEASURES and cutoff.isdecimal() and int(cutoff) > 0:
         return MEASURES[start](int(cutoff))

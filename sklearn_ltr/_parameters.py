@@ -74,8 +74,8 @@ class Range(NamedTuple):
         """Return the values as docstrings give them."""
         short = {"an integer": "int", "a number": "float"}
         words = self._in_words()
-        for long, of_docstrings in short.items():
-            words = words.replace(long, of_docstrings)
+        for long, brief in short.items():
+            words = words.replace(long, brief)
         return re.sub(r"e\+?(-?)0*", r"e\1", words)  # 1e6, not 1e+06
 
     def _in_words(self) -> str:

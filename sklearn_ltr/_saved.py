@@ -1,4 +1,4 @@
-"""What saved models refer to: places of classes that stay, and checksums of numbers."""
+"""Saved models: the modules that they name classes by, and checksums of numbers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Make a module the place of the classes and functions in its ``__all__``."""
-    # saved models name classes by their place, so classes may move between private
-    # files
+    """Set a module as `__module__` of the classes and functions in its ``__all__``."""
+    # pickles name a class by its module; so named, it may move between private files
     for name in namespace["__all__"]:
         namespace[name].__module__ = namespace["__name__"]
 
@@ -24,7 +23,7 @@ C = TypeVar("C")
 
 
 def saved_part(part: type[C]) -> type[C]:
-    """Make this module the place of a class that saved models hold."""
+    """Set this module as `__module__` of a class that saved models hold."""
     part.__module__ = __name__
     globals()[part.__name__] = part
     return part
@@ -43,7 +42,7 @@ def checksum_of(value: Any) -> int:
 
 
 def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
-    """Yield the numbers and the text of a value that the values `outer` hold."""
+    """Yield the numbers and the text of a value; `outer` are the values around it."""
     if type(value) in PLAIN:
         yield repr(value).encode(errors="surrogatepass")
     elif isinstance(value, np.ndarray | np.generic):
@@ -82,7 +81,7 @@ def is_saved_by_attributes(value: Any) -> bool:
 
 
 def check_checksum(value: Any, saved: int | None) -> None:
-    """Raise a ValueError if a value is not what was saved, if that is known."""
+    """Raise a ValueError if a value has another checksum than the saved, if any."""
     if saved is not None and checksum_of(value) != saved:
         raise ValueError(
             "the saved model is damaged (its numbers are not those that were saved): "
@@ -104,7 +103,7 @@ class ChecksummedArrays:
         return arrays | {KEY: checksum_of(arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the arrays; a ValueError if they are not those that were saved."""
+        """Restore the arrays; a ValueError if they differ from the saved ones."""
         arrays = dict(state)
         saved = arrays.pop(KEY, None)
         vars(self).update(arrays)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data import RowColumns
 from sklearn_ltr._data.categories import holds_text
 from sklearn_ltr._data.features import (
-    Labels,
+    LabelColumn,
     as_table,
     check_columns,
     find_features,
@@ -37,11 +38,11 @@ from sklearn_ltr._trees.categories import (
     exact,
     row_targets,
 )
+from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 
 __all__ = ["CategoryPairs"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+D = TypeVar("D", bound=DataFrameLike)
 
 SMOOTHING = 10.0  # rows of the mean target that each category has besides its own
 
@@ -62,8 +63,8 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     columns by the grades of the training queries, and adds them as columns.
 
     Let :math:`t_i` be the grade of document i less the mean of its query.  The means of
-    the categories of one column of a pair predict it, those of the other column what is
-    left, and those of the combinations what is then left; all means are over other
+    the categories of one column of a pair are subtracted, then the means of the other
+    column's, then the means of the combinations; all means are over other
     queries (five folds) and ten further documents of mean 0.  The gain of a pair is the
     part of the squared grades that the combinations explain,
 
@@ -71,8 +72,8 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
 
         G = \frac{\sum_i w_i r_i^2 - \sum_i w_i {r'_i}^2}{\sum_i w_i t_i^2},
 
-    with w the weight of the query, r what the two columns leave and r' what the
-    combinations leave.
+    with w the weight of the query, r the rest after the two columns, and r' the rest
+    after the combinations.
 
     Parameters
     ----------
@@ -95,8 +96,8 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     -----
     The time grows with the number of pairs: two columns of a hundred make 4,950.
 
-    The combinations that occur are not stored: the ranker knows those that it was
-    fitted with, and takes others for missing values.
+    The combinations that occur are not stored: the ranker knows the combinations that
+    it was fitted with, and takes others for missing values.
 
     References
     ----------
@@ -134,7 +135,12 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
         self.min_gain = min_gain
 
     def fit(
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+        self,
+        X: DataFrameLike,
+        y: ArrayLike,
+        *,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Choose the pairs.
 
@@ -183,7 +189,7 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             model.gains_ = dict(largest_first)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: D) -> D:
         """Add the columns of the pairs.
 
         Parameters
@@ -219,9 +225,12 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             column_name((one, other)): combine(single[one], single[other])
             for one, other in self.pairs_
         }
-        return with_columns(table, columns)
+        transformed: D = with_columns(table, columns)
+        return transformed
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | NDArray[np.object_] | None = None
+    ) -> NDArray[np.object_]:
         """Return the names of the columns that `transform` returns.
 
         Parameters
@@ -297,7 +306,7 @@ def gains_of_pairs(
 
 def unexplained(targets: RowTargets, category: FloatArray) -> RowTargets:
     """Subtract the mean that the category of each row has in other folds."""
-    sums = CategorySums.of(category, targets)
+    sums = CategorySums.add_up(category, targets)
     known = np.flatnonzero(~np.isnan(category))
     place = np.searchsorted(sums.value, category[known])
     means = np.zeros(len(category))
@@ -323,7 +332,7 @@ def exact_sum(values: FloatArray) -> FloatArray:
 # --- frames -----------------------------------------------------------------------
 
 
-def read_frame(transformer: Any, X: Any, *, reset: bool) -> Any:
+def read_frame(transformer: BaseEstimator, X: DataFrameLike, *, reset: bool) -> Any:
     """Return X as a frame of pandas or polars, with the columns of `fit`."""
     table = X if is_lazy(X) else as_table(X)
     if not is_frame(table):
@@ -357,10 +366,10 @@ def find_categories(table: Any) -> dict[str, FloatArray]:
     return categories
 
 
-def read_column(table: Any, feature: int) -> Labels:
+def read_column(table: Any, feature: int) -> LabelColumn:
     """Return the categories of a column; an error where it holds plain numbers."""
     column = get_column(table, feature, "X")
-    if not isinstance(column, Labels):
+    if not isinstance(column, LabelColumn):
         raise ValueError(
             f"{column.name} holds numbers, but was categorical when the pairs were "
             "chosen: convert it by astype('category')"
@@ -369,7 +378,7 @@ def read_column(table: Any, feature: int) -> Labels:
     return column
 
 
-def combine(one: Labels, other: Labels) -> tuple[IntArray, list[str]]:
+def combine(one: LabelColumn, other: LabelColumn) -> tuple[IntArray, list[str]]:
     """Return the combination of each row, -1 if one is missing, and their text."""
     is_known = (one.codes >= 0) & (other.codes >= 0)
     keys = one.codes[is_known] * len(other.labels) + other.codes[is_known]
@@ -381,7 +390,7 @@ def combine(one: Labels, other: Labels) -> tuple[IntArray, list[str]]:
     return codes, [" & ".join(map(as_text, both)) for both in labels]
 
 
-def as_text(label: Any) -> str:
+def as_text(label: str | float) -> str:
     """Return a category as text, the same for 1 and 1.0; ampersands are doubled."""
     return label.replace("&", "&&") if isinstance(label, str) else f"{label:.17g}"
 

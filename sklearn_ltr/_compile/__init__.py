@@ -11,6 +11,7 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thre
 
 from sklearn_ltr._compile.arithmetic import (
     EXPONENT_BIAS,
+    LN_2,
     LOG2_E,
     MANTISSA_BITS,
     REGISTER_LANES,
@@ -66,6 +67,7 @@ __all__ = [
     "EXPONENT_BIAS",
     "INTERPRETED",
     "KERNELS",
+    "LN_2",
     "LOG2_E",
     "MANTISSA_BITS",
     "REGISTER_LANES",

@@ -28,8 +28,7 @@ from numba.np.arrayobj import populate_array
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile.kernels import INTERPRETED, int64, kernel, subkernel
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 CACHE_LINE = 64  # bytes
 

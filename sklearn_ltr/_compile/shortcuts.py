@@ -18,7 +18,7 @@ from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
 from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.dispatcher import _FunctionCompiler
 from numba.core.typed_passes import NativeLowering
 
 from sklearn_ltr._compile.cache import KernelCache

@@ -1,8 +1,8 @@
 """The categories of categorical features, as numbers.
 
 A category that is a number stands for itself.  Text is replaced by its position among
-the text of the column at `fit`, sorted; what was not there, and what is missing, by
-NaN.  So neither the order of the categories in a dtype nor their codes matter.
+the text of the column at `fit`, sorted; text that is new since `fit`, and missing values,
+by NaN.  So neither the order of the categories in a dtype nor their codes matter.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._data.features import (
-    Labels,
-    Numbers,
+    LabelColumn,
+    NumberColumn,
     as_table,
     find_features,
     get_column,
@@ -57,10 +57,10 @@ class FeatureCategories:
         is_text = np.array([holds_text(column) for column in columns], dtype=np.bool_)
         text = [
             np.array(
-                sorted(check_text(occurring(column), column.name) if of_text else []),
+                sorted(check_text(occurring(column), column.name) if has_text else []),
                 dtype=np.str_,
             )
-            for column, of_text in zip(columns, is_text, strict=True)
+            for column, has_text in zip(columns, is_text, strict=True)
         ]
         return cls(features, is_text, text)
 
@@ -84,7 +84,7 @@ class FeatureCategories:
             column = get_column(table, j, name)
             if is_text and len(text) > 0 or holds_text(column):
                 check_kind(column, was_text=is_text)
-            if isinstance(column, Numbers):
+            if isinstance(column, NumberColumn):
                 check_codes(column)
             elif is_text:
                 columns[j] = positions(column, text)
@@ -127,7 +127,7 @@ class FeatureCategories:
         return vars(self) | {KEY: checksum_of(vars(self))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore them; a ValueError if they are not those that were saved."""
+        """Restore the attributes; a ValueError if they differ from the saved ones."""
         attributes = dict(state)
         saved = attributes.pop(KEY, None)
         vars(self).update(attributes)
@@ -139,17 +139,17 @@ NO_CATEGORIES = FeatureCategories(
 )
 
 
-def occurring(column: Numbers | Labels) -> list[Any]:
+def occurring(column: NumberColumn | LabelColumn) -> list[Any]:
     """Return the labels that occur in a row; none of numbers."""
-    if isinstance(column, Numbers):
+    if isinstance(column, NumberColumn):
         return []
     return [column.labels[code] for code in np.unique(column.codes) if code >= 0]
 
 
-def holds_text(column: Numbers | Labels) -> bool:
+def holds_text(column: NumberColumn | LabelColumn) -> bool:
     """Return whether categories are text; ValueError for both kinds or others."""
     # if all are missing, the dtype of the column decides
-    if isinstance(column, Numbers):
+    if isinstance(column, NumberColumn):
         return False
     found = occurring(column)
     n_text = sum(isinstance(label, str) for label in found)
@@ -185,10 +185,10 @@ def check_text(text: list[str], name: str) -> list[str]:
     return text
 
 
-def check_kind(column: Numbers | Labels, *, was_text: bool) -> None:
+def check_kind(column: NumberColumn | LabelColumn, *, was_text: bool) -> None:
     """Raise a ValueError if text and numbers were exchanged since the fit."""
-    values = column.values if isinstance(column, Numbers) else column.codes
-    is_missing = np.isnan(values) if isinstance(column, Numbers) else values < 0
+    values = column.values if isinstance(column, NumberColumn) else column.codes
+    is_missing = np.isnan(values) if isinstance(column, NumberColumn) else values < 0
     if holds_text(column) != was_text and not is_missing.all():
         had, has = ("text", "numbers") if was_text else ("numbers", "text")
         raise ValueError(
@@ -197,7 +197,7 @@ def check_kind(column: Numbers | Labels, *, was_text: bool) -> None:
         )
 
 
-def check_codes(column: Numbers) -> None:
+def check_codes(column: NumberColumn) -> None:
     """Raise a ValueError for numbers that are not whole, negative, or too large."""
     values, largest = column.values, column.largest
     with np.errstate(invalid="ignore"):
@@ -212,14 +212,14 @@ def check_codes(column: Numbers) -> None:
         )
 
 
-def positions(column: Labels, text: NDArray[np.str_]) -> NDArray[np.float64]:
+def positions(column: LabelColumn, text: NDArray[np.str_]) -> NDArray[np.float64]:
     """Return the position of each row's text, NaN if it is missing or not there."""
     position = {label: i for i, label in enumerate(text.tolist())}
     values = [position.get(label, np.nan) for label in column.labels]
     return np.append(values, np.nan)[column.codes]
 
 
-def numbers_of(column: Labels) -> NDArray[np.float64]:
+def numbers_of(column: LabelColumn) -> NDArray[np.float64]:
     """Return the category of each row, a number, NaN if it is missing."""
     used = np.unique(column.codes[column.codes >= 0])
     values = np.full(len(column.labels) + 1, np.nan)
@@ -233,7 +233,7 @@ def numbers_of(column: Labels) -> NDArray[np.float64]:
         values[code] = label
     values = values[column.codes]
     if not column.is_categorical:
-        check_codes(Numbers(column.name, values, 2**53))
+        check_codes(NumberColumn(column.name, values, 2**53))
     return values
 
 

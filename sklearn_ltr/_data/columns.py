@@ -1,8 +1,8 @@
 """The columns of the rows: y, and those that `fit` takes beside X, y and groups.
 
 Each is read, checked, and sorted to the canonical order of the queries.  `RowColumns`
-declares those of `fit`.  Whatever selects, sorts or hands on rows reads the
-declarations: a further column is a further field, with its reader.
+declares the columns of `fit`.  All code that selects, sorts or passes on rows reads
+the declarations: a further column is a further field, with its reader.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.rows import read_numbers
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 MOST_POSITIONS = 1000  # click models hold dense matrices of (position, position)
 NOT_RANKED = (
@@ -212,7 +210,7 @@ class Column(NamedTuple):
         Returns the column in canonical order, given the user's values, the queries of
         the rows, and the name of the argument for messages.
     text : str
-        What the docstring of a `fit` says of it.
+        Its paragraph in the docstring of `fit`.
     per_query : bool
         Whether it is constant within a query: then one value of each is returned.
     in_validation : bool
@@ -341,8 +339,8 @@ def takes_columns(
 ) -> Callable[[F], F]:
     """Name the declared columns where a method's signature and docstring say `columns`.
 
-    Those of validation data, and those that predictions need, too, are left out unless
-    they are asked for.
+    Columns of validation data, and columns that predictions need, too, are named only
+    if `validation` and `prediction` ask for them.
     """
     names = [n for n, c in COLUMNS.items() if prediction or not c.in_predict]
     if validation:
@@ -366,7 +364,7 @@ def takes_columns(
 
 
 def describe_columns(method: F) -> F:
-    """Replace ``{groups}`` and columns in braces in a docstring by what they are."""
+    """Replace ``{groups}`` and columns in braces in a docstring by their text."""
     lines = []
     for line in (method.__doc__ or "").splitlines():
         name, indent = line.strip(), line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,4 @@
-"""What scikit-learn's cross-validation does to queries: it may cut them apart.
+"""A warning where scikit-learn's cross-validation cuts queries apart.
 
 Splitters such as KFold draw single rows.  Then documents of one query are trained on,
 and others of the same query scored, as a shorter list.  The score looks plausible.
@@ -16,7 +16,8 @@ import warnings
 from types import FrameType
 from typing import Any
 
-from sklearn_ltr._data.groups import IntArray, Labels, QueryGroups
+from sklearn_ltr._data.groups import Labels, QueryGroups
+from sklearn_ltr._typing import IntArray
 
 # Labels of the queries, and the documents of each, (n_queries,)
 KnownQueries = tuple[Any, IntArray]

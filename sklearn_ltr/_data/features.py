@@ -1,7 +1,7 @@
 """Tables of features of any library: their columns, and X as a table of floats.
 
-First what the columns of a table are and hold, which categories need too; then the
-reading of X, or an error that says what is wrong with it.
+The first half reads single columns, which categories need, too; the second half reads
+X as a whole, or raises an error that says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CATEGORICAL = ("category", "categorical", "enum", "dictionary")
 NUMERIC = (
     "int8", "int16", "int32", "int64", "uint", "float", "halffloat", "double", "bool"
 )  # fmt: skip
-# Floats hold all integers up to these; those of other dtypes become float64
+# Floats hold all integers up to these; columns of other dtypes become float64
 LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
 
-class Numbers(NamedTuple):
+class NumberColumn(NamedTuple):
     """A column of numbers."""
 
     name: str  # for messages
@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
     largest: int  # largest code that its dtype holds exactly
 
 
-class Labels(NamedTuple):
+class LabelColumn(NamedTuple):
     """A column of text, of objects, or of a categorical dtype."""
 
     name: str
@@ -48,7 +48,7 @@ class Labels(NamedTuple):
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X has columns with dtypes, as those of pandas and polars."""
+    """Return whether X has columns with dtypes, as frames of pandas and polars."""
     return not is_lazy(X) and hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
@@ -144,22 +144,22 @@ def chosen_features(
     return np.unique(np.array(items, dtype=np.int64))
 
 
-def get_column(X: Any, feature: int, name: str) -> Numbers | Labels:
-    """Return what a column of a frame or an array holds."""
+def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
+    """Return the values of a column of a frame or an array."""
     column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
     if is_numeric(dtype):
-        return Numbers(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
+        return NumberColumn(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
     is_categorical = dtype.startswith(CATEGORICAL)
-    of_pandas: Any = getattr(column, "cat", None)
-    if hasattr(of_pandas, "codes"):
-        labels = of_pandas.categories.tolist()
-        codes = of_pandas.codes.to_numpy().astype(np.intp)
+    accessor: Any = getattr(column, "cat", None)
+    if hasattr(accessor, "codes"):
+        labels = accessor.categories.tolist()
+        codes = accessor.codes.to_numpy().astype(np.intp)
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
         labels, codes = distinct(values, name)
-    return Labels(name, labels, codes, is_categorical)
+    return LabelColumn(name, labels, codes, is_categorical)
 
 
 def as_floats(column: Any) -> NDArray[np.float64]:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data.features import DATES, PERIOD
 from sklearn_ltr._data.rows import check_holds_rows, count_rows, only_column
+from sklearn_ltr._typing import IntArray
 
-IntArray = NDArray[np.int64]
 Labels = Sequence[Hashable] | NDArray[Any]
 
-# What names a query, but for tuples of these and the periods of pandas
+# Types of the ids of queries; tuples of these and the periods of pandas are ids, too
 ID_TYPES = (str, bytes, Real, np.bool_, Decimal, *DATES)
 # Kinds of ids whose types are derived from these, and may be equal to one another
 KINDS = {str: "str", bytes: "bytes", datetime: "datetime"}
@@ -59,7 +59,7 @@ class QueryGroups:
     ) -> QueryGroups:
         """Read the id of each row's query, in any order; `name` is for messages."""
         # An id is a number, text, a date, a boolean, or a tuple of these.  A ValueError
-        # refuses missing ids, other lengths and what is no column; a TypeError ids of
+        # refuses missing ids, other lengths and several columns; a TypeError ids of
         # other types, and ids without an order (times with and without a zone).
         column = one_column(groups, name)
         if len(column) != n_documents:
@@ -149,7 +149,7 @@ class JudgedQueries:
     Attributes
     ----------
     rows, missing : QueryGroups
-        Their labels are those of all queries, so a query may have no document in one
+        Both have the labels of all queries, so a query may have no document in one
         of the two: its offsets are equal then.
     offsets : (n_queries + 1,) int64 array
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1`` of a merged
@@ -169,17 +169,17 @@ class JudgedQueries:
         name = "groups_missing"
         missing = QueryGroups.from_groups(groups_missing, n_missing, name)
         labels, index = _merge_labels(rows.labels, missing.labels)
-        of_rows, of_missing = index[: rows.n_queries], index[rows.n_queries :]
+        row_labels, missing_labels = index[: rows.n_queries], index[rows.n_queries :]
         one, other = rows.labels[0], missing.labels[0]
         is_text = isinstance(one, str), isinstance(other, str)
-        if is_text[0] != is_text[1] and not np.isin(of_missing, of_rows).any():
+        if is_text[0] != is_text[1] and not np.isin(missing_labels, row_labels).any():
             raise ValueError(
                 f"{name} has queries such as {missing.describe(0)}, but groups such as "
                 f"{rows.describe(0)}, and none in common: name the same query by the "
                 "same value in both"
             )
         sizes = np.zeros((len(labels), 2), dtype=np.int64)
-        sizes[of_rows, 0], sizes[of_missing, 1] = rows.sizes, missing.sizes
+        sizes[row_labels, 0], sizes[missing_labels, 1] = rows.sizes, missing.sizes
         rows_offsets, missing_offsets, offsets = (
             np.append(0, np.cumsum(counts)) for counts in (*sizes.T, sizes.sum(axis=1))
         )
@@ -343,7 +343,7 @@ def _check_types(distinct: list[Any], ids: list[Any], name: str) -> None:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """Yield a value, or what a tuple and the tuples in it hold."""
+    """Yield a value, or the elements of a tuple and of the tuples in it."""
     if isinstance(value, tuple):
         for element in value:
             yield from _parts(element)
@@ -367,7 +367,7 @@ def sort_ids(ids: list[Any]) -> list[Any]:
 
 
 def _sort_key(value: Any) -> tuple[str, Any]:
-    """Return the kind of an id, and what orders it among those of its kind."""
+    """Return the kind of an id, and a key that orders the ids of one kind."""
     if isinstance(value, tuple):
         return "tuple", tuple(map(_sort_key, value))
     if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, DATES):

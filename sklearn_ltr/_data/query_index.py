@@ -1,9 +1,9 @@
-"""Where the queries and rows of one worker stand among those of all workers.
+"""The places of one worker's queries and rows among the rows of all workers.
 
 A query is on one worker, whole.  Queries are in the order of their labels, and rows in
-the order of their content within a query: so the number of a row is that of the first
-row of its query, plus its place there, whichever worker has it.  Without a cluster, one
-worker has all queries.
+the order of their content within a query: so the number of a row is the number of the
+first row of its query plus its place in the query, whichever worker has it.  Without a
+cluster, one worker has all queries.
 """
 
 from __future__ import annotations
@@ -16,27 +16,25 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._data.training_data import TrainingData
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class QueryIndex:
-    """Some queries of this worker, among those of all workers."""
+    """The places of some queries of this worker among the queries of all workers."""
 
     position: IntArray  # (n_own_queries,), ascending: places among the queries of all
     offsets: IntArray  # (n_own_queries + 1,): where the rows of each begin, here
     first_row: IntArray  # (n_own_queries,): numbers of their first rows among all
     n_queries: int  # of all workers
     n_rows: int
-    # (n_queries,): sorts what the workers have, one after another; None: it is sorted
+    # (n_queries,): sorts the queries of all workers, by rank; None: they are sorted
     order: NDArray[np.intp] | None
     comm: Comm
 
     @classmethod
-    def of(cls, data: TrainingData, comm: Comm) -> Self:
-        """Find where the queries of these data stand; all workers call this."""
+    def locate(cls, data: TrainingData, comm: Comm) -> Self:
+        """Find the places of the queries of these data; all workers call this."""
         # `data.numbers` rise with the labels of the queries of all workers
         offsets, n_queries, n_rows = data.offsets, data.n_queries, data.n_rows
         if comm.n_workers == 1:
@@ -46,7 +44,7 @@ class QueryIndex:
         order = np.argsort(np.concatenate([others for others, _ in gathered]))
         position = np.empty(len(order), dtype=np.int64)
         position[order] = np.arange(len(order))
-        sizes = np.concatenate([of_worker for _, of_worker in gathered])[order]
+        sizes = np.concatenate([own_sizes for _, own_sizes in gathered])[order]
         first_row, n_rows = np.cumsum(sizes) - sizes, int(sizes.sum())
         start = sum(len(others) for others, _ in gathered[: comm.rank])
         position = position[start : start + n_queries]
@@ -55,19 +53,19 @@ class QueryIndex:
 
     @property
     def row_numbers(self) -> IntArray:
-        """Number of each row of this worker among those of all: (n_own_rows,)."""
+        """Number of each row of this worker among the rows of all: (n_own_rows,)."""
         shift = self.first_row - self.offsets[:-1]
         numbers: IntArray = np.arange(self.offsets[-1])
         return numbers + np.repeat(shift, np.diff(self.offsets))
 
     def gather(self, values: NDArray[np.floating]) -> FloatArray:
-        """Return the values of all queries in order, given those of this worker's."""
+        """Return the values of all queries in order, given those of this worker."""
         gathered = self.comm.gather(values)
         if self.order is None:
             alone: FloatArray = gathered[0]
             return alone
-        of_all: FloatArray = np.concatenate(gathered)[self.order]
-        return of_all
+        everywhere: FloatArray = np.concatenate(gathered)[self.order]
+        return everywhere
 
     def own_rows(self, numbers: IntArray) -> NDArray[np.intp]:
         """Return which rows of this worker have these numbers, ascending."""
@@ -89,11 +87,11 @@ class QueryIndex:
         gathered: list[Any] = self.comm.gather_to(0, own)
         if self.comm.rank > 0:
             return None
-        of_rows = np.concatenate([table[codes] for table, codes, _, _ in gathered])
+        all_values = np.concatenate([table[codes] for table, codes, _, _ in gathered])
         sizes = np.concatenate([sizes for _, _, sizes, _ in gathered])
-        of_queries = np.concatenate([weights for *_, weights in gathered])
+        all_weights = np.concatenate([weights for *_, weights in gathered])
         starts = (np.cumsum(sizes) - sizes)[self.order]
         sizes = sizes[self.order]
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        rows = np.arange(len(of_rows)) + np.repeat(starts - offsets[:-1], sizes)
-        return of_rows[rows], offsets, of_queries[self.order]
+        rows = np.arange(len(all_values)) + np.repeat(starts - offsets[:-1], sizes)
+        return all_values[rows], offsets, all_weights[self.order]

@@ -26,7 +26,7 @@ from sklearn_ltr._compile import (
 
 HashArray = NDArray[np.uint64]
 
-ROWS_PER_TASK = 2048
+ROWS_PER_HASH_TASK = 2048
 # Constants of SplitMix64 (Steele, Lea and Flood, 2014).
 COLUMN_STEP = np.uint64(0x9E3779B97F4A7C15)
 FACTOR_1, FACTOR_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

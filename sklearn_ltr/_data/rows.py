@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
+
 Rows = NDArray[np.intp]
 Queries = NDArray[np.intp]
 
@@ -21,7 +22,7 @@ LARGEST_EXACT = 2.0**53  # every integer below it is a float64, and no other is 
 
 
 def n_rows(array: Any) -> int:
-    """Return the number of rows; 0 for what has none, such as None or a number."""
+    """Return the number of rows; 0 for objects without rows, None or a number, say."""
     shape = getattr(array, "shape", None)
     if shape is not None:
         return int(shape[0]) if shape else 0
@@ -42,7 +43,7 @@ def index_rows(array: Any, rows: Rows) -> Any:
 
 
 def check_holds_rows(values: Any, name: str, item: str = "number") -> None:
-    """Raise a ValueError for what cannot hold one value per row, such as a dict."""
+    """Raise a ValueError unless an object can hold one value per row, in order."""
     if values is None:
         raise ValueError(f"{name} is None: give one {item} per row")
     if isinstance(values, Mapping | Set):
@@ -110,7 +111,7 @@ def numeric_column(
 def one_column_of(values: Any) -> Any:
     """Return the column of a table that has one, most other things as they are."""
     # for y of other estimators: to many of them a table is several targets, and older
-    # ones cannot read arrays without a shape, such as those of pyarrow
+    # ones cannot read arrays without a shape, such as pyarrow's
     shape = getattr(values, "shape", None)
     is_table = isinstance(shape, tuple) and len(shape) == 2
     if is_table or (shape is None and hasattr(values, "__array__")):

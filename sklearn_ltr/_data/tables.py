@@ -23,7 +23,7 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._data.row_hashes import (
-    ROWS_PER_TASK,
+    ROWS_PER_HASH_TASK,
     HashArray,
     add_value_hashes,
     keys_of_columns,
@@ -33,13 +33,13 @@ from sklearn_ltr._data.row_hashes import (
 # duplicate entries; Any, since scipy has no types.  A CSR matrix is never made dense as
 # a whole.
 Matrix: TypeAlias = Any
-ReadColumns = Callable[[int, int], NDArray[np.floating]]
+ColumnReader = Callable[[int, int], NDArray[np.floating]]
 
 ROWS_PER_TILE = 512  # so few rows of some columns stay in the CPU's cache
 
 
 class RowBinner(Protocol):
-    """What turns the values of a matrix into bins."""
+    """Turns the values of a matrix into bins."""
 
     def bin_rows(
         self, X: Matrix, rows: NDArray[np.intp], team: ThreadTeam
@@ -67,7 +67,7 @@ class Table(Protocol):
     ) -> Matrix:
         """Return the values of some rows, of some or of all features."""
 
-    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
 
     def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
@@ -129,7 +129,7 @@ class DenseTable(MatrixTable):
         """Return the values of some rows, of some or of all features."""
         return self.values[rows if features is None else np.ix_(rows, features)]
 
-    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
         values = self.values
         if not is_plain(values):  # not copied as a whole
@@ -154,7 +154,7 @@ class SparseTable(MatrixTable):
         taken = self.values[rows]
         return taken if features is None else taken[:, features]
 
-    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
         by_column = self.values[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")
@@ -182,12 +182,12 @@ def hash_values(X: Matrix, rows: NDArray[np.intp], team: ThreadTeam) -> HashArra
     """Return the hashes of some rows of a matrix, (n_rows,)."""
     column_keys = keys_of_columns(np.arange(X.shape[1]))
     hashes = np.zeros(len(rows), dtype=np.uint64)
-    firsts = iter(range(0, len(rows), ROWS_PER_TASK))  # shared by the threads
+    firsts = iter(range(0, len(rows), ROWS_PER_HASH_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:
         with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
             for first in firsts:
-                part = slice(first, first + ROWS_PER_TASK)
+                part = slice(first, first + ROWS_PER_HASH_TASK)
                 table, table_rows = contiguous_rows(X, rows[part])
                 add_value_hashes(table, table_rows, column_keys, hashes[part])
 
@@ -203,7 +203,7 @@ def copy_columns(
     columns: NDArray[np.floating],
 ) -> None:
     """Copy some rows of the features from `first` on, to one row per feature."""
-    # tile by tile, so that what is read of each row is in the cache once
+    # tile by tile, so that the values of a row come into the cache once
     for start in range(0, len(rows), ROWS_PER_TILE):
         stop = min(start + ROWS_PER_TILE, len(rows))
         for j in range(len(columns)):

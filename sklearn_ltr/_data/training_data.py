@@ -1,4 +1,4 @@
-"""What a fit learns from and is measured on, from its reader to the kernels."""
+"""The data of a fit, from their reader to the kernels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
+from sklearn_ltr._typing import FloatArray, IntArray
 
 NO_FEATURES = DenseTable(np.empty((0, 0)))
 NO_ROWS = np.empty(0, dtype=np.intp)
@@ -28,8 +25,8 @@ class TrainingData:
     The queries are sorted by their labels.  The rows of a query are in the order in
     which they were given until `reordered` by content.
 
-    The same object holds what is trained on and what is evaluated.  Where rows belong
-    to no query (MART), each row is a query of its own.
+    Training data and validation data are objects of this class.  Where rows belong to
+    no query (MART), each row is a query of its own.
 
     Attributes
     ----------
@@ -141,7 +138,7 @@ class TrainingData:
         return replace(self, columns=replace(self.columns, init_score=init_score))
 
     def without_features(self) -> Self:
-        """Return the targets and columns alone: what a cost is computed from."""
+        """Return the targets and columns alone, from which a cost is computed."""
         return replace(self, X=NO_FEATURES)
 
 
@@ -149,7 +146,7 @@ T = TypeVar("T")
 
 
 class FitData(NamedTuple, Generic[T]):
-    """What a fit learns from, and what it is measured on besides.
+    """The data that a fit learns from, and its validation sets.
 
     Attributes
     ----------

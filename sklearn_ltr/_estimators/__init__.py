@@ -1,6 +1,8 @@
-"""What the estimators of this package share, whether they rank or not.
+"""The common parts of all estimators of this package, rankers or not.
 
-``base``           what every estimator shows to scikit-learn, and saves
+``base``           the interface to scikit-learn, and saving
+``attributes``     declarations of fitted attributes
+``arguments``      errors that name the argument to give instead of an unknown one
 ``boosted_trees``  fit and predict of boosted trees, for rankers and MART alike
 ``monitor``        measures the model after each step of a fit, and stops it early
 """

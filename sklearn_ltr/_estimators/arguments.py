@@ -1,7 +1,8 @@
-"""Arguments that a method does not have: an error that says what to give instead.
+"""Errors for unknown arguments, which name the argument to give instead.
 
-People who come from LightGBM, XGBoost or CatBoost type their words.  `WORDS` has, for
-each of these, our arguments or parameters of that meaning, and how to convert.
+People who come from LightGBM, XGBoost or CatBoost type the names of these libraries.
+`OTHER_NAMES` has, for each of them, our arguments or parameters of that meaning, and
+how to convert.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 METHODS = ("__init__", "fit", "partial_fit", "predict", "rank", "score")
 
-_OF_SIZES = (
+_SIZES = (
     "one value per row; sizes of queries become np.repeat(np.arange(len(sizes)), sizes)"
 )
 _LEAVES = ("max_leaf_nodes", "")
@@ -29,10 +30,10 @@ _VERBOSE = ("verbose", "1 prints progress every few seconds, 2 every step")
 _GAIN = ("metric", 'an object such as NDCG(10, gain=[0, 1, 3]) or gain="linear"')
 _INIT = ("init", "a fitted model")
 
-#: a word of others: (ours, separated by spaces; how to convert, if it must be said)
-WORDS = {
+#: name in another library: (names here, separated by spaces; how to convert values)
+OTHER_NAMES = {
     # arguments of fit
-    "group": ("groups", _OF_SIZES),
+    "group": ("groups", _SIZES),
     "qid": ("groups", "the same values, in any order of the rows"),
     "group_id": ("groups", "the same values, in any order of the rows"),
     "eval_set": (
@@ -41,7 +42,7 @@ WORDS = {
     ),
     "eval_X": ("X_val", ""),
     "eval_y": ("y_val", ""),
-    "eval_group": ("groups_val", _OF_SIZES),
+    "eval_group": ("groups_val", _SIZES),
     "eval_qid": ("groups_val", "the same values"),
     "eval_sample_weight": ("sample_weight_val", ""),
     "sample_weight_eval_set": ("sample_weight_val", "one value per row"),
@@ -125,15 +126,15 @@ WORDS = {
 }
 
 
-def explain_arguments(cls: Any) -> None:
-    """Have the methods that a class defines refuse arguments in our words."""
+def check_arguments(cls: Any) -> None:
+    """Have the methods of a class explain which arguments to give, not unknown ones."""
     for name in METHODS:
         if inspect.isfunction(method := vars(cls).get(name)):
-            setattr(cls, name, explaining(method))
+            setattr(cls, name, with_checked_arguments(method))
 
 
-def explaining(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with the same signature; a TypeError says what to give."""
+def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with TypeErrors that name the arguments to give."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return method
@@ -151,25 +152,31 @@ def explaining(method: Callable[..., Any]) -> Callable[..., Any]:
             first = " and ".join(names[:most]) or "nothing"
             others = ", ".join(f"{name}=" for name in by_name)
             raise TypeError(f"{call}() takes {first} by position; by name, {others}")
-        unknown = [word for word in kwargs if word not in known]
+        unknown = [name for name in kwargs if name not in known]
         lines = [
-            f"{call}() has no argument {explained(w, cls, names)}" for w in unknown
+            f"{call}() has no argument {explain(name, cls, names)}" for name in unknown
         ]
         raise TypeError("\n".join([*lines, f"It takes {', '.join(names)}"]))
 
     return checked
 
 
-def explained(word: str, cls: Any, names: list[str]) -> str:
-    """Return an argument that a method does not have, and what to give instead."""
-    ours, how = WORDS.get(word, (word, ""))
+def explain(unknown: str, cls: Any, names: list[str]) -> str:
+    """Return an unknown argument, and the arguments to give instead."""
+    ours, how = OTHER_NAMES.get(unknown, (unknown, ""))
     how = f", {how}" if how else ""
-    of_class, of_fit = (inspect.signature(of).parameters for of in (cls, cls.fit))
-    for call, known in (("", names), (cls.__name__, of_class), ("fit", of_fit)):
+    parameters, fit_arguments = (
+        inspect.signature(function).parameters for function in (cls, cls.fit)
+    )
+    for call, known in (
+        ("", names),
+        (cls.__name__, parameters),
+        ("fit", fit_arguments),
+    ):
         given = [name for name in ours.split() if name in known]
         if given and call:
             shown = f"{call}({', '.join(f'{name}=...' for name in given)})"
-            return f"{word!r}: give {shown}{how}"
+            return f"{unknown!r}: give {shown}{how}"
         if given:
-            return f"{word!r}: give {', '.join(given)}{how}"
-    return repr(word)
+            return f"{unknown!r}: give {', '.join(given)}{how}"
+    return repr(unknown)

@@ -20,8 +20,8 @@ class Attribute(NamedTuple):
     when : str
         The condition under which a fit sets it; empty: always.
     by_reading : bool
-        Whether it is known once the arguments of `fit` are read.  A warm start keeps
-        it, as the steps that it keeps were made of it.
+        Whether reading the arguments of `fit` sets it.  A warm start keeps it, as the
+        kept steps were computed with it.
     saved : bool
         Whether a saved model has it.
     """
@@ -44,7 +44,7 @@ FEATURES: Attributes = {
 
 
 def known_by_reading(declared: Attributes, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the values that reading the arguments of `fit` has set."""
+    """Return the values that were set by reading the arguments of `fit`."""
     return {
         name: values[name]
         for name, attribute in declared.items()

@@ -1,4 +1,4 @@
-"""The face that every estimator shows to scikit-learn, and the state that is saved.
+"""The interface of every estimator to scikit-learn, and its saved state.
 
 A fit sets all fitted attributes at once, or none (`refit`), and reports its steps to
 scikit-learn's callbacks (`FitTasks`): a callback may read the model of the steps so
@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
-from sklearn_ltr._estimators.arguments import explain_arguments
+from sklearn_ltr._estimators.arguments import check_arguments
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
@@ -53,7 +53,7 @@ except ImportError:
 
 
 VERSION = version("sklearn_ltr")
-SAVED = Attribute()  # what is not declared is saved
+SAVED = Attribute()  # attributes that are not declared are saved
 VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 
 E = TypeVar("E", bound=BaseEstimator)
@@ -103,16 +103,16 @@ class NewerVersionWarning(UserWarning):
 
 
 class Estimator(BaseEstimator):
-    """An estimator that stores its version in a pickle, and checks what is loaded."""
+    """An estimator that stores its version in a pickle, and checks a loaded model."""
 
-    # Those of the class itself; `__init_subclass__` adds those that it inherits
+    # The attributes of the class itself; `__init_subclass__` adds inherited ones
     _attributes: ClassVar[Attributes] = {}
-    _always: ClassVar[tuple[str, ...]] = ()  # names of those that every fit sets
+    _always: ClassVar[tuple[str, ...]] = ()  # names of attributes that every fit sets
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Collect the attributes, and have methods refuse unknown arguments."""
         super().__init_subclass__(**kwargs)
-        explain_arguments(cls)
+        check_arguments(cls)
         own = vars(cls).get("_attributes", {})
         inherited = [getattr(base, "_attributes", {}) for base in cls.__bases__]
         cls._attributes = dict(ChainMap(own, *inherited))
@@ -169,7 +169,7 @@ def draw_seed(random_state: Any) -> int:
 
 @contextmanager
 def loading(estimator: Any, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the attributes that were saved; an error or a warning names the version."""
+    """Yield the saved attributes; an error or a warning names the version."""
     name, saved_by = type(estimator).__name__, VERSION
     try:
         attributes = dict(state)
@@ -216,11 +216,12 @@ def copy_attributes(estimator: E) -> E:
 
 @contextmanager
 def refit(estimator: M) -> Iterator[M]:
-    """Give a copy without its model; at the end, the estimator gets the new one."""
+    """Yield a copy without its fit; at the end, the estimator gets the new fit."""
     # It gets all attributes in one step, so that predictions in other threads and in
     # callbacks use either the old model or the new one; and none of them if the block
     # raises (KeyboardInterrupt included).  The parameters of the copy may be changed.
-    # What reading the arguments sets stays: it is read anew, or a warm start needs it.
+    # Attributes that are set by reading arguments stay: they are set again, or a warm
+    # start needs them.
     before = set(vars(estimator))
     model = copy_attributes(estimator)
     for name, attribute in estimator._attributes.items():
@@ -233,7 +234,7 @@ def refit(estimator: M) -> Iterator[M]:
 
 
 def fitted_attributes(model: E, estimator: E) -> dict[str, Any]:
-    """Return those attributes of a fitted model that an estimator does not have."""
+    """Return the attributes of a fitted model that an estimator does not have."""
     parameters, other = estimator.get_params(deep=False), vars(estimator)
     return {
         name: value
@@ -248,7 +249,7 @@ def with_callbacks(method: F) -> F:
 
 
 class StepListener(Protocol):
-    """What is told of the end of each step of a fit."""
+    """A listener to the end of each step of a fit."""
 
     def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
         """Return whether the fit ends; `fitted` returns the attributes so far."""
@@ -257,8 +258,9 @@ class StepListener(Protocol):
 class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
-    `estimator` is what callbacks know, `model` its copy, which is fitted (`refit`).
-    X, y and the other arguments of `fit` are passed on to them, if they are given.
+    `estimator` is the user's, which callbacks are given, `model` its copy, which is
+    fitted (`refit`).  X, y and the other arguments of `fit` are passed on to callbacks,
+    if they are given.
     """
 
     def __init__(

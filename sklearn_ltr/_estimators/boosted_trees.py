@@ -1,8 +1,8 @@
-"""Boosted trees for any cost: what rankers and MART have in common.
+"""Boosted trees for any cost, of rankers and MART alike.
 
     F_0 = the initial scores,    F_m = F_{m-1} + eta * tree m
 
-Every fit takes the same road: an estimator reads its arguments (`FitData`), `bin_data`
+Every fit takes the same steps: an estimator reads its arguments (`FitData`), `bin_data`
 turns the rows into bins, and `boost_trees` grows trees on them.  On a cluster, workers
 call the last two together, each with its own rows.  `FittedTrees` scores rows.
 """
@@ -67,8 +67,7 @@ from sklearn_ltr._trees.leaf_values import add_binned
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 CURVE = "(n_trees + 1,)"
 #: attributes of every fitted estimator of trees
@@ -91,7 +90,7 @@ class BoostingParameters(TreeParameters, FitParameters):
 
 
 class Cost(Protocol):
-    """What the trees of a fit minimise, and what is measured after each."""
+    """The cost that the trees of a fit minimise, and the measures after each tree."""
 
     train_curve: str  # attribute that holds the values of the first training measure
 
@@ -101,7 +100,7 @@ class Cost(Protocol):
     def objective(
         self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
     ) -> TreeObjective:
-        """Return what trees learn from, of the queries to learn from."""
+        """Return the objective of the queries to learn from."""
 
     def training_measures(
         self,
@@ -111,14 +110,14 @@ class Cost(Protocol):
         *,
         others_measured: bool,
     ) -> dict[str, ScoredMeasure]:
-        """Return what is measured of all training data, given the scores of some."""
+        """Return measures of all training data; they get the scores of `learned`."""
 
     def measures(self, data: TrainingData, comm: Comm) -> dict[str, ScoredMeasure]:
-        """Return what is measured of validation data."""
+        """Return the measures of validation data, by name."""
 
 
 class KeptTrees(NamedTuple):
-    """What a warm start keeps of the last fit; of a new fit, nothing but its seed."""
+    """The parts of the last fit that a warm start keeps; of a new fit, only a seed."""
 
     seed: int
     mapper: BinMapper | None = None
@@ -137,8 +136,8 @@ def keep_trees(
     parameters: BoostingParameters,
     seed: int | None = None,
 ) -> KeptTrees:
-    """Return what a fit continues of the last one; a ValueError if it cannot."""
-    # `seed` is that of a new fit, if it was drawn already
+    """Return the parts of the last fit to continue; a ValueError if it cannot be."""
+    # `seed` is for a new fit, if it was drawn already
     p = parameters
     if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
         return KeptTrees(draw_seed(p.random_state) if seed is None else seed)
@@ -194,7 +193,7 @@ def read_tree_features(
 def read_categories(
     X: Any, categorical_features: Any, kept: KeptTrees
 ) -> FeatureCategories:
-    """Return the categories of X, or those of the trees that a warm start keeps."""
+    """Return the categories of X, or of the trees that a warm start keeps."""
     if kept.n_trees == 0:
         return FeatureCategories.learn(X, categorical_features)
     categories: FeatureCategories = kept.attributes["_categories"]
@@ -236,7 +235,7 @@ class BoostedSet(NamedTuple):
 
 
 class BinnedFit(NamedTuple):
-    """What trees are grown on and measured on."""
+    """Binned data, which trees are grown on and measured on."""
 
     learned: TrainingData  # without its features: the cost is computed from it
     train: BoostedSet  # the same rows
@@ -257,7 +256,7 @@ def bin_data(
     """Turn all rows into bins: X is not needed after this; all workers call it."""
     p = parameters
     learned = cost.learned(data.train)
-    index = QueryIndex.of(learned, comm)
+    index = QueryIndex.locate(learned, comm)
     n_threads = fit_threads(p.n_jobs, data.train.X.size, comm)
     with ThreadTeam(n_threads) as team:
         mapper, learned, binned = bin_learned(
@@ -289,7 +288,7 @@ def bin_learned(
     team: ThreadTeam,
 ) -> tuple[BinMapper, TrainingData, BinnedData]:
     """Learn the bins, unless they are known; return them, the rows, and their bins."""
-    # The rows are sorted by what trees see of them: bins, targets, weights and initial
+    # The rows are sorted by all that trees see: bins, targets, weights and initial
     # scores.  So a change of a feature that leaves its bins as they are, such as
     # another scale, leaves the order and the model as they are.
     p, known = parameters, data.X.known_bins
@@ -297,7 +296,7 @@ def bin_learned(
         order = data.content_order(known.hashes[known.place[data.rows]])
         data = data.reordered(order)
         return known.mapper, data, known.mapper.transform(data.X, data.rows, team)
-    trained = TrainingCategories.of(data, categorical, index)
+    trained = TrainingCategories.find(data, categorical, index)
     mapper = kept.mapper
     if mapper is None:
         mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
@@ -338,9 +337,9 @@ def share_bins(
 ) -> BinnedTable:
     """Learn bins from the rows to learn from, and bin all rows that fits may need."""
     # sorted as in a fit, so that fits to all of the rows share them without a copy
-    p, index = parameters, QueryIndex.of(learned, ONE_PROCESS)
+    p, index = parameters, QueryIndex.locate(learned, ONE_PROCESS)
     with ThreadTeam(fit_threads(p.n_jobs, data.X.size, ONE_PROCESS)) as team:
-        trained = TrainingCategories.of(learned, categorical, index)
+        trained = TrainingCategories.find(learned, categorical, index)
         mapper = learn_bins(learned, p, categorical, trained, seed, index, team)
         binned = bin_training(mapper, data, trained, p.category_smoothing, team)
         hashes = hash_bins(binned, team)
@@ -427,7 +426,7 @@ def boost_trees(
         n_drawn = p.count_features(n_features)
         sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
 
-        # the first values are those of the initial scores, before any tree
+        # the first values are measured on the initial scores, before any tree
         record()
         steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
         for tree in boost(grower, objective, sampler, train.scores, steps):
@@ -460,7 +459,7 @@ def boost_trees(
 def new_monitor(
     fit: BinnedFit, parameters: BoostingParameters, kept: KeptTrees
 ) -> Monitor:
-    """Return what measures after each tree; a warm start goes on with its curves."""
+    """Return the monitor of the trees; a warm start continues its curves."""
     p, names = parameters, [TRAIN, *name_sets(len(fit.validation))]
     sets = zip(names, [fit.train, *fit.validation], strict=True)
     measures = {name: one.measures for name, one in sets}
@@ -492,7 +491,7 @@ def check_step(tree: GrownTree, parameters: TreeParameters) -> None:
 
 
 class FittedTrees(NamedTuple):
-    """Fitted trees, and how they see X."""
+    """Fitted trees, and the encoding of X that they take."""
 
     categories: FeatureCategories
     mapper: BinMapper

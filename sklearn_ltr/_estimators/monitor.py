@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._typing import FloatArray
 
-FloatArray = NDArray[np.float64]
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
 TRAIN = "train"  # the set of the training data
@@ -23,7 +22,7 @@ SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
 
 
 class Measure(Protocol):
-    """What is measured of some data during a fit.
+    """A measure of some data during a fit.
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class Curve:
         "train", "validation", ..., and the name of the measure.
     measure : Measure
     values : list of float
-        One for each call of `Monitor.record`; may begin with those of an earlier fit.
+        One for each call of `Monitor.record`; may begin with values of an earlier fit.
     """
 
     set_name: str
@@ -79,9 +78,10 @@ class Monitor:
         0: print nothing; 1: a line every few seconds, and one at the end; more: a line
         after every step.
     kind : str
-        What a step is: "tree" or "epoch".
+        The name of a step in printed lines: "tree" or "epoch".
     n_earlier, n_steps : int
-        Steps of earlier fits that this one continues; steps with those of this fit.
+        Number of steps of earlier fits that this one continues; number with the steps
+        of this fit.
     print_line : callable
         Prints one line.
     """
@@ -118,7 +118,7 @@ class Monitor:
         """Print where the fit is, the time of a step since the last line, the best."""
         parts = []
         for curve in self.curves:
-            parts.append(shown(curve, -1))
+            parts.append(value_text(curve, -1))
             if curve is self.followed:
                 best = self.best_index
                 best_step = step - (self._last_index - best)
@@ -137,9 +137,9 @@ class Monitor:
         line = f"stopped at {line}" if step < self.n_steps else line
         if best_step is not None and self.followed is not None:
             line += f", best {best_step}"
-            parts = [shown(self.followed, best_step - step - 1)]
+            parts = [value_text(self.followed, best_step - step - 1)]
         else:
-            parts = [shown(curve, -1) for curve in self.curves]
+            parts = [value_text(curve, -1) for curve in self.curves]
         seconds = time.perf_counter() - self._start
         self.print_line(f"{line}: {', '.join([*parts, f'{seconds:.1f} s'])}")
 
@@ -149,7 +149,7 @@ class Monitor:
 
     @property
     def _last_index(self) -> int:
-        """Index of the last value, those of earlier fits counted."""
+        """Index of the last value, with values of earlier fits counted."""
         return 0 if self.followed is None else len(self.followed.values) - 1
 
     @property
@@ -179,19 +179,18 @@ class Monitor:
     @property
     def train_values(self) -> FloatArray:
         """Values of the first measure of the training data; empty if there is none."""
-        of_train = [c.values for c in self.curves if c.set_name == TRAIN]
-        return np.array(of_train[0] if of_train else [])
+        values = [c.values for c in self.curves if c.set_name == TRAIN]
+        return np.array(values[0] if values else [])
 
     def result(self) -> EvalsResult:
         """Return the values of all curves."""
         found: EvalsResult = {}
         for curve in self.curves:
-            of_set = found.setdefault(curve.set_name, {})
-            of_set[curve.name] = np.array(curve.values)
+            found.setdefault(curve.set_name, {})[curve.name] = np.array(curve.values)
         return found
 
 
-def shown(curve: Curve, index: int) -> str:
+def value_text(curve: Curve, index: int) -> str:
     """Return one value of a curve for a line that is printed."""
     return f"{curve.set_name} {curve.name} {curve.values[index]:.4f}"
 
@@ -200,10 +199,10 @@ def curves_of(
     measures: Mapping[str, Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
 ) -> list[Curve]:
     """Return a curve for each measure of each set, after `n_steps` earlier steps."""
-    # values of the earlier steps are those of the fit before, NaN where it has none
+    # values of the earlier steps are from the earlier fit, NaN where it has none
     curves = []
-    for set_name, of_set in measures.items():
-        for name, measure in of_set.items():
+    for set_name, own_measures in measures.items():
+        for name, measure in own_measures.items():
             before = earlier.get(set_name, {}).get(name, np.empty(0))
             known: list[float] = before[:n_steps].tolist()
             known += [np.nan] * (n_steps - len(known))

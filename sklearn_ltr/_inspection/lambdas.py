@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data import (
@@ -18,16 +18,17 @@ from sklearn_ltr._data import (
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._parameters import POSITIVE
+from sklearn_ltr._typing import IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
 
 
 def compute_lambdas(
-    scores: Any,
-    grades: Any,
+    scores: ArrayLike,
+    grades: ArrayLike,
     metric: str | Metric | None = "ndcg@10",
     sigma: float = 1.0,
     *,
-    groups: Any,
+    groups: IdsLike,
     normalize_lambdas: bool | Literal["distance", "query"] = False,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -112,7 +113,7 @@ def compute_lambdas(
     canonical_scores = check_scores(scores, queries, "scores")
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
         swaps = None if metric is None else get_metric(metric)
-        options = PairOptions.of(sigma, normalize)
+        options = PairOptions.read(sigma, normalize)
         objective = LambdaObjective(data, swaps, options, team)
         gradient, hessian = objective(canonical_scores)
     return queries.unsort(gradient), queries.unsort(hessian)

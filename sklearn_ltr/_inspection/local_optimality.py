@@ -32,16 +32,16 @@ saddle point; random directions test for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 from math import ceil, log, log1p
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta, binom
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -56,10 +56,8 @@ from sklearn_ltr._data import (
 from sklearn_ltr._inspection.models import find_model, transform_for_model
 from sklearn_ltr._networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr._parameters import POSITIVE, integer, real
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Relative rounding error of a mean over queries.  A jump of M is far larger.
 MEAN_ROUNDING = 1e-12
@@ -86,12 +84,12 @@ class MeanMetric:
 
     def __init__(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        groups: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: IdsLike,
         metric: str | Metric | None,
-        sample_weight: Any,
+        sample_weight: ArrayLike | None,
     ) -> None:
         ranker, self.feature_names = find_model(estimator)
         check_is_fitted(ranker)
@@ -163,12 +161,14 @@ class MeanMetric:
         return [str(name) for name in self.feature_names]
 
 
-def metric_of_score(ranker: Any) -> Metric:
+def metric_of_score(ranker: BaseEstimator) -> Metric:
     """Return the metric of a ranker's `score` method."""
     return NDCG(10) if ranker.metric is None else get_metric(ranker.metric)
 
 
-def names_of_entries(arrays: dict[str, Any]) -> list[str]:
+def names_of_entries(
+    arrays: Mapping[str, Sequence[NDArray[np.floating]]],
+) -> list[str]:
     """Name every entry of lists of arrays: ``coefs[0][3, 1]``."""
     return [
         f"{name}[{number}]{list(index)}"
@@ -259,18 +259,18 @@ class LocalOptimality:
 
 
 def local_optimality(
-    ranker: Any,
-    X: Any,
-    y: Any,
+    ranker: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     metric: str | Metric | None = None,
     n_directions: int | None = None,
     delta: float = 0.01,
     p0: float = 0.01,
     step_size: float = 0.1,
-    sample_weight: Any = None,
-    random_state: Any = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: Seed = None,
 ) -> LocalOptimality:
     r"""Test whether a metric rises along random directions of a network's weights.
 
@@ -422,15 +422,15 @@ class WeightCurves:
 
 
 def weight_curves(
-    ranker: Any,
-    X: Any,
-    y: Any,
+    ranker: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     metric: str | Metric | None = None,
-    weights: Any = None,
-    moves: Any = None,
-    sample_weight: Any = None,
+    weights: Sequence[int | str] | IntArray | None = None,
+    moves: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> WeightCurves:
     r"""Compute a metric as a function of each weight of a network.
 
@@ -536,7 +536,9 @@ def change_one_weight(
             yield w
 
 
-def read_weight_indices(weights: Any, names: list[str]) -> IntArray:
+def read_weight_indices(
+    weights: Sequence[int | str] | IntArray, names: list[str]
+) -> IntArray:
     """Return the indices of weights that are given by index or by name."""
     index_of_name = {name: i for i, name in enumerate(names)}
     if isinstance(weights, str | Mapping | Set) or not hasattr(weights, "__iter__"):
@@ -555,7 +557,7 @@ def read_weight_indices(weights: Any, names: list[str]) -> IntArray:
     return np.array(indices, dtype=np.int64)
 
 
-def read_moves(moves: Any) -> FloatArray:
+def read_moves(moves: ArrayLike | None) -> FloatArray:
     """Return the changes of a weight in units of the root mean square, (n_points,)."""
     if moves is None:
         return DEFAULT_MOVES

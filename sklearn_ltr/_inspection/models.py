@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import RegressorTags, Tags
 
+from sklearn_ltr._typing import MatrixLike, NamesLike
 
-def find_model(estimator: Any, feature_names: Any = None) -> tuple[Any, Any]:
+
+def find_model(
+    estimator: BaseEstimator, feature_names: NamesLike | None = None
+) -> tuple[BaseEstimator, NamesLike | None]:
     """Return the last step inside searches and Pipelines, and its feature names."""
     # `feature_names` are those that `estimator` has been given, None if not known.
     if hasattr(estimator, "best_estimator_"):
@@ -24,7 +29,7 @@ def find_model(estimator: Any, feature_names: Any = None) -> tuple[Any, Any]:
     return find_model(estimator.steps[-1][1], feature_names)
 
 
-def transform_for_model(estimator: Any, X: Any) -> Any:
+def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """Return X as transformed by the steps before the model of :func:`find_model`."""
     if hasattr(estimator, "best_estimator_"):
         return transform_for_model(estimator.best_estimator_, X)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._inspection.models import find_model, transform_for_model
 from sklearn_ltr._trees.shapley import explain_trees
+from sklearn_ltr._typing import FloatArray, MatrixLike
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:
+    from shap import Explanation
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class ShapValues:
 
     values: FloatArray = field(repr=False)
     bias: float
-    X: Any = field(repr=False)
+    X: MatrixLike = field(repr=False)
     feature_names: list[str] = field(repr=False)
 
     @property
@@ -92,7 +94,7 @@ class ShapValues:
         result: FloatArray = self.row(document) - below
         return result
 
-    def to_explanation(self) -> Any:
+    def to_explanation(self) -> Explanation:
         """Return the values as a `shap.Explanation`, which the plots of shap take.
 
         Returns
@@ -112,14 +114,15 @@ class ShapValues:
                 "ShapValues.to_explanation requires shap; install it with "
                 "pip install shap"
             ) from error
+        X: Any = self.X
         return Explanation(
             self.values,
             base_values=np.full(len(self.values), self.bias),
-            data=self.X.toarray() if issparse(self.X) else np.asarray(self.X),
+            data=X.toarray() if issparse(X) else np.asarray(X),
             feature_names=self.feature_names,
         )
 
-    def _checked(self, row: Any, name: str) -> int:
+    def _checked(self, row: int, name: str) -> int:
         """Return the number of a row; raise an error if there is no such row."""
         n_rows = len(self.values)
         if not isinstance(row, Integral) or isinstance(row, bool):
@@ -129,7 +132,9 @@ class ShapValues:
         return int(row)
 
 
-def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues:
+def shap_values(
+    estimator: BaseEstimator, X: MatrixLike, *, background: MatrixLike | None = None
+) -> ShapValues:
     r"""Compute what each feature adds to the score of each document, exactly.
 
     The Shapley values of a game: its players are the features, and
@@ -245,7 +250,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     return ShapValues(values, base_score + bias, X, [str(name) for name in names])
 
 
-def read_bins(model: Any, X: Any, name: str) -> Any:
+def read_bins(model: BaseEstimator, X: MatrixLike, name: str) -> Any:
     """Return X as the trees of a model see it: checked, with bins for categories."""
     table = model._read_features(X, name=name)
     return model._mapper.categories.encode(table)

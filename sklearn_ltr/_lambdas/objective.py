@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
@@ -21,6 +20,7 @@ from sklearn_ltr._lambdas.pairs import (
     compute_query_lambdas,
 )
 from sklearn_ltr._lambdas.ranknet import add_tied_pairs
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._closed_form import (
     BoundClosedForm,
@@ -31,8 +31,6 @@ from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["LambdaObjective", "PairOptions"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 THREADING_MIN_PAIRS = 200_000  # with fewer pairs one thread is faster than several
 CHUNKS_PER_THREAD = 4  # several, so that threads finish at about the same time
@@ -180,14 +178,14 @@ class LambdaObjective:
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of all documents; the next call overwrites them."""
-        return self.of_queries(scores, 0, len(self.offsets) - 1)
+        return self.differentiate(scores, 0, len(self.offsets) - 1)
 
-    def of_queries(
+    def differentiate(
         self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
         # Both are views of `gradient` and `hessian`.  `scores` holds all documents, but
-        # only those of these queries are read.
+        # only the scores of these queries are read.
         documents = slice(self.offsets[first], self.offsets[last])
         if self.metric is not None and not self.metric.closed_form:
             self._compute_by_table(scores, first, last, self.metric)
@@ -207,8 +205,8 @@ class LambdaObjective:
 
     def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
         """Add RankNet's lambdas of pairs of equal grade to `gradient`."""
-        # called after `of_queries` has computed the other pairs of these queries: the
-        # arrays that it returned are views of `gradient`, so they hold the sum now
+        # called after `differentiate` has computed the other pairs of these queries:
+        # the arrays that it returned are views of `gradient`, so they hold the sum now
         add_tied_pairs(
             scores,
             self.grades,

@@ -1,6 +1,6 @@
 """Gradient and hessian of every document of whole queries, from pairs of documents.
 
-For each query: pack what the pair loop reads into one array by position; add the
+For each query: pack the input of the pair loop into one array by position; add the
 pairs; average over equal documents, and write the result in canonical order.
 
 **Pairs.**  For a pair of documents i, j with i of the higher grade (Burges 2010,
@@ -57,9 +57,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
+    LN_2,
     REGISTER_LANES,
     allocate_aligned,
     exp,
@@ -71,10 +71,8 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._parameters import Choice
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._closed_form import RankedLists
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # The rows of `documents`.  SCORE_GAP is sigma (s_top - s) if pairs are divided
 # by distances, else 0; MULTIPLIER includes the scale of the query.
@@ -102,7 +100,6 @@ MIN_EXP_SCORE = 1e-260  # with smaller ones, products of two could underflow
 # SCORE_GAP of the padding.  It exceeds all gaps with an exponential of at least
 # MIN_EXP_SCORE, so that distances to the padding are positive.
 PADDING_GAP = 600.0
-LN_2 = 0.6931471805599453
 MIN_SCORE_DISTANCE = 0.01  # keeps the division by distances from that by zero
 
 
@@ -115,7 +112,7 @@ class PairOptions(NamedTuple):
     by_query: bool = False
 
     @classmethod
-    def of(cls, sigma: float, normalize_lambdas: bool | str) -> PairOptions:
+    def read(cls, sigma: float, normalize_lambdas: bool | str) -> PairOptions:
         """Return the options that a value of `normalize_lambdas` stands for."""
         return cls(
             sigma,
@@ -385,8 +382,8 @@ def compare_grades(
 @subkernel
 def average_over_equals(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score and grade."""
-    # Their order in the list is only that of the rows; the mean is the expected value
-    # over all orders.  Below position k the list is not sorted, but derivatives of
+    # Their order in the list is only the order of the rows; the mean is the expected
+    # value over all orders.  Below position k the list is not sorted, but derivatives of
     # equal documents can differ there only in the run that extends across position k.
     scores, grades = documents[SCORE], documents[GRADE]
     gradient, hessian = documents[GRADIENT], documents[HESSIAN]
@@ -479,7 +476,7 @@ def write_pair_costs(
 @subkernel
 def average_over_equals_of_weights(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score, grade and weights."""
-    # Among those of different weights, the order in which they were given decides.
+    # Among documents of different weights, the order in which they were given decides.
     for first in range(min(k, n)):
         is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
         for i in range(n):

@@ -6,13 +6,13 @@ are the sums of those by the scores,
 
     G_k = sum over i at k of dC/ds_i,        H_k = sum over i at k of d2C/ds_i^2
 
-(without the mixed terms, as for the leaf of a tree), so a Newton step like that of a
-leaf, regularised by p times the mean curvature Hbar of the positions, is
+(without the mixed terms, as for the leaf of a tree), so a Newton step like a leaf's,
+regularised by p times the mean curvature Hbar of the positions, is
 
     b_k  <-  b_k  -  eta (G_k + p Hbar b_k) / (H_k + p Hbar).
 
 By default p falls with the number of lists, once these are more than FULL_LISTS: then
-p Hbar is that of FULL_LISTS lists, however many there are.
+p Hbar is as large as for FULL_LISTS lists, however many there are.
 
 Costs of pairs do not change if the b of a list grow by a constant, so b_0 = 0.
 
@@ -34,19 +34,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.pairs import COSTS, WEIGHTS
 from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
-FULL_LISTS = 5_000  # that of additive falls with the lists, if these are more
-MOST_EQUAL = 1e6  # lists that one may stand for, by its weight
+FULL_LISTS = 5_000  # with more lists than these, the one of additive falls
+MOST_EQUAL = 1e6  # equal lists that one may stand for, by its weight
 
 
 class BiasOptions(NamedTuple):
@@ -112,16 +109,16 @@ class PositionBias(ABC):
         """The values after the last step."""
         return self.path[-1]
 
-    def _sums(self, of_documents: FloatArray) -> FloatArray:
+    def _sums(self, arrays: FloatArray) -> FloatArray:
         """Return the sums over all documents at each position, of each array."""
-        largest = self._comm.gather(np.abs(of_documents).max(axis=1, initial=0.0))
+        largest = self._comm.gather(np.abs(arrays).max(axis=1, initial=0.0))
         _, exponents = np.frexp(np.max(largest, axis=0))
         # times 2^shift, as many values as there are documents sum up to below 2^62
         shifts = (62 - self._n_rows.bit_length() - exponents)[:, None]
-        multiples = np.rint(np.ldexp(of_documents, shifts)).astype(np.int64)
+        multiples = np.rint(np.ldexp(arrays, shifts)).astype(np.int64)
         sums = np.zeros((len(multiples), self.values.shape[-1]), dtype=np.int64)
-        for own, of_array in zip(sums, multiples, strict=True):
-            np.add.at(own, self.positions, of_array)
+        for own, addends in zip(sums, multiples, strict=True):
+            np.add.at(own, self.positions, addends)
         total: FloatArray = np.ldexp(self._comm.sum(sums).astype(np.float64), -shifts)
         return total
 
@@ -187,7 +184,7 @@ class PairwiseBias(PositionBias):
         self.pair_weights[WEIGHTS] = 1.0 / values[:, positions]
 
     def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
-        """Set the ratios to those of the costs in `pair_weights`."""
+        """Set the ratios by the costs in `pair_weights`."""
         values = np.ones_like(self.values)
         totals = self._sums(self.pair_weights[COSTS])
         for ratios, total in zip(values, totals, strict=True):

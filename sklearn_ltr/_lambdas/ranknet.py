@@ -19,12 +19,9 @@ These pairs need not be consistent with each other.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import exp, kernel, log, log1p, subkernel, uint64
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 FACTORS_PER_LOG = 16  # factors that are multiplied before a logarithm is taken
 MAX_SPREAD = 40.0  # sigma (s_top - s_bottom) up to which their product is finite

@@ -21,14 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, kernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 class GradeSpread(NamedTuple):
@@ -39,9 +36,9 @@ class GradeSpread(NamedTuple):
 
 
 class Regression:
-    """Adds the derivatives of the regression to those of the pairs.
+    """Adds the derivatives of the regression to the derivatives of the pairs.
 
-    `weight` is the curvature of the regression, in units of that of the pairs.
+    `weight` is the curvature of the regression, in units of the curvature of the pairs.
     """
 
     def __init__(
@@ -54,7 +51,7 @@ class Regression:
     ) -> None:
         self._offsets, self._team = data.offsets, team
         self._weight, self._sigma = weight, sigma
-        spread = spread_of_all_grades(data, index)
+        spread = spread_on_all_workers(data, index)
         self._targets = data.y / spread.largest
         centre_grades(data.offsets, self._targets)
         self._targets /= spread.deviation
@@ -62,7 +59,7 @@ class Regression:
     def add(
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
     ) -> None:
-        """Add dC/ds and d2C/ds2 to those of the pairs, (n_documents,) each."""
+        """Add dC/ds and d2C/ds2 to the sums over pairs, (n_documents,) each."""
         self._team.share(
             len(scores),
             add_regression,
@@ -76,7 +73,7 @@ class Regression:
         )
 
 
-def spread_of_all_grades(data: TrainingData, index: QueryIndex) -> GradeSpread:
+def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:
     """Return the spread of the grades of all workers."""
     rows = index.gather_rows(data.y, data.sample_weight)
     own = None if rows is None else spread_of_grades(*rows)

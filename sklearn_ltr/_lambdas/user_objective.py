@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.objective import move_queries
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_TOTAL = 1e150  # of |gradient|, and of hessian; their squares are finite
 
@@ -35,7 +33,7 @@ class UserObjective:
     Attributes
     ----------
     offsets, documents : ndarrays
-        As those of LambdaObjective.
+        As in LambdaObjective.
     """
 
     def __init__(
@@ -56,9 +54,9 @@ class UserObjective:
 
     def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of all documents, for (n_documents,) scores."""
-        return self.of_queries(scores, 0, len(self.offsets) - 1)
+        return self.differentiate(scores, 0, len(self.offsets) - 1)
 
-    def of_queries(
+    def differentiate(
         self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
@@ -138,7 +136,7 @@ class UserObjective:
 
 
 def described(value: Any) -> str:
-    """Return what an object is, for error messages."""
+    """Return the type and size of an object, for error messages."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     size = f" of length {len(value)}" if hasattr(value, "__len__") else ""

@@ -1,7 +1,7 @@
 """Optimizers: Adam, and gradient descent with momentum.
 
-Names, defaults and formulas are those of scikit-learn's ``MLPRegressor``.  At update t,
-g is the gradient of the batch plus that of the L2 penalty, decay * w, where decay =
+Names, defaults and formulas are as in scikit-learn's ``MLPRegressor``.  At update t, g
+is the gradient of the batch plus the L2 penalty's, decay * w, where decay =
 alpha / batch size for matrices and 0 for biases.
 
 Adam (Kingma and Ba):   m = beta_1 m + (1 - beta_1) g,   v = beta_2 v + (1 - beta_2) g^2

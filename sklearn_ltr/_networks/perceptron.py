@@ -165,7 +165,7 @@ class MultilayerPerceptron:
     def set_team(self, team: ThreadTeam | None) -> None:
         """Set the threads that train; None: only the calling thread."""
         self._team = ThreadTeam(1) if team is None else team
-        # X and the outputs of each hidden layer; those of the last `forward` are freed
+        # X and the outputs of each hidden layer; the last `forward`'s are freed
         self._outputs: list[Matrix] = []
 
     def __getstate__(self) -> dict[str, Any]:

@@ -101,8 +101,8 @@ class TorchNetwork:
     def module(self) -> Any:
         """The module, with the current weights copied into it.
 
-        To change the weights, write into `parameters`: what is written into the module
-        is overwritten before the next pass.
+        To change the weights, write into `parameters`: the module's own
+        are overwritten before the next pass.
         """
         import torch
 

@@ -1,6 +1,6 @@
-"""The three rankers, the face that they share, and how they read their arguments.
+"""The three rankers, their base class, and the readers of their arguments.
 
 ``lambdamart``, ``lambdarank`` and ``ranknet`` have an estimator each; ``networks`` has
-what the latter two share, ``preferences`` the pairs that RankNet may learn from.
+the base class of the latter two, ``preferences`` the pairs that RankNet may learn from.
 ``base``, ``reading``, ``base_model`` and ``evaluation`` serve all of them.
 """

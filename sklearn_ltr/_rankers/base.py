@@ -1,4 +1,4 @@
-"""The face that rankers show to scikit-learn, and the parameters that they share."""
+"""The base class of rankers, and the parameters that they share."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class RankerParameters(FitParameters):
         return "loss_curve_" if self.metric is None else "train_score_"
 
     def check_clicks(self, columns: GivenColumns) -> None:
-        """Raise a ValueError unless `fit` was given what the parameters need."""
+        """Raise a ValueError unless `fit` was given the columns that are needed."""
         if self.position_bias is not None and columns.positions is None:
             raise ValueError(
                 f"positions is None, but position_bias={self.position_bias.method!r} "

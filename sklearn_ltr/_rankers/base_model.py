@@ -20,28 +20,28 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._data import check_base_scores, one_column_of
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.rows import n_rows as n_rows_of
+from sklearn_ltr._typing import FloatArray
 
-FloatArray = NDArray[np.float64]
 LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
 
 
-def requested_metadata(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that a model's `fit` requests; routing must be enabled."""
+def requested_metadata(estimator: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata that an estimator's `fit` requests, with routing enabled."""
     # A ranker or regressor is given all that its `fit` takes, unless the user has said
     # otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
-    # is to have what: without their word, that is an UnsetMetadataPassedError.
-    routing = get_routing_for_object(model)
+    # takes which: where they have not said, that is an UnsetMetadataPassedError.
+    routing = get_routing_for_object(estimator)
     if isinstance(routing, MetadataRouter):
         routing.route_params(caller="fit", params=dict(metadata))
     else:
         requests = routing.fit.requests
         unset = [name for name in metadata if requests.get(name, False) is None]
         if unset:
-            model.set_fit_request(**dict.fromkeys(unset, True))
-    names = get_routing_for_object(model).consumes("fit", list(metadata))
+            estimator.set_fit_request(**dict.fromkeys(unset, True))
+    names = get_routing_for_object(estimator).consumes("fit", list(metadata))
     requested = {name: metadata[name] for name in sorted(names)}
-    if "X_val" in requested and isinstance(model, Pipeline) and len(model) > 1:
-        if "X_val" not in (model.transform_input or ()):
+    if "X_val" in requested and isinstance(estimator, Pipeline) and len(estimator) > 1:
+        if "X_val" not in (estimator.transform_input or ()):
             raise ValueError(
                 "X_val would reach the last step of a Pipeline as it was given, but X "
                 'transformed: give the Pipeline transform_input=["X_val"]'
@@ -54,7 +54,7 @@ def fitted_base_model(
 ) -> Any:
     """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
     # The clone learns from `rows` only: not from those that are held out, or have the
-    # weight 0.  It is given what its `fit` takes: groups, if it is a ranker, weights.
+    # weight 0.  It is given the metadata that its `fit` takes.
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
             f"init must be a ranker, a regressor or None, got {type(init).__name__}"
@@ -78,7 +78,7 @@ def fitted_base_model(
 
 
 def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
-    """Raise a ValueError if float64 could not tell what trees add to F_0."""
+    """Raise a ValueError if trees added to F_0 would be lost in rounding."""
     largest = sigma * np.abs(base_score).max(initial=0.0)
     if largest > LARGEST_BASE_SCORE:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What is measured during the fit of a ranker: a metric, or RankNet's cost.
+"""The measures of a ranker during its fit: a metric, or RankNet's cost.
 
 The measure of each query is gathered from all workers, and their mean is taken in the
 order of the queries.
@@ -7,17 +7,14 @@ order of the queries.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.ranknet import pair_costs
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._metric import mean_of_values
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
@@ -31,9 +28,9 @@ def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metr
 class MetricEvaluation:
     """The weighted mean of a metric over the queries of all workers.
 
-    Those without pairs are not trained on, and their documents are all of one grade:
-    with `learned`, the queries that are trained on, their documents in any order, only
-    the scores of these are given, and the others keep the score 0.
+    With `learned`, the training data without the queries that have no pairs, `update`
+    is given the scores of its rows only.  Queries without pairs keep scores of 0: their
+    documents are all of one grade, so any scores have the same value.
     """
 
     higher_is_better = True
@@ -45,7 +42,7 @@ class MetricEvaluation:
         index: QueryIndex | None = None,
         learned: TrainingData | None = None,
     ) -> None:
-        self._index = index or QueryIndex.of(data, ONE_PROCESS)
+        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
         y, self._trained_on = data.y, None
         if learned is not None:
             self._trained_on = np.repeat(data.has_pairs, data.sizes)
@@ -89,7 +86,7 @@ class PairCostEvaluation:
         tied_pairs: bool,
         index: QueryIndex | None = None,
     ) -> None:
-        self._index = index or QueryIndex.of(data, ONE_PROCESS)
+        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
         query = np.repeat(np.arange(data.n_queries), data.sizes)
         self._sigma, self._tied_pairs = sigma, tied_pairs
         self._offsets, self._weights = data.offsets, data.sample_weight

@@ -2,7 +2,7 @@
 
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
-documents, turns them into bins, and boosts; `RankingCost` is what the trees minimise.
+documents, turns them into bins, and boosts; `RankingCost` is the cost to minimise.
 The workers of a cluster do the same together, each with its own documents, and the
 members of a bag with the bins of one table (`SharedBins`).
 """
@@ -88,10 +88,10 @@ from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.metrics import Metric
 
 F = TypeVar("F", bound=Callable[..., Any])
-FloatArray = NDArray[np.float64]
 Normalization: TypeAlias = bool | Literal["distance", "query"]
 # regression_weight="auto"
 REGRESSION_WEIGHT = 5.0
@@ -142,7 +142,7 @@ class ShortClickLogWarning(UserWarning):
 
 
 def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
-    """Warn of an additive bias from few lists, given the weights of all with pairs."""
+    """Warn of an additive bias from few lists, given the weights of lists with pairs."""
     if not parameters.has_additive_bias or len(weights) == 0:
         return
     n_lists = number_of_lists(weights)
@@ -157,7 +157,7 @@ def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None
 
 
 class RankingCost:
-    """What LambdaMART minimises and measures, for :mod:`boosted_trees`."""
+    """The cost and the measures of LambdaMART, for :mod:`boosted_trees`."""
 
     def __init__(self, parameters: LambdaMARTParameters) -> None:
         self._parameters = parameters
@@ -174,7 +174,7 @@ class RankingCost:
     def objective(
         self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
     ) -> RankingObjective:
-        """Return what trees learn from."""
+        """Return the objective of the queries to learn from."""
         return RankingObjective(self._parameters, data, kept, index, team)
 
     def training_measures(
@@ -190,7 +190,7 @@ class RankingCost:
         if p.metric is None:
             measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
         if p.measures_train or (others_measured and p.metric is not None):
-            everywhere = QueryIndex.of(data, index.comm)
+            everywhere = QueryIndex.locate(data, index.comm)
             for name, metric in p.measured_metrics().items():
                 measures[name] = MetricEvaluation(data, metric, everywhere, learned)
         return measures
@@ -199,7 +199,7 @@ class RankingCost:
         """Return the metrics of validation data."""
         p = self._parameters
         check_base_score_size(p.sigma, data.init_score)
-        index = QueryIndex.of(data, comm)
+        index = QueryIndex.locate(data, comm)
         return {
             name: MetricEvaluation(data, metric, index)
             for name, metric in p.measured_metrics().items()
@@ -207,10 +207,10 @@ class RankingCost:
 
 
 class RankingObjective:
-    """What trees learn from: lambdas and a regression, or the user's function alone.
+    """The objective of trees: lambdas and a regression, or the user's function alone.
 
-    A position bias is learned along with the trees; then all see the scores with the
-    bias of the row's position.
+    A position bias is learned along with the trees; then all are computed from scores
+    with the bias of each row's position.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class RankingObjective:
             self._lambdas = LambdaObjective(
                 data,
                 self._metric,
-                PairOptions.of(p.sigma, p.normalize_lambdas),
+                PairOptions.read(p.sigma, p.normalize_lambdas),
                 team,
                 pair_weights_of(data, self._bias, p.min_propensity),
             )
@@ -705,7 +705,7 @@ tuples, default=None
                 init_score_val=init_score_val,
             )
             cost = RankingCost(p)
-            # nobody else holds what was read: it is free once it is binned
+            # no name refers to the data that are read: they are freed when binned
             binned = bin_data(
                 model._read(X, y, groups, columns, validation, p, kept),
                 cost,
@@ -846,7 +846,7 @@ tuples, default=None
         parameters: LambdaMARTParameters,
         kept: KeptTrees,
     ) -> FitData[TrainingData]:
-        """Read what `fit` was given, hold out queries, and find F_0."""
+        """Read the arguments of `fit`, hold out queries, and find F_0."""
         p = parameters
         p.check_clicks(columns)
         if isinstance(X, SharedBins):
@@ -940,7 +940,7 @@ tuples, default=None
 
 @dataclass(frozen=True, eq=False)
 class SharedBins:
-    """An X whose bins are known: what a bag gives to its members.
+    """An X whose bins are known, which a bag gives to its members.
 
     Attributes
     ----------

@@ -97,11 +97,9 @@ from sklearn_ltr._rankers.reading import (
     check_learnable,
     hold_out_queries,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
+SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoch
 
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
@@ -166,7 +164,7 @@ class NetworkParameters(RankerParameters):
 
     @property
     def architecture(self) -> list[Any]:
-        """What must stay the same where a network is trained on."""
+        """The settings that must stay the same to continue training a network."""
         if self.network is not None:
             return ["network"]
         return [self.activation, *self.hidden_layer_sizes]
@@ -217,7 +215,7 @@ class UnscaledFeaturesWarning(UserWarning):
 
 
 class KeptNetwork(NamedTuple):
-    """What a fit continues; of a new fit, nothing but its seed."""
+    """The fit that is continued; of a new fit, only a seed."""
 
     seed: int
     attributes: Mapping[str, Any] = {}  # all fitted attributes of the last fit
@@ -236,7 +234,7 @@ class KeptNetwork(NamedTuple):
 def keep_network(
     attributes: Mapping[str, Any], parameters: NetworkParameters
 ) -> KeptNetwork:
-    """Return what a fit continues; a ValueError if it is another kind of network."""
+    """Return the fit to continue; a ValueError if its network is of another kind."""
     p = parameters
     if "network_" not in attributes:
         return KeptNetwork(draw_seed(p.random_state))
@@ -259,13 +257,13 @@ class Batches(Protocol):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """What is measured of the scores that the last epoch met, by name."""
+        """Measures of the scores as the last epoch met them, by name."""
 
     def in_order(self, units: IntArray) -> Iterator[Batch]:
         """Yield the batches of an epoch that visits the units in this order."""
 
     def fitted(self, n_epochs: int) -> dict[str, Any]:
-        """Return what else was learned by the first epochs of this fit."""
+        """Return further attributes, as learned by the first epochs of this fit."""
 
 
 class QueryBatches:
@@ -316,7 +314,7 @@ class QueryBatches:
             ) -> FloatArray:
                 scores[own] = batch_scores
                 shown[own] = batch_scores + shift[own]
-                lambdas, hessian = objective.of_queries(shown, first, last)
+                lambdas, hessian = objective.differentiate(shown, first, last)
                 if self._tied_pairs and isinstance(objective, LambdaObjective):
                     objective.add_tied_pairs(shown, first, last)
                 derivatives[:, own] = lambdas, hessian
@@ -344,7 +342,7 @@ def auto_batch_size(n_queries: int) -> int:
 def training_measures(
     data: TrainingData, parameters: NetworkParameters
 ) -> dict[str, ScoredMeasure]:
-    """Return what measures the training data, by name: the cost or the metric first."""
+    """Return measures of the training data by name, the cost or the metric first."""
     p, measures = parameters, dict[str, ScoredMeasure]()
     wanted = list(p.measured_metrics().values()) if p.measures_train else []
     if p.metric is None:
@@ -372,7 +370,7 @@ def query_batches(
     hashes = learned.X.hashes(learned.rows, team)
     learned = learned.reordered(learned.content_order(hashes))
 
-    # what lambdas are computed from
+    # the lambdas: metric, bias of positions, weights of pairs
     metric = p.trained_metric()
     earlier = kept.attributes.get("position_bias_")
     bias = new_bias(p.position_bias, learned, earlier, p.min_propensity)
@@ -389,7 +387,7 @@ def query_batches(
         gradient, _ = objective(-learned.y)
         check_lambdas(
             float(np.abs(gradient).sum()),
-            LAMBDA_TOTALS,
+            SINGLE_LAMBDA_TOTALS,
             p.metric,
             metric,
             learned,
@@ -399,7 +397,7 @@ def query_batches(
 
 
 class HasTable(Protocol):
-    """What a network learns from: rows of a table, and something known of them."""
+    """Data that a network learns from, with a table of features."""
 
     @property
     def X(self) -> Table:
@@ -448,7 +446,7 @@ def run_epochs(
     if isinstance(network, MultilayerPerceptron):
         network.set_team(team)
 
-    # what is measured after each epoch
+    # the measures after each epoch
     held_out = [held.X.take(held.rows) for held in validation]
     metrics = p.measured_metrics()
     measures = [
@@ -456,8 +454,8 @@ def run_epochs(
         for held in validation
     ]
     names = [TRAIN, *name_sets(len(validation))]
-    of_sets = zip(names, [batches.measures, *measures], strict=True)
-    curves = curves_of(dict(of_sets), {}, 0)
+    sets = zip(names, [batches.measures, *measures], strict=True)
+    curves = curves_of(dict(sets), {}, 0)
     held_out_curve = first_validation_curve(curves) if p.early_stopping else None
     followed = held_out_curve
     if followed is None and p.stops_on_train:
@@ -564,7 +562,7 @@ def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Opt
 def continued_curves(
     monitor: Monitor, parameters: NetworkParameters, kept: KeptNetwork, n_iter: int
 ) -> dict[str, Any]:
-    """Return the recorded curves, after those of the fit that is continued."""
+    """Return the curves of the continued fit, with the recorded ones appended."""
     earlier, n_earlier = kept.attributes, kept.n_epochs
     recorded = {
         parameters.train_curve: monitor.train_values,
@@ -760,7 +758,7 @@ default=None
                 optimizer = continued_optimizer(kept, p)
                 fitted = learn(data, new_batches, optimizer, p, kept, 1, None)
             model.__dict__.update(fitted)
-            model._trained_queries = None  # those of earlier calls are not known
+            model._trained_queries = None  # the queries of earlier calls are not known
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, check_sample_weight, read_numbers
@@ -21,9 +20,7 @@ from sklearn_ltr._rankers.networks import (
     NetworkParameters,
     auto_batch_size,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
 

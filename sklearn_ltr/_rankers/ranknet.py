@@ -45,7 +45,7 @@ class RankNetParameters(NetworkParameters):
     tied_pairs: Annotated[bool, BOOL]
 
     def check_clicks(self, columns: GivenColumns) -> None:
-        """Raise a ValueError unless `fit` was given what the parameters need."""
+        """Raise a ValueError unless `fit` was given the columns that are needed."""
         super().check_clicks(columns)
         if self.tied_pairs and columns.propensities is not None:
             raise ValueError(

@@ -92,7 +92,7 @@ def single_query(n_documents: int, suffix: str = "") -> QueryGroups:
 
 
 def missing_groups_message(suffix: str, found: str, zeros: str = "") -> str:
-    """Return what is said where groups, or groups of validation data, are missing."""
+    """Return the message for missing groups, of training or of validation data."""
     message = MISSING_GROUPS.replace("groups", f"groups{suffix}")
     return message.format(found=found, zeros=zeros)
 
@@ -149,7 +149,7 @@ def hold_out_queries(
     """Hold out a fraction of all queries, at least one, if early stopping needs it."""
     if data.validation or parameters.early_stopping is not True:
         return data
-    index = QueryIndex.of(data.train, comm)
+    index = QueryIndex.locate(data.train, comm)
     held_out = draw_held_out(index.n_queries, parameters.validation_fraction, seed)
     held_out = held_out[index.position]
     return FitData(data.train.subset(~held_out), [data.train.subset(held_out)])

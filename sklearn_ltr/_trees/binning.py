@@ -22,15 +22,15 @@ from sklearn_ltr._compile import ThreadTeam, kernel, uint64
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import (
-    ROWS_PER_TASK,
+    ROWS_PER_HASH_TASK,
     HashArray,
     keys_of_columns,
     mix_bits,
 )
-from sklearn_ltr._data.tables import Matrix, ReadColumns, RowBinner, Table
+from sklearn_ltr._data.tables import ColumnReader, Matrix, RowBinner, Table
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._trees.categories import (
-    NO_CATEGORIES,
+    NO_CATEGORY_BINS,
     CategoryBins,
     TrainingCategories,
 )
@@ -145,13 +145,13 @@ class BinMapper:
     Attributes
     ----------
     bin_thresholds : list of n_features ndarrays, float64
-        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  Those of a
-        categorical feature are 0.5, 1.5, ...: its values are bins already.
+        Ascending; feature j has ``len(bin_thresholds[j]) + 1`` bins.  A
+        categorical feature has 0.5, 1.5, ...: its values are bins already.
     categories : CategoryBins
     """
 
     bin_thresholds: list[NDArray[np.float64]]
-    categories: CategoryBins = NO_CATEGORIES
+    categories: CategoryBins = NO_CATEGORY_BINS
 
     @property
     def n_bins(self) -> NDArray[np.int64]:
@@ -272,7 +272,7 @@ class BinnedTable:
         """Return the values of some rows, of some or of all features."""
         return self.source.take(self.index[rows], features)
 
-    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
         return self.source.columns(self.index[rows])
 
@@ -327,7 +327,7 @@ def fit_bins(
     found: dict[int, NDArray[np.float64]] = {}
     for part in comm.gather(own):
         found |= part
-    # copied: what comes from another process may be read-only
+    # copied: arrays of another process may be read-only
     thresholds = [np.array(found[j]) for j in range(X.shape[1])]
     for j, n_bins in zip(categories.feature, categories.n_bins, strict=True):
         thresholds[j] = np.arange(n_bins - 1) + 0.5
@@ -394,12 +394,12 @@ def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
     n_features, n_rows = binned.columns.shape
     keys = keys_of_columns(np.arange(n_features))
     hashes = np.zeros(n_rows, dtype=np.uint64)
-    firsts = iter(range(0, n_rows, ROWS_PER_TASK))  # shared by the threads
+    firsts = iter(range(0, n_rows, ROWS_PER_HASH_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:
         with np.errstate(over="ignore"):
             for first in firsts:
-                last = min(first + ROWS_PER_TASK, n_rows)
+                last = min(first + ROWS_PER_HASH_TASK, n_rows)
                 for column, key in zip(binned.columns, keys, strict=True):
                     add_bin_hashes(column, key, first, last, hashes)
 

@@ -13,15 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 
 class TreeObjective(Protocol):

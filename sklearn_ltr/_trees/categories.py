@@ -1,12 +1,12 @@
 r"""Bins of categorical features: one for each category, or for each frequent one.
 
-A category is a number: what the user gave, or the position of a label among the sorted
+A category is a number: the user's, or the position of a label among the sorted
 labels (``_data/categories.py``).  The categories of the training rows are numbered in
 the order of these numbers, and the number is the bin.  If there are more categories
 than bins, the most frequent ones (of equally frequent ones, the lowest) have a bin
 each, if they have `min_samples_leaf` rows, and the others share the last bins, 1 of
-SHARED_BINS, with those of similar mean targets.  Missing and unseen categories are NaN,
-in the missing bin.  Trees see bins only: prediction, too, encodes X first.
+SHARED_BINS, with categories of similar mean targets.  Missing and unseen categories are
+NaN, in the missing bin.  Trees see bins only: prediction, too, encodes X first.
 
 With t a row's target less the mean of its query (or of all rows, where these are in no
 query), w its weight, and m `category_smoothing`, the mean of category c is
@@ -18,7 +18,7 @@ high-cardinality categorical attributes", SIGKDD Explorations 3, 2001).  Thresho
 between these means divide the categories among bins.
 
 A row's own target must not tell its bin: a tree would learn from the bin what it cannot
-know of a new row.  So in training the mean is that of the rows of other queries: they
+know of a new row.  So in training the mean is over the rows of other queries: they
 are dealt into N_FOLDS folds, and a row's bin is by the mean over all folds but its own
 (cross-fitting; compared with other ways by L. Prokhorenkova et al., "CatBoost: unbiased
 boosting with categorical features", NeurIPS 2018, section 3).  A category that no other
@@ -44,6 +44,7 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Matrix, Table, contiguous_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
+from sklearn_ltr._typing import FloatArray, IntArray
 
 N_FOLDS = 5
 SHARED_BINS = 16  # 1 of this many bins is shared by categories
@@ -51,12 +52,9 @@ TINY = np.finfo(np.float64).tiny
 SUM_BITS = 51  # sums of numbers of this many bits are exact in float64
 MISSING = 255  # bin of missing values: `MISSING_BIN` of binning.py, which imports this
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
 
 class RowTargets(NamedTuple):
-    """What each row adds to the mean of its category: arrays of shape (n_rows,)."""
+    """The parts of each row in the mean of its category: arrays of shape (n_rows,)."""
 
     # sums of these two have no rounding errors, see `exact`
     weighted: FloatArray  # weight times target
@@ -73,7 +71,7 @@ class CategorySums(NamedTuple):
     n_rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
+    def add_up(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
         """Add up the rows of a feature, (n_rows,), that are not NaN."""
         rows = np.flatnonzero(~np.isnan(x))
         value, category = np.unique(x[rows], return_inverse=True)
@@ -161,15 +159,14 @@ def row_targets(
 
 
 class TrainingCategories(NamedTuple):
-    """What the bins of categories are learned from."""
+    """The folds and sums that the bins of categories are learned from."""
 
     fold: IntArray  # (n_rows,), of the training data
-    sums: list[
-        CategorySums
-    ]  # of each categorical feature, over the rows of all workers
+    # of each categorical feature, over the rows of all workers
+    sums: list[CategorySums]
 
     @classmethod
-    def of(
+    def find(
         cls, data: TrainingData, features: IntArray, index: QueryIndex
     ) -> TrainingCategories:
         """Find the categories of these features, and their sums."""
@@ -181,7 +178,7 @@ class TrainingCategories(NamedTuple):
         unit = TargetUnit(largest_y, weights.mean(), weights.max(), index.n_rows)
         targets = row_targets(data, index.position, unit)
         columns = data.X.take(data.rows, features)  # a table on disk is read once
-        own = [CategorySums.of(column, targets) for column in columns.T]
+        own = [CategorySums.add_up(column, targets) for column in columns.T]
         merged = [merge_sums(parts) for parts in zip(*gather(own), strict=True)]
         return cls(targets.fold, merged)
 
@@ -211,7 +208,7 @@ class CategoryBins(ChecksummedArrays):
     first : ndarray of shape (n_categorical + 1,), int64
         Where the categories of each begin in the arrays below.
     value : ndarray of shape (n_categories,), float64
-        The categories; those of a feature ascend.
+        The categories, ascending within a feature.
     bin : ndarray of shape (n_categories,), uint8
         The bin of each.
     shared_from : ndarray of shape (n_categorical,), int64
@@ -238,14 +235,14 @@ class CategoryBins(ChecksummedArrays):
     ) -> CategoryBins:
         """Give bins to the categories of these features, given their sums."""
         if len(features) == 0:
-            return NO_CATEGORIES
+            return NO_CATEGORY_BINS
         options = max_bins, min_samples_category, smoothing
-        fitted = [fit_feature(of_feature, *options) for of_feature in sums]
+        fitted = [fit_feature(own, *options) for own in sums]
         bins, shared_from, thresholds = zip(*fitted, strict=True)
         return cls(
             feature=features,
             first=np.cumsum([0, *map(len, bins)]),
-            value=np.concatenate([of_feature.value for of_feature in sums]),
+            value=np.concatenate([own.value for own in sums]),
             bin=np.concatenate(bins),
             shared_from=np.array(shared_from, dtype=np.int64),
             mean_threshold=np.array(thresholds),
@@ -376,7 +373,7 @@ def most_frequent(counts: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
     return is_frequent
 
 
-NO_CATEGORIES = CategoryBins(
+NO_CATEGORY_BINS = CategoryBins(
     np.empty(0, dtype=np.int64),
     np.zeros(1, dtype=np.int64),
     np.empty(0),

@@ -66,7 +66,7 @@ class TreeEnsemble(ChecksummedArrays):
     left, right : ndarrays of shape (n_nodes,), int32
         Children, counted from the tree's root; -1 in a leaf.
     value : ndarray of shape (n_nodes,), float64
-        What a leaf adds to the score, learning rate included.
+        Addend of a leaf to the score, learning rate included.
     gain : ndarray of shape (n_nodes,), float64
         Gain of a split: with second order, twice the decrease of the cost's
         second-order expansion; with least squares, the decrease of the squared error.
@@ -77,7 +77,7 @@ class TreeEnsemble(ChecksummedArrays):
         The nodes that split a categorical feature, ascending; the features of such a
         node are bins (``categories.py``).
     category_set : ndarray of shape (n_sets, 32), uint8
-        What such a node sends left, in place of ``x <= threshold``: bin b if bit
+        The bins that such a node sends left, in place of ``x <= threshold``: b if bit
         ``b % 8`` of byte ``b // 8`` is 1.  Bit 255 is `missing_left`.
     """
 
@@ -209,7 +209,7 @@ class TreeEnsemble(ChecksummedArrays):
         if n_rows * n_trees <= MOST_WALKS:
             reached = self._walk.leaves(dense_rows(X, slice(None)))
             return np.ascontiguousarray(reached.T - self.first_node)
-        # a tree whose values are the numbers of its nodes predicts that of a leaf
+        # a tree whose values are the numbers of its nodes predicts the number of a leaf
         parts = [self.part(number, number + 1) for number in range(n_trees)]
         trees = [
             replace(part, value=np.arange(float(len(part.value))))._evaluator
@@ -248,7 +248,7 @@ class TreeEnsemble(ChecksummedArrays):
         return BitSlicedEvaluator(self._nodes)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the arrays; a ValueError if they are not those that were saved."""
+        """Restore the arrays; a ValueError if they differ from the saved ones."""
         # models saved before there were categorical features have no sets
         vars(self).update(category_node=NO_NODES, category_set=NO_SETS)
         super().__setstate__(state)
@@ -291,7 +291,7 @@ def write_leaves(
     X: NDArray[np.floating],
     leaves: NDArray[np.int64],
 ) -> None:
-    """Write what each tree predicts for some rows to its column."""
+    """Write the prediction of each tree for some rows to its column."""
     for number, tree in numbered:
         found = np.zeros(len(X))
         tree.add_to(found, X)
@@ -352,7 +352,7 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
 
 
 def check_category_sets(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise a ValueError unless the category sets are those of inner nodes."""
+    """Raise a ValueError unless the category sets belong to inner nodes."""
     node, sets = arrays["category_node"], arrays["category_set"]
     if not (
         node.dtype == np.int64

@@ -41,8 +41,8 @@ from sklearn_ltr._trees.quantization import (
     scale_to_fit,
 )
 from sklearn_ltr._trees.workspace import GrownTree, Records
+from sklearn_ltr._typing import IntArray
 
-IntArray = NDArray[np.int64]
 Leaves = NDArray[np.unsignedinteger]  # (n_rows,): number of the leaf of each row
 Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a node
 

@@ -40,9 +40,7 @@ from sklearn_ltr._compile import (
 )
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
 from sklearn_ltr._trees.quantization import Magnitudes, RowDerivatives, chunk_bounds
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_UNIFORM = 1.0 - 2.0**-53
 

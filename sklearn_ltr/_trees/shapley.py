@@ -63,8 +63,8 @@ from sklearn_ltr._trees.shapley_kernels import (
     tabulate,
     weigh_edges,
 )
+from sklearn_ltr._typing import FloatArray
 
-FloatArray = NDArray[np.float64]
 AddValues = Callable[
     [FloatArray, FloatArray], None
 ]  # of these columns, to these values

@@ -37,16 +37,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.clicks._log import ClickLog, sum_by
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 BOUND_MARGIN = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves
 AT_BOUND = 1e-6  # a rate above one minus this is at its bound, 1

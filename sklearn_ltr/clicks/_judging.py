@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 from sklearn.utils import Bunch, check_random_state
 
@@ -34,6 +34,7 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._parameters import Choice, integer, real
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, Seed
 from sklearn_ltr.clicks._log import (
     Lists,
     ratio_and_error,
@@ -43,8 +44,6 @@ from sklearn_ltr.clicks._log import (
     sum_by,
 )
 from sklearn_ltr.metrics import CG, NDCG, RBP, Metric, Precision, get_metric
-
-FloatArray = NDArray[np.float64]
 
 TEAMS = ("a", "b")
 
@@ -80,17 +79,17 @@ class CounterfactualEstimate:
 
 
 def counterfactual_score(
-    clicks: Any,
-    y_score: Any,
+    clicks: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
-    positions: Any,
-    sessions: Any,
-    propensities: Any,
+    groups: IdsLike,
+    positions: ArrayLike,
+    sessions: IdsLike,
+    propensities: ArrayLike,
     metric: str | Metric = "dcg@10",
     estimator: str = "ips",
     max_weight: float | None = None,
-    baseline_score: Any = None,
+    baseline_score: ArrayLike | None = None,
 ) -> CounterfactualEstimate:
     r"""Estimate a metric of a ranker from a log of other rankers.
 
@@ -215,7 +214,7 @@ def read_sum(metric: str | Metric) -> Metric:
     return metric
 
 
-def read_propensities(propensities: Any, lists: Lists) -> FloatArray:
+def read_propensities(propensities: ArrayLike, lists: Lists) -> FloatArray:
     """Return the propensity of each position, checked at those of the log."""
     n = count_rows(propensities, "propensities")
     values = read_numbers(propensities, n, "propensities", "position")
@@ -236,7 +235,9 @@ def read_propensities(propensities: Any, lists: Lists) -> FloatArray:
     return values
 
 
-def weight_by_score(scores: Any, name: str, lists: Lists, metric: Metric) -> FloatArray:
+def weight_by_score(
+    scores: ArrayLike, name: str, lists: Lists, metric: Metric
+) -> FloatArray:
     """Return the metric's weight of each row, its list ordered by scores, (n_rows,)."""
     n = len(lists.order)
     values = read_numbers(scores, n, name, only_order=True)
@@ -265,14 +266,23 @@ def weight_by_score(scores: Any, name: str, lists: Lists, metric: Metric) -> Flo
 # --- interleaving ---------------------------------------------------------------------
 
 
+class InterleavedLists(Bunch):
+    """Result of :func:`interleave`."""
+
+    documents: IntArray
+    groups: NDArray[Any]
+    positions: IntArray
+    teams: NDArray[np.str_]
+
+
 def interleave(
-    scores_a: Any,
-    scores_b: Any,
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int = 10,
-    random_state: Any = None,
-) -> Bunch:
+    random_state: Seed = None,
+) -> InterleavedLists:
     """Make one list of two rankers for each query, by team draft.
 
     For several lists of a query, give it as several groups.
@@ -345,7 +355,7 @@ def interleave(
         teams += by_a
     list_of_row = np.repeat(np.arange(queries.n_queries), sizes)
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return Bunch(
+    return InterleavedLists(
         documents=queries.order[shown].astype(np.int64),
         groups=as_array(queries.labels)[list_of_row],
         positions=np.arange(len(shown)) - starts,
@@ -394,7 +404,9 @@ class InterleavingResult:
     p_value: float
 
 
-def interleaving_test(clicks: Any, *, teams: Any, sessions: Any) -> InterleavingResult:
+def interleaving_test(
+    clicks: ArrayLike, *, teams: IdsLike, sessions: IdsLike
+) -> InterleavingResult:
     """Test which of two interleaved rankers users prefer.
 
     A session is won by the ranker whose documents got more clicks.  Without a

@@ -15,12 +15,12 @@ R = sum_q A_q / sum_q B_q has
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import (
     QueryGroups,
@@ -30,9 +30,8 @@ from sklearn_ltr._data import (
     read_numbers,
     read_positions,
 )
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
@@ -80,12 +79,12 @@ class ClickLog:
         return self.query_of_pair[self.pair]
 
 
-def read_labels(values: Any, n: int, name: str, thing: str) -> QueryGroups:
+def read_labels(values: IdsLike, n: int, name: str, thing: str) -> QueryGroups:
     """Return the distinct values of a column of labels, and the rows of each."""
     if values is None:
         raise ValueError(f"{name} is None: give the {thing} of each row")
     check_holds_rows(values, name, thing)
-    if hasattr(values, "__len__") and len(values) != n:
+    if isinstance(values, Sized) and len(values) != n:
         raise ValueError(
             f"{name} has {len(values)} values for the {n} rows of the log: give the "
             f"{thing} of each row"
@@ -93,7 +92,7 @@ def read_labels(values: Any, n: int, name: str, thing: str) -> QueryGroups:
     return QueryGroups.from_groups(values, n, name)
 
 
-def read_clicks(clicks: Any, n: int, describe: Callable[[int], str]) -> IntArray:
+def read_clicks(clicks: ArrayLike, n: int, describe: Callable[[int], str]) -> IntArray:
     """Return clicks, (n,) int64 of 0 and 1 in the order of the rows."""
     numbers = read_numbers(clicks, n, "clicks", describe=describe)
     valid = (numbers == 0) | (numbers == 1)
@@ -107,7 +106,7 @@ def read_clicks(clicks: Any, n: int, describe: Callable[[int], str]) -> IntArray
 
 
 def read_lists(
-    n: int, groups: Any, positions: Any, sessions: Any
+    n: int, groups: IdsLike, positions: ArrayLike, sessions: IdsLike
 ) -> tuple[Lists, Callable[[int], str]]:
     """Return the lists of sessions, and what names a row in error messages."""
     if n == 0:
@@ -148,7 +147,11 @@ def read_lists(
 
 
 def read_click_log(
-    clicks: Any, groups: Any, documents: Any, positions: Any, sessions: Any
+    clicks: ArrayLike,
+    groups: IdsLike,
+    documents: IdsLike,
+    positions: ArrayLike,
+    sessions: IdsLike,
 ) -> ClickLog:
     """Read and check the columns of a log."""
     n = count_rows(clicks, "clicks")
@@ -226,7 +229,7 @@ def count_patterns(log: ClickLog) -> Patterns:
     )
 
 
-def sum_by(key: IntArray, values: NDArray[Any], n: int = 0) -> FloatArray:
+def sum_by(key: IntArray, values: NDArray[np.generic], n: int = 0) -> FloatArray:
     """Return the sums of values by key, in their order; at least n of them."""
     sums = np.bincount(key, weights=values, minlength=n)
     return sums.astype(np.float64, copy=False)

@@ -45,12 +45,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import POSITIVE, integer, read_parameters, real
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.clicks._em import (
     Cells,
     at_positions,
@@ -69,9 +70,6 @@ from sklearn_ltr.clicks._log import (
     read_click_log,
     sum_by,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -116,12 +114,12 @@ class ClickModel(Estimator):
 
     def fit(
         self,
-        clicks: Any,
+        clicks: ArrayLike,
         *,
-        groups: Any,
-        documents: Any,
-        positions: Any,
-        sessions: Any,
+        groups: IdsLike,
+        documents: IdsLike,
+        positions: ArrayLike,
+        sessions: IdsLike,
     ) -> Self:
         """Fit the model to a log: one row per shown document, in any order.
 
@@ -161,7 +159,7 @@ class ClickModel(Estimator):
 
     @staticmethod
     @abstractmethod
-    def _estimate(log: ClickLog, parameters: Any) -> dict[str, Any]:
+    def _estimate(log: ClickLog, parameters: Any) -> dict[str, object]:
         """Return the fitted attributes, but for the names of the pairs."""
 
 
@@ -263,7 +261,7 @@ class PositionBasedModel(ClickModel):
         self.tol = tol
 
     @staticmethod
-    def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, Any]:
+    def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
         """Return the fitted attributes, but for the names of the pairs."""
         cells, positions = count_cells(log)
         query = log.query_of_pair[cells.unit]
@@ -393,7 +391,7 @@ class InterventionHarvesting(ClickModel):
         self.tol = tol
 
     @staticmethod
-    def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, Any]:
+    def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
         """Return the fitted attributes, but for the names of the pairs."""
         cells, positions = count_cells(log)
         rows, pair = compare_positions(cells)
@@ -485,7 +483,7 @@ class CascadeModel(ClickModel):
     _attributes: ClassVar[Attributes] = STANDARD_ERRORS
 
     @staticmethod
-    def _estimate(log: ClickLog, parameters: NoParameters) -> dict[str, Any]:
+    def _estimate(log: ClickLog, parameters: NoParameters) -> dict[str, object]:
         """Return the fitted attributes, but for the names of the pairs."""
         lists = log.lists
         check_no_gaps(lists)
@@ -615,7 +613,7 @@ def _ratio(
     return np.divide(parts, wholes, out=otherwise.copy(), where=wholes > 0)
 
 
-def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, Any]:
+def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, object]:
     """Return the attributes of a fitted network that its rates determine."""
     examined = infer(patterns, rates).examined
     count, unknown = patterns.n_sessions, np.full(patterns.n_pairs, np.nan)
@@ -719,7 +717,7 @@ class DynamicBayesianNetwork(ClickModel):
     @staticmethod
     def _estimate(
         log: ClickLog, parameters: DynamicBayesianParameters
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the fitted attributes, but for the names of the pairs."""
         check_no_gaps(log.lists)
         patterns, known = count_patterns(log), parameters.perseverance

@@ -11,19 +11,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from sklearn_ltr._parameters import real
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.clicks._log import (
     Patterns,
     count_patterns,
     read_click_log,
     sum_by,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 STRATEGIES = {
     "skip_above": "below one that was not",
@@ -34,16 +32,25 @@ STRATEGIES = {
 }
 
 
+class ClickPreferences(Bunch):
+    """Result of :func:`preferences_from_clicks`."""
+
+    pairs: NDArray[Any]
+    probabilities: FloatArray
+    counts: IntArray
+    groups: NDArray[Any]
+
+
 def preferences_from_clicks(
-    clicks: Any,
+    clicks: ArrayLike,
     *,
-    groups: Any,
-    documents: Any,
-    positions: Any,
-    sessions: Any,
+    groups: IdsLike,
+    documents: IdsLike,
+    positions: ArrayLike,
+    sessions: IdsLike,
     strategy: str | Sequence[str] = ("skip_previous", "no_click_next"),
     smoothing: float = 1.0,
-) -> Bunch:
+) -> ClickPreferences:
     r"""Pairs of documents, and the probability that users prefer the first.
 
     A session in which the strategy finds that document i is preferred to j counts once
@@ -137,7 +144,7 @@ def preferences_from_clicks(
             f"clicks: strategy={strategy!r} finds no preference, as no session has a "
             f"clicked document {' or '.join(map(STRATEGIES.__getitem__, strategies))}"
         )
-    return Bunch(
+    return ClickPreferences(
         pairs=np.stack((log.documents[winner], log.documents[loser]), axis=1),
         probabilities=(counts[:, 0] + smoothing) / (counts.sum(axis=1) + 2 * smoothing),
         counts=counts.astype(np.int64),
@@ -145,10 +152,11 @@ def preferences_from_clicks(
     )
 
 
-def read_strategies(strategy: Any) -> list[str]:
+def read_strategies(strategy: str | Sequence[str]) -> list[str]:
     """Return the strategies; a ValueError unless they are known and differ."""
-    several = isinstance(strategy, list | tuple) and len(strategy) > 0
-    names = list(strategy) if several else [strategy]
+    names: list[str] = [strategy]  # type: ignore[list-item]
+    if isinstance(strategy, list | tuple) and len(strategy) > 0:
+        names = list(strategy)
     for name in names:
         if not isinstance(name, str) or name not in STRATEGIES:
             raise ValueError(

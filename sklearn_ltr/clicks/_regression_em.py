@@ -19,10 +19,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -35,6 +35,7 @@ from sklearn_ltr._data.tables import hash_values
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.clicks._em import (
     Cells,
     at_positions,
@@ -47,9 +48,6 @@ from sklearn_ltr.clicks._em import (
 from sklearn_ltr.clicks._log import ClickLog, read_click_log
 from sklearn_ltr.clicks._models import EMParameters
 from sklearn_ltr.mart import MARTClassifier
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 NEAREST = 1e-9  # a rate from a classifier is so far from 0 and 1, where EM would stay
 
@@ -133,7 +131,7 @@ class RegressionEM(Estimator):
     attractiveness_: FloatArray
     groups_: NDArray[Any]
     documents_: NDArray[Any]
-    classifier_: Any
+    classifier_: BaseEstimator
     scale_: float
     log_likelihoods_: FloatArray
     n_iter_: int
@@ -149,7 +147,10 @@ class RegressionEM(Estimator):
     }
 
     def __init__(
-        self, classifier: Any = None, max_iter: int = 50, tol: float = 2e-3
+        self,
+        classifier: BaseEstimator | None = None,
+        max_iter: int = 50,
+        tol: float = 2e-3,
     ) -> None:
         self.classifier = classifier
         self.max_iter = max_iter
@@ -157,13 +158,13 @@ class RegressionEM(Estimator):
 
     def fit(
         self,
-        X: Any,
-        clicks: Any,
+        X: MatrixLike,
+        clicks: ArrayLike,
         *,
-        groups: Any,
-        documents: Any,
-        positions: Any,
-        sessions: Any,
+        groups: IdsLike,
+        documents: IdsLike,
+        positions: ArrayLike,
+        sessions: IdsLike,
     ) -> Self:
         """Fit the model to features and a log.
 
@@ -210,7 +211,7 @@ class RegressionEM(Estimator):
             model.attractiveness_ = (theta[0] * gamma)[number]
         return self
 
-    def predict_attractiveness(self, X: Any) -> FloatArray:
+    def predict_attractiveness(self, X: MatrixLike) -> FloatArray:
         """Rate of clicks at position 0 of documents, by their features.
 
         Parameters
@@ -268,12 +269,14 @@ class AttractionRegression:
         The last one.
     """
 
-    def __init__(self, classifier: Any, X: Any, rows: IntArray, cells: Cells) -> None:
+    def __init__(
+        self, classifier: BaseEstimator, X: MatrixLike, rows: IntArray, cells: Cells
+    ) -> None:
         self._classifier, self._X = classifier, index_rows(X, rows)
         self._twice = index_rows(X, np.concatenate((rows, rows)))
         self._classes = np.repeat([1, 0], len(rows))
         self._shown = cells.by_unit(cells.shown)
-        self.fitted: Any = None
+        self.fitted: BaseEstimator | None = None
 
     def __call__(self, attracted: FloatArray) -> FloatArray:
         """Return gamma of each pair, from the fraction that attracted, (n_pairs,)."""
@@ -285,19 +288,21 @@ class AttractionRegression:
         return np.clip(positive_probabilities(fitted, self._X), NEAREST, 1 - NEAREST)
 
 
-def named_weights(classifier: Any, weights: FloatArray) -> dict[str, FloatArray]:
+def named_weights(
+    classifier: BaseEstimator, weights: FloatArray
+) -> dict[str, FloatArray]:
     """Return the weights by the name that a classifier's `fit` has for them."""
     if isinstance(classifier, Pipeline) and not get_config()["enable_metadata_routing"]:
         return {f"{classifier.steps[-1][0]}__sample_weight": weights}
     return {"sample_weight": weights}
 
 
-def positive_probabilities(classifier: Any, X: Any) -> FloatArray:
+def positive_probabilities(classifier: BaseEstimator, X: MatrixLike) -> FloatArray:
     """Return the probability of class 1 of each row."""
     return np.asarray(classifier.predict_proba(X), dtype=np.float64)[:, 1]
 
 
-def read_classifier(classifier: Any) -> Any:
+def read_classifier(classifier: BaseEstimator | None) -> BaseEstimator:
     """Return the classifier, or the default; a TypeError if it cannot be used."""
     if classifier is None:
         return MARTClassifier(early_stopping=False, random_state=0)
@@ -316,7 +321,7 @@ def read_classifier(classifier: Any) -> Any:
     return classifier
 
 
-def sort_by_content(log: ClickLog, X: Any) -> tuple[IntArray, ClickLog]:
+def sort_by_content(log: ClickLog, X: MatrixLike) -> tuple[IntArray, ClickLog]:
     """Return the new number of each pair, and the log with its pairs in that order."""
     # pairs are in the order of their queries, of hashes of their features, and, where
     # these are equal, of what was counted of them
@@ -357,7 +362,7 @@ def hash_features(X: Any) -> HashArray:
         return hash_values(table, np.arange(table.shape[0]), team)
 
 
-def read_row_numbers(documents: Any, n: int, n_documents: int) -> IntArray:
+def read_row_numbers(documents: IdsLike, n: int, n_documents: int) -> IntArray:
     """Return rows of X, (n,) int64; a ValueError unless all are."""
     if n_documents == 0:
         raise ValueError("X has no rows: give the features of each document")

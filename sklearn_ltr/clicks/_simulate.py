@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_ltr._data import (
@@ -31,24 +31,34 @@ from sklearn_ltr._data import (
     count_rows,
 )
 from sklearn_ltr._parameters import Choice, integer, real
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, Seed
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+
+class SimulatedLog(Bunch):
+    """Result of :func:`simulate_clicks`."""
+
+    clicks: IntArray
+    groups: NDArray[Any]
+    documents: IntArray
+    positions: IntArray
+    sessions: IntArray
+    propensities: FloatArray
+    attractiveness: FloatArray
 
 
 def simulate_clicks(
-    y: Any,
-    scores: Any,
+    y: ArrayLike,
+    scores: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     model: str = "pbm",
     n_sessions: int | None = 10_000,
     k: int = 10,
     eta: float = 1.0,
     noise: float = 0.1,
     perseverance: float = 0.9,
-    random_state: Any = None,
-) -> Bunch:
+    random_state: Seed = None,
+) -> SimulatedLog:
     r"""Simulate the click log of users who see the lists of a ranker.
 
     A session draws a query and one of the logging rankers, all equally likely, and
@@ -155,7 +165,7 @@ def simulate_clicks(
     )  # fmt: skip
     is_row = shown >= 0
     session, shown_at = np.nonzero(is_row)
-    return Bunch(
+    return SimulatedLog(
         clicks=clicked[is_row].astype(np.int64),
         groups=as_array(queries.labels)[query[session]],
         documents=queries.order[shown[is_row]].astype(np.int64),
@@ -175,7 +185,7 @@ def relevance_of(grades: FloatArray) -> FloatArray:
     return relevance
 
 
-def read_rankings(scores: Any, queries: QueryGroups) -> list[FloatArray]:
+def read_rankings(scores: ArrayLike, queries: QueryGroups) -> list[FloatArray]:
     """Return the scores of each ranker, (n_documents,) in canonical order."""
     table = np.asarray(scores) if np.ndim(scores) == 2 else None
     if table is None:

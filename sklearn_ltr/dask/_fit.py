@@ -54,6 +54,7 @@ from sklearn_ltr._rankers.reading import (
     hold_out_queries,
     read_training_data,
 )
+from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
     Partition,
@@ -65,7 +66,7 @@ from sklearn_ltr.dask._partitions import (
     names_of,
     open_part,
     read_part,
-    rows_of_queries,
+    rows_in_queries,
     select_queries,
     summarize,
     take_rows,
@@ -85,11 +86,9 @@ from sklearn_ltr.dask._watch import (
     wait_for,
 )
 
-IntArray = NDArray[np.int64]
-
 
 class Traffic(NamedTuple):
-    """What was sent between the workers during a fit.
+    """The data that were sent between the workers during a fit, in numbers.
 
     Attributes
     ----------
@@ -132,10 +131,10 @@ def fit_on_cluster(
     validation: dict[str, Any],
 ) -> tuple[dict[str, Any], Traffic]:
     """Return the fitted attributes, and how much was sent between workers."""
-    # the ranker holds its parameters, its base model, and what a warm start keeps; the
+    # the ranker holds its parameters, base model, and the trees of a warm start; the
     # arguments of `fit` are Dask collections by name
     while True:
-        divided, ids = divide_rows(client, parameters, seed, arguments, validation)
+        divided, ids = distribute_rows(client, parameters, seed, arguments, validation)
         try:
             return run_fits(client, ranker, seed, divided, ids)
         except LostWorkerError as error:
@@ -153,7 +152,7 @@ def fit_on_cluster(
             ranker = continued(ranker, error.fitted)
 
 
-def divide_rows(
+def distribute_rows(
     client: Any,
     parameters: LambdaMARTParameters,
     seed: int,
@@ -256,7 +255,7 @@ def divide(
     given: list[Any],
     suffix: str,
 ) -> Divided:
-    """Give each worker its queries; what lies elsewhere is cut out there."""
+    """Give each worker its queries; the rows to be sent are cut out where they are."""
     query, workers = locations.query, locations.workers
     parts: dict[str, list[tuple[int, Any, IntArray | None]]] = {}
     to = owner[query]
@@ -295,7 +294,7 @@ def run_fits(
     divided: list[Divided],
     ids: dict[str, str],
 ) -> tuple[dict[str, Any], Traffic]:
-    """Run a task on each worker that fits its rows; return what they agree on."""
+    """Run a task on each worker that fits its rows; return (attributes, traffic)."""
     import cloudpickle
 
     # 1. Each worker listens for the connections of others
@@ -348,7 +347,7 @@ def run_fits(
 def fitted_by_others(
     client: Any, addresses: list[str], tasks: list[Any], actors: list[Any]
 ) -> dict[str, Any]:
-    """Wait until the tasks of all workers that are left end; return what they know."""
+    """Wait for the tasks of the workers that are left; return the latest attributes."""
     from distributed import wait
 
     here = [rank for rank, a in enumerate(addresses) if a in client.nthreads()]
@@ -394,7 +393,7 @@ def fit_on_worker(
     expected: tuple[str | None, bool],
 ) -> tuple[str, bytes, int, int]:
     """Learn from the rows of one worker together with the other workers; run on it."""
-    # The lists hold what belongs to the training data and, if there is any, to the
+    # The lists have an entry for the training data and, if there are any, one for the
     # validation data: `numbers` of this worker's queries among all, in the order of
     # their labels; `partitions`; and which queries of each are `chosen`, None: all.
     # `endpoints` are where all workers listen, `actor` has the connections of this one;
@@ -409,7 +408,8 @@ def fit_on_worker(
     secede()  # frees the slot of this task: others must not wait behind it
     with DaskComm(rank, endpoints, actor, worker) as comm:
         arguments = [
-            read_rows(*given) for given in zip(partitions, chosen, numbers, strict=True)
+            read_worker_rows(*given)
+            for given in zip(partitions, chosen, numbers, strict=True)
         ]
         attributes, seed = pickle.loads(state)
         fitted = fit_rows(attributes, seed, arguments, is_validated, comm, comm.keep)
@@ -435,8 +435,8 @@ def fit_rows(
     keep_trees_so_far: Callable[[int, FittedAttributes], None] | None = None,
 ) -> dict[str, Any]:
     """Return the fitted attributes of a ranker; all workers call this together."""
-    # `attributes` are the ranker's parameters, and what a warm start keeps; `arguments`
-    # hold the rows of training and, if this worker has any, of validation
+    # `attributes` are the ranker's parameters and the trees of a warm start;
+    # `arguments` hold the rows of training and, if this worker has any, of validation
     model = LambdaMARTRanker()
     model.__dict__ = attributes
     p = read_parameters(LambdaMARTParameters, model)
@@ -466,7 +466,7 @@ def read_columns(
     kept: KeptTrees,
     comm: Comm,
 ) -> dict[str, Any]:
-    """Return what a fit knows once it has read the columns of X; the model gets it."""
+    """Return the attributes that reading the columns of X sets; the model gets them."""
     # the other attributes are the caller's, and may be of any class
     if kept.n_trees == 0:
         given = parameters.categorical_features
@@ -496,7 +496,7 @@ def read_data(
 
 
 class Steps:
-    """Keeps the trees so far where they are found if another worker is lost."""
+    """Stores the trees so far, to be found if another worker is lost."""
 
     def __init__(
         self,
@@ -508,7 +508,7 @@ class Steps:
         self._keep, self._n_trees, self._read = keep, n_trees, read
 
     def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
-        """Keep what is fitted; return whether it was the last tree."""
+        """Store the attributes so far; return whether it was the last tree."""
         self._n_trees += 1
         self._keep(self._n_trees, lambda: self._read | fitted())
         return last
@@ -545,7 +545,7 @@ def no_documents(n_features: int) -> TrainingData:
     return TrainingData(nothing, starts, [], X=X, rows=numbers, numbers=numbers)
 
 
-def read_rows(
+def read_worker_rows(
     parts: list[Partition | PartitionGraph],
     chosen: list[IntArray | None],
     numbers: IntArray,
@@ -560,7 +560,7 @@ def read_rows(
             name.removesuffix(suffix): values
             for name, values in read_part(part, names).items()
         }
-        own = None if queries is None else rows_of_queries(other["groups"], queries)
+        own = None if queries is None else rows_in_queries(other["groups"], queries)
         if own is not None:
             other = {name: take_rows(values, own) for name, values in other.items()}
         rows.append(own)

@@ -1,4 +1,4 @@
-"""The partitions of the arguments of `fit`: how they are read, and what each holds.
+"""The partitions of the arguments of `fit`: their reading, and a summary of each.
 
 A partition that can be computed again, from files for example, is read once where the
 memory of its worker allows (`open_part`); else it is kept as its graph only
@@ -25,23 +25,27 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._typing import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Graph = dict[Any, Any]
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
-# Of a worker's memory: if all that it has with the rows that it has read and what a fit
-# needs, would be more, it reads the rows again when they are needed
+# Share of a worker's memory.  If the memory that it uses, its rows, and the needs of a
+# fit together exceed it, the worker keeps no rows, and reads them when they are needed
 USED_SHARE = 0.5
-BYTES_PER_ROW = 170  # of a fit, besides a byte for each feature
+BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
 HINT = "; give partitions with the same columns, from ddf[columns], say"
-NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # words of pandas
+NUMBERS = (
+    "integer",
+    "floating",
+    "mixed-integer-float",
+    "boolean",
+)  # inferred by pandas
 
 
 class Summary(NamedTuple):
-    """What a partition holds."""
+    """The columns, queries, grades and weights of a partition, and its worker."""
 
     columns: Any  # of X: names, or their number
     categorical: list[str]  # columns of a categorical dtype
@@ -117,7 +121,7 @@ def open_part(
 
 
 def room_left() -> float:
-    """Return how many bytes more this worker may use; -inf if nobody has said."""
+    """Return how many bytes more this worker may use; -inf if it has no limit."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -133,8 +137,8 @@ def workers_with_room(summaries: list[Summary | None]) -> set[str]:
     for s in summaries:
         if s is not None:
             n_features = s.columns if isinstance(s.columns, int) else len(s.columns)
-            of_rows = (BYTES_PER_ROW + n_features) * int(s.sizes.sum())
-            needed[s.worker] = needed.get(s.worker, 0) + of_rows
+            n_bytes = (BYTES_PER_ROW + n_features) * int(s.sizes.sum())
+            needed[s.worker] = needed.get(s.worker, 0) + n_bytes
             room[s.worker] = min(room.get(s.worker, np.inf), s.room)
     return {worker for worker in room if needed[worker] <= room[worker]}
 
@@ -142,7 +146,7 @@ def workers_with_room(summaries: list[Summary | None]) -> set[str]:
 def summarize(
     part: Partition | PartitionGraph, number: int, suffix: str
 ) -> Summary | None:
-    """Return what a partition holds, None if it has no rows; run where it is."""
+    """Return the summary of a partition, None if it has no rows; run where it is."""
     # errors of the arguments begin with the number of the partition
     from distributed import get_worker
 
@@ -199,8 +203,8 @@ def columns_of(X: Any) -> tuple[Any, list[str]]:
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
         if str(dtype).lower().startswith(CATEGORICAL):
             categories = getattr(dtype, "categories", None)
-            of_numbers = getattr(categories, "inferred_type", "") in NUMBERS
-            categorical.append(f"{name} of numbers" if of_numbers else str(name))
+            has_numbers = getattr(categories, "inferred_type", "") in NUMBERS
+            categorical.append(f"{name} of numbers" if has_numbers else str(name))
     return [str(name) for name in X.columns], categorical
 
 
@@ -245,11 +249,11 @@ def select_queries(
 ) -> Partition:
     """Return the rows of some queries, numbered in the order of their labels."""
     partition = read_part(part)
-    rows = rows_of_queries(partition[f"groups{suffix}"], chosen)
+    rows = rows_in_queries(partition[f"groups{suffix}"], chosen)
     return {name: take_rows(values, rows) for name, values in partition.items()}
 
 
-def rows_of_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
+def rows_in_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
     """Return the rows of some queries, numbered in the order of their labels."""
     queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
     return np.flatnonzero(np.isin(queries.query_of_row, chosen))
@@ -303,7 +307,7 @@ class PartitionGraph(NamedTuple):
 
         graphs = cloudpickle.loads(self.graphs)
         names = list(graphs) if names is None else names
-        together: Graph = {}  # what several arguments need, a file, is read once
+        together: Graph = {}  # a file that several arguments need is read once
         for name in names:
             together |= graphs[name][0]
         keys = [graphs[name][1] for name in names]
@@ -350,18 +354,18 @@ def make_partition_graphs(
         for partition in partitions
     ]
     n_users: dict[Any, int] = {}
-    for of_partition in graphs:
-        for key in {key for graph, _ in of_partition.values() for key in graph}:
+    for partition_graphs in graphs:
+        for key in {key for graph, _ in partition_graphs.values() for key in graph}:
             n_users[key] = n_users.get(key, 0) + 1
     return [
         None
         if any(
             n_users[key] > 1 and not is_data(node)
-            for graph, _ in of_partition.values()
+            for graph, _ in partition_graphs.values()
             for key, node in graph.items()
         )
-        else pickle_graphs(of_partition)
-        for of_partition in graphs
+        else pickle_graphs(partition_graphs)
+        for partition_graphs in graphs
     ]
 
 
@@ -379,7 +383,7 @@ def is_data(node: Any) -> bool:
 
 
 def is_complete(graph: Graph) -> bool:
-    """Return whether a graph needs nothing else, which the cluster has."""
+    """Return whether a graph has all that its tasks depend on."""
     return all(
         key in graph
         for node in graph.values()
@@ -409,7 +413,7 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None
 
 
 class BoundedFile(io.BytesIO):
-    """A file in memory that does not become large."""
+    """A file in memory of at most MOST_BYTES."""
 
     def write(self, part: Any) -> int:
         """Append some bytes."""

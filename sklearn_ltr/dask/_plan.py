@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data import QueryGroups
 from sklearn_ltr._parameters import SMALLEST
+from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._partitions import Summary, check_alike
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class QueryLocations:
-    """The queries of all partitions; those of one partition are an entry each.
+    """The queries of all partitions, with an entry for each query of each partition.
 
     Attributes
     ----------
@@ -61,7 +60,7 @@ def locate_queries(
     summaries: list[Summary | None], suffix: str, workers: list[str] | None = None
 ) -> QueryLocations:
     """Merge the summaries of all partitions; an error if they do not fit together."""
-    # `workers` are those known already, to which those of the summaries are added
+    # `workers` are known already; the workers of the summaries are added to them
     check_alike(summaries, f"X{suffix}")
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
@@ -73,13 +72,16 @@ def locate_queries(
     n_entries = [len(summary.sizes) for _, summary in found]
     starts = queries.offsets[:-1]
 
-    def of_queries(name: str, reduce: Any) -> Any:
+    def reduce_queries(name: str, reduce: Any) -> Any:
         entries = np.concatenate([getattr(summary, name) for _, summary in found])
         return reduce.reduceat(queries.sort(entries), starts)
 
-    low, high = of_queries("lowest", np.minimum), of_queries("highest", np.maximum)
-    weight = of_queries("lowest_weight", np.minimum)
-    heaviest = of_queries("highest_weight", np.maximum)
+    low, high = (
+        reduce_queries("lowest", np.minimum),
+        reduce_queries("highest", np.maximum),
+    )
+    weight = reduce_queries("lowest_weight", np.minimum)
+    heaviest = reduce_queries("highest_weight", np.maximum)
     differs = weight != heaviest
     if (differs & np.isfinite(weight) & np.isfinite(heaviest)).any():
         query = int(np.argmax(differs))
@@ -112,8 +114,8 @@ def own_queries(
 ) -> IntArray:
     """Return the worker that fits each query, (n_queries,)."""
     # Training data come with `learned`, whether a query is learned from: the workers
-    # that own such a query take part in the fit.  Validation data come with these,
-    # `takers`.
+    # that own such a query take part in the fit.  They are the `takers` of validation
+    # data.
     n_workers = len(locations.workers)
     # rows of each query on each worker that has some
     both = locations.query * n_workers + locations.worker

@@ -17,11 +17,10 @@ from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._estimators.boosted_trees import keep_trees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import is_collection
 from sklearn_ltr.dask._watch import current_client
-
-FloatArray = NDArray[np.float64]
 
 
 class DaskLambdaMARTRanker(LambdaMARTRanker):
@@ -42,7 +41,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     Attributes
     ----------
     traffic_ : Traffic
-        `n_moved_queries`, `n_moved_rows`: what had to be brought together;
+        `n_moved_queries`, `n_moved_rows` that had to be brought together;
         `n_exchanges` between the workers, and `n_sum_bytes` that the busiest one sent
         and received in sums.
     ensemble_, n_iter_, ... : see LambdaMARTRanker
@@ -67,7 +66,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
 
     traffic_: Traffic
     _attributes: ClassVar[Attributes] = {
-        "traffic_": Attribute(when="the fit was that of a cluster")
+        "traffic_": Attribute(when="it was fitted on a cluster")
     }
 
     @takes_columns(validation=True, prediction=True)
@@ -149,7 +148,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     def _check_fittable(
         self, arguments: dict[str, Any], validation: dict[str, Any]
     ) -> None:
-        """Raise an error for what a fit on a cluster cannot do."""
+        """Raise an error for arguments that a fit on a cluster cannot take."""
         for given, suffix in ((arguments, ""), (validation, "_val")):
             if suffix and all(values is None for values in given.values()):
                 continue
@@ -296,7 +295,7 @@ default=None
 
 
 def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
-    """Return a plain ranker with the same attributes, those of the cluster left out."""
+    """Return a plain ranker with the same attributes, but for the cluster's."""
     local = LambdaMARTRanker()
     left_out = {"traffic_", "_skl_callbacks"}
     local.__dict__ = {n: v for n, v in vars(ranker).items() if n not in left_out}
@@ -304,7 +303,7 @@ def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
 
 
 def computed(*values: Any) -> tuple[Any, ...]:
-    """Return what Dask collections hold, and other values as they are."""
+    """Return the values of Dask collections, and other values as they are."""
     import dask
 
     found: tuple[Any, ...] = dask.compute(*values)

@@ -18,21 +18,20 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.row_hashes import HashArray
 from sklearn_ltr._data.tables import (
+    ColumnReader,
     Matrix,
-    ReadColumns,
     RowBinner,
     Table,
     hash_values,
     table_of,
 )
+from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._partitions import (
     Partition,
     PartitionGraph,
     read_part,
     take_rows,
 )
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +110,7 @@ class PartTable:
         # where each needed row is among those that were found
         return joined[(np.cumsum(needed) - 1)[rows]]
 
-    def columns(self, rows: NDArray[np.intp]) -> ReadColumns:
+    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
         # in the order of the rows of X
         readers = [part.columns(own) for part, own in self._pieces(np.sort(rows))]
@@ -209,6 +208,6 @@ def merge_categories(parts: list[FeatureCategories]) -> FeatureCategories:
     for number in range(len(is_text)):
         found = set().union(*(part.text[number].tolist() for part in parts))
         text.append(np.array(sorted(found), dtype=np.str_))
-        # a part in which all are missing does not know
+        # a part in which all values are missing cannot tell
         is_text[number] = bool(found) or all(part.is_text[number] for part in parts)
     return replace(parts[0], text=text, is_text=is_text)

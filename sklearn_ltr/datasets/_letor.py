@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,7 +12,16 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
 from sklearn_ltr._parameters import integer
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.datasets._trec import open_text
+
+
+class LetorData(Bunch):
+    """Result of :func:`load_letor`."""
+
+    data: NDArray[np.floating]
+    target: FloatArray
+    groups: IntArray
 
 
 def load_letor(
@@ -20,7 +29,7 @@ def load_letor(
     *,
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
-) -> Bunch:
+) -> LetorData:
     r"""Read one file of graded documents, ``grade qid:query 1:value 2:value ...``.
 
     Text after a ``#`` (LETOR writes ``#docid = ...``) is ignored.  Features are
@@ -83,11 +92,11 @@ def load_letor(
     except ValueError as error:
         raise ValueError(f"path: {_first_fault(path, n_features) or error}") from error
     _check_query_ids(path, target, groups)
-    return Bunch(data=data.toarray(), target=target, groups=groups)
+    return LetorData(data=data.toarray(), target=target, groups=groups)
 
 
 def _check_query_ids(
-    path: str | os.PathLike[str], target: NDArray[Any], groups: NDArray[Any]
+    path: str | os.PathLike[str], target: FloatArray, groups: IntArray
 ) -> None:
     """Raise a ValueError unless there are documents and each has a query id."""
     if len(target) == 0:
@@ -154,7 +163,7 @@ def read_document_names(path: str | os.PathLike[str]) -> list[str]:
     return names
 
 
-def check_floating(dtype: DTypeLike) -> np.dtype[Any]:
+def check_floating(dtype: DTypeLike) -> np.dtype[np.floating]:
     """Return a floating type; a TypeError or ValueError that names it if it is none."""
     try:
         found = np.dtype(dtype)
@@ -162,4 +171,4 @@ def check_floating(dtype: DTypeLike) -> np.dtype[Any]:
         raise TypeError(f"dtype must be a floating type, got {dtype!r}") from error
     if found.kind != "f":
         raise ValueError(f"dtype must be a floating type, got {dtype!r}")
-    return found
+    return cast(np.dtype[np.floating], found)

@@ -22,12 +22,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.random import Generator, RandomState
+from numpy.random import Generator
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from sklearn_ltr._data import count_rows, read_numbers
 from sklearn_ltr._parameters import integer, real
+from sklearn_ltr._typing import FloatArray, IntArray, Seed
 from sklearn_ltr.datasets._letor import check_floating
 
 Latents = NDArray[np.float32]
@@ -74,6 +75,17 @@ def query_sizes(rng: Generator, n_queries: int, total: int) -> NDArray[np.int64]
     return np.asarray(1 + extra, dtype=np.int64)
 
 
+class SyntheticRanking(Bunch):
+    """Result of :func:`make_ranking`."""
+
+    data: NDArray[np.floating]
+    target: IntArray
+    groups: IntArray
+    utility: FloatArray
+    informative: IntArray
+    query_features: IntArray
+
+
 def make_ranking(
     n_queries: int = 100,
     *,
@@ -87,9 +99,9 @@ def make_ranking(
     missing: float = 0.0,
     grade_shares: Sequence[float] = MSLR_GRADE_SHARES,
     noise: float = 0.5,
-    random_state: int | RandomState | None = None,
+    random_state: Seed = None,
     dtype: DTypeLike = np.float64,
-) -> Bunch:
+) -> SyntheticRanking:
     """Make synthetic queries with graded documents, and their best order.
 
     The formulas are in the docstring of the source module.  As training data,
@@ -199,7 +211,7 @@ def make_ranking(
     noisy_utility = (
         utility + noise * rng.standard_normal(len(groups)) + query_effect / 2
     )
-    return Bunch(
+    return SyntheticRanking(
         data=data,
         target=grades_of(noisy_utility, grade_shares),
         groups=groups,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from sklearn_ltr._data import (
@@ -21,17 +21,46 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._parameters import Choice
+from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 
 Path = str | os.PathLike[str]
 Number = TypeVar("Number", int, float)
 Name = str | int  # of a topic or a document
 Judgements = dict[tuple[Name, Name], float]
+Columns = Mapping[str, IdsLike] | DataFrameLike  # by name
 
 QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
 
 
-def load_qrels(path: Path) -> Bunch:
+class Qrels(Bunch):
+    """Result of :func:`load_qrels`."""
+
+    groups: NDArray[np.str_]
+    documents: NDArray[np.str_]
+    grades: IntArray
+
+
+class Run(Bunch):
+    """Result of :func:`load_run`."""
+
+    groups: NDArray[np.str_]
+    documents: NDArray[np.str_]
+    scores: FloatArray
+    tag: str
+
+
+class JoinedRun(Bunch):
+    """Result of :func:`join_run`."""
+
+    y_true: FloatArray
+    y_score: FloatArray
+    groups: NDArray[np.str_] | IntArray
+    y_missing: FloatArray
+    groups_missing: NDArray[np.str_] | IntArray
+
+
+def load_qrels(path: Path) -> Qrels:
     r"""Read a file of relevance judgements, ``topic iteration document grade``.
 
     Parameters
@@ -70,10 +99,10 @@ def load_qrels(path: Path) -> Bunch:
     lines = list(_read_lines(path, QRELS))
     grades = [_number(path, line, "grade", text, int) for line, (*_, text) in lines]
     groups, documents = _topics_and_documents(path, lines)
-    return Bunch(groups=groups, documents=documents, grades=np.array(grades, np.int64))
+    return Qrels(groups=groups, documents=documents, grades=np.array(grades, np.int64))
 
 
-def load_run(path: Path) -> Bunch:
+def load_run(path: Path) -> Run:
     r"""Read a file of ranked lists, ``topic Q0 document rank score tag``.
 
     Documents are ranked by their scores alone, as trec_eval does: the fourth field is
@@ -120,10 +149,12 @@ def load_run(path: Path) -> Bunch:
             )
     scores = [_number(path, line, "score", fields[4], float) for line, fields in lines]
     groups, documents = _topics_and_documents(path, lines)
-    return Bunch(groups=groups, documents=documents, scores=np.array(scores), tag=tag)
+    return Run(groups=groups, documents=documents, scores=np.array(scores), tag=tag)
 
 
-def dump_qrels(path: Path, grades: Any, *, groups: Any, documents: Any) -> None:
+def dump_qrels(
+    path: Path, grades: ArrayLike, *, groups: IdsLike, documents: IdsLike
+) -> None:
     """Write relevance judgements, ``topic 0 document grade``, in the order of rows.
 
     Parameters
@@ -167,7 +198,12 @@ def dump_qrels(path: Path, grades: Any, *, groups: Any, documents: Any) -> None:
 
 
 def dump_run(
-    path: Path, scores: Any, *, groups: Any, documents: Any, tag: str = "sklearn_ltr"
+    path: Path,
+    scores: ArrayLike,
+    *,
+    groups: IdsLike,
+    documents: IdsLike,
+    tag: str = "sklearn_ltr",
 ) -> None:
     """Write ranked lists, ``topic Q0 document rank score tag``.
 
@@ -223,13 +259,13 @@ def dump_run(
 
 
 def join_run(
-    run: Mapping[str, Any],
-    qrels: Mapping[str, Any],
+    run: Columns,
+    qrels: Columns,
     *,
     topics: Literal["qrels", "both"] = "qrels",
     unjudged: Literal["zero", "drop"] = "zero",
     negative: Literal["error", "unjudged"] = "error",
-) -> Bunch:
+) -> JoinedRun:
     """Join ranked lists with relevance judgements, for the metrics.
 
     What is returned are arguments by name: ``ndcg_score(**join_run(run, qrels))``.
@@ -319,7 +355,7 @@ BPref` needs "drop".
     groups_missing = [topic for topic, _ in missing]
     # A topic of negative grades only has nothing relevant, but counts.
     left = sorted(counted - {retrieved[row][0] for row in rows}.union(groups_missing))
-    return Bunch(
+    return JoinedRun(
         y_true=np.array([judgements.get(retrieved[row], 0.0) for row in rows]),
         y_score=scores[rows],
         groups=np.array([retrieved[row][0] for row in rows]),
@@ -385,7 +421,7 @@ def _number(
 
 def _topics_and_documents(
     path: Path, lines: Sequence[tuple[int, list[str]]]
-) -> tuple[Any, Any]:
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     """Return both columns; a ValueError if a document is twice in a topic."""
     first: dict[tuple[str, str], int] = {}
     for line, (topic, _, document, *_rest) in lines:
@@ -415,7 +451,7 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
 
 
 def read_run_rows(
-    groups: Any, documents: Any, prefix: str = ""
+    groups: IdsLike, documents: IdsLike, prefix: str = ""
 ) -> tuple[list[Name], list[Name]]:
     """Return topic and document of each row, checked; `prefix` is for messages."""
     topics = _column(groups, f"{prefix}groups")
@@ -438,7 +474,7 @@ def read_run_rows(
     return topics, names
 
 
-def _column(values: Any, name: str) -> list[Name]:
+def _column(values: IdsLike, name: str) -> list[Name]:
     """Return a column of names, all strings or all integers."""
     check_holds_rows(values, name, "name")
     array = values if isinstance(values, list | tuple) else np.asarray(values)
@@ -468,7 +504,7 @@ def _column(values: Any, name: str) -> list[Name]:
 
 
 def _read_run(
-    run: Mapping[str, Any],
+    run: Columns,
 ) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
     _check_has(run, "run", ("groups", "documents", "scores"))
@@ -478,7 +514,7 @@ def _read_run(
     return list(zip(topics, documents, strict=True)), scores
 
 
-def _read_qrels(qrels: Mapping[str, Any]) -> Judgements:
+def _read_qrels(qrels: Columns) -> Judgements:
     """Return the grade of each topic and document."""
     _check_has(qrels, "qrels", ("groups", "documents", "grades"))
     topics, documents = read_run_rows(qrels["groups"], qrels["documents"], "qrels.")

@@ -42,6 +42,7 @@ from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
 from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr._rankers.reading import draw_held_out, single_query
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.ensemble._members import (
     FitRows,
     check_taken,
@@ -49,9 +50,6 @@ from sklearn_ltr.ensemble._members import (
     read_rows,
 )
 from sklearn_ltr.metrics import Metric, get_metric
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 POOL_THREADS = 3  # that joblib starts beside those that fit
 
@@ -100,7 +98,7 @@ class BaggingRanker(BaseRanker):
     `bootstrap`, each member is also trained on queries of its own, and those left out
     estimate the metric on new queries.
 
-    LambdaMARTRankers share one table of binned rows.  Bin edges are those of all rows,
+    LambdaMARTRankers share one table of binned rows.  Bin edges are set by all rows,
     also for members that are trained on some of the queries; they do not depend on
     grades.  Bins of categories may: with categorical features, such members have bins
     of their own.
@@ -348,8 +346,8 @@ class BaggingRanker(BaseRanker):
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
         total = scores[0].copy()
-        for of_member in scores[1:]:
-            total += of_member
+        for member_scores in scores[1:]:
+            total += member_scores
         return total / len(scores)
 
     def predict_std(self, X: Any, *, groups: Any = None) -> FloatArray:
@@ -389,7 +387,7 @@ class BaggingRanker(BaseRanker):
             queries = single_query(n_documents)
         else:
             queries = QueryGroups.from_groups(groups, n_documents)
-        centred = np.array([queries.sort(of_member) for of_member in scores])
+        centred = np.array([queries.sort(member_scores) for member_scores in scores])
         sums = np.add.reduceat(centred, queries.offsets[:-1], axis=1)
         centred -= np.repeat(sums / queries.sizes, queries.sizes, axis=1)
         return queries.unsort(centred.std(axis=0))
@@ -423,7 +421,7 @@ class BaggingRanker(BaseRanker):
         return tags
 
     def _estimator(self) -> Any:
-        """Return what members are clones of."""
+        """Return the estimator that members are clones of."""
         return LambdaMARTRanker() if self.estimator is None else self.estimator
 
 
@@ -487,10 +485,10 @@ def fit_member(
         if holding:
             drawn, held_out = hold_out_repeated(member, holding, drawn)
             if len(held_out) > 0:
-                X_val, y_val, others = rows_of_queries(rows, held_out)
+                X_val, y_val, others = take_queries(rows, held_out)
                 validation = {"X_val": X_val, "y_val": y_val}
                 validation |= {f"{name}_val": column for name, column in others.items()}
-        X, y, metadata = rows_of_queries(rows, drawn)
+        X, y, metadata = take_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
         return member.fit(X, y, **given)
 
@@ -504,7 +502,7 @@ def with_known_bins(
     seed: int,
 ) -> FitRows:
     """Return the rows with an X whose bins are known, if members can share these."""
-    # `taken` is what a member takes of the rows beside X and y
+    # `taken` are the columns that a member takes beside X and y
     if type(member) is not LambdaMARTRanker:
         return rows
     with sklearn.config_context(enable_metadata_routing=True):
@@ -527,7 +525,7 @@ def takes_all(rows: FitRows, drawn: IntArray) -> bool:
     return np.array_equal(drawn, np.arange(rows.queries.n_queries))
 
 
-def rows_of_queries(
+def take_queries(
     rows: FitRows, drawn: IntArray
 ) -> tuple[Any, FloatArray, dict[str, Any]]:
     """Return X, y and the other columns of some queries, one after the other."""
@@ -552,11 +550,11 @@ def holding_parameters(member: Any) -> set[str]:
     """Return the parameters by which a member, or a part of it, holds out rows."""
     params, found = member.get_params(deep=True), set()
     for path, value in params.items():
-        *of_part, name = path.split("__")
+        *owner, name = path.split("__")
         if name in ("early_stopping", "oob_score") and value is True:
             found.add(path)
         # of blends, method="equal" and cv="prefit" hold out nothing
-        is_equal = params.get("__".join([*of_part, "method"])) == "equal"
+        is_equal = params.get("__".join([*owner, "method"])) == "equal"
         if name == "cv" and not is_equal and not isinstance(value, str):
             found.add(path)
     return found
@@ -600,12 +598,12 @@ class OutOfBag(NamedTuple):
 def out_of_bag(
     members: Sequence[Any], drawn: Sequence[IntArray], rows: FitRows, metric: Metric
 ) -> OutOfBag:
-    """Return the metric of scores by those members that were not trained on a query."""
+    """Return the metric of scores by members that were not trained on the query."""
     queries, n_queries = rows.queries, rows.queries.n_queries
     # each member scores the queries that it has not seen; a document's score is the
     # mean over these members, NaN where there is none
     left_out = [np.setdiff1d(np.arange(n_queries), d) for d in drawn]
-    index = [index_of_queries(queries, of_member) for of_member in left_out]
+    index = [index_of_queries(queries, unseen) for unseen in left_out]
     n_scores = np.zeros(queries.n_documents)
     for index_m in index:
         n_scores[index_m] += 1
@@ -632,8 +630,8 @@ def out_of_bag(
     # the metric is over the queries that some member has not seen
     known = rows.data.subset(scored)
     bound = metric.bind(known.y, known.offsets, known.labels)
-    of_rows = mean_of_others(scores)
-    score = bound.mean(of_rows[known.rows], known.sample_weight)
+    mean_scores = mean_of_others(scores)
+    score = bound.mean(mean_scores[known.rows], known.sample_weight)
     staged = None
     if all(hasattr(member, "staged_predict") for member in members):
         staged = np.array(
@@ -643,12 +641,12 @@ def out_of_bag(
             ]
         )
 
-    # of the rows and queries that were given, those of weight 0 included
+    # of all rows and queries that were given, weights of 0 included
     prediction = np.full(len(rows.kept), np.nan)
-    prediction[rows.kept] = of_rows
+    prediction[rows.kept] = mean_scores
     per_query = np.full(len(rows.kept_queries), np.nan)
     per_query[np.flatnonzero(rows.kept_queries)[scored]] = bound.values(
-        of_rows[known.rows]
+        mean_scores[known.rows]
     )
     return OutOfBag(prediction, per_query, score, staged)
 
@@ -668,7 +666,7 @@ def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatA
 
 def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
     """Return one LambdaMARTRanker whose scores are the mean of the members'."""
-    # Its trees are those of all members, with leaf values divided by their number.
+    # It has the trees of all members, with leaf values divided by their number.
     for m, member in enumerate(members):
         if not isinstance(member, LambdaMARTRanker):
             raise TypeError(

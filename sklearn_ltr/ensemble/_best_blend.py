@@ -14,7 +14,7 @@ The score of document i is a line in alpha,
 
     s_i(alpha) = alpha * s1_i + (1 - alpha) * s2_i,    0 < alpha < 1.
 
-Just above alpha = 0 the documents are ordered by s2, and those of equal s2 by s1.  A
+Just above alpha = 0 the documents are ordered by s2, and by s1 where s2 is equal.  A
 document j that is ranked below i there rises above i if and only if s1_j > s1_i.  Their
 lines then cross at
 
@@ -42,7 +42,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import kernel, subkernel
 from sklearn_ltr._data import (
@@ -52,13 +51,11 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
 from sklearn_ltr.metrics._metric import BoundMetric, value_of_list
 from sklearn_ltr.metrics._ranked_list import rank_documents
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -142,7 +139,7 @@ def best_blend(
 
     Notes
     -----
-    The rankings are those of exact arithmetic.  Where two lines are so close that
+    The rankings are as in exact arithmetic.  Where two lines are so close that
     rounded scores do not show which is higher, the metric of the blended scores can
     differ from the curve.  An interval whose middle does not reach the value of the
     curve is not chosen.
@@ -448,7 +445,7 @@ def changes_of_list(
     """Return where a closed-form metric of one query changes, and by how much."""
     # `ranked` are the documents of the query, in the order just above alpha = 0; u and
     # v are the metric's ``cascade_coefficients``.  The changes, none of them zero, are
-    # those of the metric with scale 1; the alphas do not decrease.
+    # for the metric with scale 1; the alphas do not decrease.
     if k < len(ranked):
         ranked = ranked[k_skyband(scores_1[ranked], k)]
     gains = gain[ranked]

@@ -33,6 +33,7 @@ from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
 from sklearn_ltr.ensemble._members import (
@@ -42,9 +43,6 @@ from sklearn_ltr.ensemble._members import (
     read_rows,
 )
 from sklearn_ltr.metrics import Metric, get_metric
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -73,7 +71,7 @@ class BlendingParameters:
             )
         given = self.random_state
         if given is not None and not isinstance(given, np.random.RandomState):
-            draw_seed(given)  # raises an error for what is no seed
+            draw_seed(given)  # raises an error unless it is a seed
         metric = get_metric(self.metric)
         if self.method == "sweep":
             check_ties(metric)
@@ -312,7 +310,7 @@ class BlendedRanker(BaseRanker):
         else:
             splits = None if p.method == "equal" else make_splits(p.cv, rows)
             rankers, scores = fit_and_score(candidates, rows, splits, p.n_jobs)
-        held_out = HeldOut.of(rows, scores)
+        held_out = HeldOut.sort(rows, scores)
 
         # choose the weights, and keep
         curve, value = None, None
@@ -453,13 +451,13 @@ def fit_and_score(
     rankers: Sequence[Any], rows: FitRows, splits: list[Any] | None, n_jobs: int | None
 ) -> tuple[list[Any], list[Any]]:
     """Return the rankers fitted to all rows, and scores of all rows."""
-    # the scores are out-of-fold; without `splits`, those of the fitted rankers
+    # the scores are out-of-fold; without `splits`, the fitted rankers' own
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         clones = [clone(ranker) for ranker in rankers]
-        of_each = [requested_metadata(model, rows.metadata) for model in clones]
-        check_taken(rows, of_each)
-        for model, params in zip(clones, of_each, strict=True):
+        requested = [requested_metadata(model, rows.metadata) for model in clones]
+        check_taken(rows, requested)
+        for model, params in zip(clones, requested, strict=True):
             if splits is not None:
                 scores.append(
                     cross_val_predict(
@@ -497,9 +495,9 @@ def make_splits(cv: Any, rows: FitRows) -> list[Any]:
             )
         cv = GroupKFold(n_folds)
     if not hasattr(cv, "split") and not rows.kept.all():
-        # splits number the rows that were given; those of weight 0 are left out
+        # splits number the rows that were given; rows of weight 0 are left out
         number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
-        cv = [[of[of >= 0] for of in (number[a], number[b])] for a, b in cv]
+        cv = [[part[part >= 0] for part in (number[a], number[b])] for a, b in cv]
     return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
 
 
@@ -515,7 +513,7 @@ class HeldOut(NamedTuple):
     queries: dict[str, Any]  # groups and sample_weight
 
     @classmethod
-    def of(cls, rows: FitRows, scores: Sequence[Any]) -> Self:
+    def sort(cls, rows: FitRows, scores: Sequence[Any]) -> Self:
         """Check and sort scores of the rows."""
         queries, data = rows.queries, rows.data
         checked = [
@@ -540,7 +538,7 @@ def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArra
 def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendCurve]:
     """Return the best weights by coordinate-wise sweeps, and the last curve used."""
     # The blend so far is swept against one ranker after another, until no ranker raises
-    # the metric.  The curve is that of the last sweep that has raised it.
+    # the metric.  The curve is from the last sweep that has raised it.
     scores, y, queries = held_out
     n = len(scores)
     one_hot = np.eye(n)

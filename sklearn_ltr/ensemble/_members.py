@@ -1,4 +1,4 @@
-"""What bags and blends share: the rows of a fit, and what their members are given."""
+"""Common parts of bags and blends: the rows of a fit, and the scores of members."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 
 class FitRows(NamedTuple):
-    """The rows of `fit`, checked, without those of weight 0."""
+    """The rows of `fit` of a weight above 0, checked."""
 
     X: Any  # as given
     y: FloatArray  # in the order of the rows
-    # groups, and what else was given of each row; in the order of the rows
+    # groups and the other columns that were given, in the order of the rows
     metadata: dict[str, Any]
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
@@ -69,7 +68,7 @@ def read_rows(X: Any, y: Any, groups: Any, columns: GivenColumns) -> FitRows:
 
 
 def check_taken(rows: FitRows, taken: Sequence[Mapping[str, Any]]) -> None:
-    """Raise a ValueError if no member is fitted with what was given of clicks."""
+    """Raise a ValueError for a given column that no member is fitted with."""
     for name in rows.metadata.keys() - {"groups", "sample_weight"}:
         if not any(name in given for given in taken):
             raise ValueError(

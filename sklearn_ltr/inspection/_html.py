@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib import import_module
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CLASS = "sklearn-ltr-report"
 # Colors of text and background are those of the page or the notebook, light or dark.
@@ -116,7 +119,9 @@ def figures(values: Iterable[tuple[str, str]]) -> str:
     return f'<div class="figures">{"".join(shown)}</div>'
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]], kind: str = "") -> str:
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[object]], kind: str = ""
+) -> str:
     """Return a table of text and numbers; of `kind` "words", all is text."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "\n".join(
@@ -159,7 +164,7 @@ def can_draw() -> bool:
 
 
 def picture(
-    description: str, size: tuple[float, float], plot: Callable[[Any], object]
+    description: str, size: tuple[float, float], plot: Callable[[Figure], object]
 ) -> str:
     """Return what `plot` draws on a figure of `size` inches; "" without matplotlib."""
     if not can_draw():

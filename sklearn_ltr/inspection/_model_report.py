@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from scipy.stats import rankdata
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,11 +31,18 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._data.features import Labels, Numbers, as_table, get_column, is_frame
+from sklearn_ltr._data.features import (
+    LabelColumn,
+    NumberColumn,
+    as_table,
+    get_column,
+    is_frame,
+)
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._parameters import shown
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.inspection import _html as html
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from sklearn_ltr.plotting import (
@@ -48,9 +56,6 @@ from sklearn_ltr.plotting import (
 from sklearn_ltr.plotting._axes import name_of_metric
 from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
 from sklearn_ltr.plotting._training_curve import read_record
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own
 MOST_GRADES = 10  # listed one by one
@@ -120,14 +125,14 @@ class ModelReport:
 
 
 def model_report(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     metric: str | Metric | None = None,
-    sample_weight: Any = None,
-    random_state: Any = 0,
+    sample_weight: ArrayLike | None = None,
+    random_state: Seed = 0,
 ) -> ModelReport:
     """Report what a model is, what it has learned, and how well it ranks.
 
@@ -229,12 +234,12 @@ def model_report(
 class Subject:
     """A fitted model, and its scores of documents in canonical order."""
 
-    estimator: Any
-    model: Any  # the last step of Pipelines and searches
-    X: Any
-    y: Any
-    groups: Any
-    sample_weight: Any
+    estimator: BaseEstimator
+    model: BaseEstimator  # the last step of Pipelines and searches
+    X: MatrixLike
+    y: ArrayLike
+    groups: IdsLike
+    sample_weight: ArrayLike | None
     predicted: FloatArray  # (n_documents,) scores, by row
     metric: Metric
     queries: QueryGroups
@@ -248,7 +253,13 @@ class Subject:
 
     @classmethod
     def read(
-        cls, estimator: Any, X: Any, y: Any, groups: Any, metric: Any, weight: Any
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: IdsLike,
+        metric: str | Metric | None,
+        weight: ArrayLike | None,
     ) -> Subject:
         """Read what :func:`model_report` is given, and score it."""
         model, _ = find_model(estimator)
@@ -486,10 +497,11 @@ def why_above(subject: Subject, first: int, best: int) -> str:
             for j, column in zip(most, columns, strict=True)
         ],
     )
+    table: Any = result.X
     display = ShapValuesDisplay(
         difference,
         feature_names=result.feature_names,
-        feature_values=result.X.toarray() if issparse(result.X) else result.X,
+        feature_values=table.toarray() if issparse(table) else table,
         score_name=f"score of row {first} minus that of row {best}",
     )
     picture = html.picture(
@@ -802,7 +814,7 @@ def shap_section(effects: Effects) -> str:
 def direction(shap: ShapValues, feature: int) -> str:
     """Return the rank correlation of a feature and its SHAP values."""
     column = column_of(shap.X, feature)
-    if isinstance(column, Labels):
+    if isinstance(column, LabelColumn):
         return "categories"
     known = ~np.isnan(column.values)
     if not known.any():
@@ -851,7 +863,7 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
 
 def columns_part(subject: Subject, effects: Effects | None) -> str:
     """Return what the columns of X hold, the most important ones."""
-    X = subject.X if issparse(subject.X) else as_table(subject.X)
+    X: Any = subject.X if issparse(subject.X) else as_table(subject.X)
     n_columns = X.shape[1]
     names = [str(c) for c in X.columns] if is_frame(X) else None
     if names is None:
@@ -864,7 +876,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
     numbers, categories = [], []
     for j in order[:MOST_COLUMNS]:
         column = column_of(X, j)
-        if isinstance(column, Numbers):
+        if isinstance(column, NumberColumn):
             known = column.values[~np.isnan(column.values)]
             missing = 1 - len(known) / len(column.values)
             spread = [f"{v:.4g}" for v in quartiles(known)] if len(known) else [""] * 3
@@ -886,7 +898,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
     return "\n".join(parts)
 
 
-def has_transformers(estimator: Any) -> bool:
+def has_transformers(estimator: BaseEstimator) -> bool:
     """Return whether a Pipeline makes the features of the model out of the columns."""
     if hasattr(estimator, "best_estimator_"):
         return has_transformers(estimator.best_estimator_)
@@ -894,17 +906,17 @@ def has_transformers(estimator: Any) -> bool:
     return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 
 
-def column_of(X: Any, feature: int) -> Numbers | Labels:
+def column_of(X: Any, feature: int) -> NumberColumn | LabelColumn:
     """Return what a column of a table of any kind holds."""
     if issparse(X):
         values = X[:, [feature]].toarray()[:, 0]
-        return Numbers(f"x{feature}", values.astype(np.float64), 2**53)
+        return NumberColumn(f"x{feature}", values.astype(np.float64), 2**53)
     return get_column(X, feature, "X")
 
 
-def value_in(column: Numbers | Labels, row: int) -> str:
+def value_in(column: NumberColumn | LabelColumn, row: int) -> str:
     """Return what a column holds in a row, in a few characters."""
-    if isinstance(column, Numbers):
+    if isinstance(column, NumberColumn):
         return f"{column.values[row]:.4g}"
     code = column.codes[row]
     return "" if code < 0 else str(column.labels[code])
@@ -928,14 +940,14 @@ def quartiles(values: FloatArray) -> FloatArray:
     return np.array([values.min(), np.median(values), values.max()])
 
 
-def is_default(value: Any, default: Any) -> bool:
+def is_default(value: object, default: object) -> bool:
     """Return whether a parameter has its default."""
     if isinstance(value, Number) and isinstance(default, Number):
         return bool(value == default)
     return in_words(value) == in_words(default)
 
 
-def in_words(value: Any) -> str:
+def in_words(value: object) -> str:
     """Return the value of a parameter, the same in every run."""
     if value is inspect.Parameter.empty:
         return "none, it must be given"

@@ -1,8 +1,8 @@
 """MART: boosted trees whose cost is a sum over rows (Burges 2010, sections 5 and 6).
 
 F_0 is the constant of least cost, and each tree models the gradient of the cost at the
-scores so far.  `BaseMART.fit` is the algorithm; a regressor and a classifier add what
-their targets are, and the cost.
+scores so far.  `BaseMART.fit` is the algorithm; a regressor and a classifier add
+the reader of their targets, and the cost.
 """
 
 from __future__ import annotations
@@ -66,14 +66,13 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.mart._objectives import (
     CrossEntropy,
     HalfSquaredError,
     PointwiseCost,
     PointwiseObjective,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 class BaseMART(CallbackSupportMixin, Estimator):
@@ -96,7 +95,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return a number and a weight for each row of a weight above 0."""
-        # the first targets that a fit reads (`is_first`) say what the others may be
+        # all others are checked by the first targets that a fit reads (`is_first`)
 
     @abstractmethod
     def _objective(self, data: TrainingData) -> PointwiseObjective:
@@ -142,9 +141,9 @@ class BaseMART(CallbackSupportMixin, Estimator):
         ------
         ValueError, TypeError
             For a parameter out of its range, arguments of different lengths, an empty
-            X, infinite features, columns that are not numbers, targets that are not
-            what they should be, weights that are negative or not finite, or scores
-            that diverge.  The estimator is left as it was.
+            X, infinite features, columns that are not numbers, invalid targets, weights
+            that are negative or not finite, or scores that diverge.  The estimator is
+            left as it was.
         """
         columns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:
@@ -156,7 +155,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 X_val, y_val=y_val, sample_weight_val=sample_weight_val
             )
             cost = PointwiseCost(model._objective)
-            # nobody else holds what was read: it is free once it is binned
+            # no name refers to the data that are read: they are freed when binned
             binned = bin_data(
                 model._read(X, y, columns, validation, p, kept),
                 cost,
@@ -175,7 +174,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         return self
 
     def _keep(self, attributes: Mapping[str, Any], parameters: Any) -> KeptTrees:
-        """Return what a warm start keeps of the last fit, or a new seed."""
+        """Return the parts of the last fit that a warm start keeps, or a new seed."""
         return keep_trees(attributes, parameters)
 
     def _read(
@@ -187,7 +186,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         parameters: BoostingParameters,
         kept: KeptTrees,
     ) -> FitData[TrainingData]:
-        """Read what `fit` was given, hold out rows, and find F_0."""
+        """Read the arguments of `fit`, hold out rows, and find F_0."""
         p, is_first = parameters, kept.n_trees == 0
         self._categories = read_categories(X, p.categorical_features, kept)
         train = self._read_data(X, y, columns, is_first=is_first)
@@ -871,7 +870,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     _parameters = ClassifierParameters
 
     def _keep(self, attributes: Mapping[str, Any], parameters: Any) -> KeptTrees:
-        """Return what a warm start keeps: trees of the same sigma, their scale."""
+        """Return the trees that a warm start keeps, of the same sigma, their scale."""
         kept, sigma = super()._keep(attributes, parameters), parameters.sigma
         if kept.n_trees > 0 and sigma != self._sigma:
             raise ValueError(

@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
@@ -36,8 +35,7 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._estimators.boosted_trees import KeptTrees
 from sklearn_ltr._estimators.monitor import ScoredMeasure
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._typing import FloatArray
 
 
 @kernel
@@ -98,7 +96,7 @@ class PointwiseObjective(ABC):
         """Return the unweighted cost of each row."""
 
     def fitted(self, n_trees: int) -> dict[str, Any]:
-        """Return what the objective learns itself, by attribute: nothing."""
+        """Return no attributes: the objective itself learns nothing."""
         return {}
 
     def update(self, scores: FloatArray) -> None:
@@ -111,7 +109,7 @@ class PointwiseObjective(ABC):
 
 
 class PointwiseCost:
-    """What the trees of MART minimise and measure, for :mod:`boosted_trees`."""
+    """The cost and the measures of MART, for :mod:`boosted_trees`."""
 
     train_curve = "train_score_"
 

@@ -34,12 +34,13 @@ steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
     JudgedLists,
@@ -53,9 +54,6 @@ from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["BPref", "bpref_score"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @kernel
@@ -177,17 +175,17 @@ class BPref(BinaryMetric):
 
 @score_function(BPref)
 def bpref_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     relevant_from: float | None = None,
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean binary preference of queries.
 

@@ -32,14 +32,15 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr._data import Labels, check_canonical
 from sklearn_ltr._parameters import real
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._metric import (
     METRICS,
     BoundMetric,
@@ -49,9 +50,6 @@ from sklearn_ltr.metrics._metric import (
     read_ranked_grades,
 )
 from sklearn_ltr.metrics._ranked_list import run_end
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class RankedLists(NamedTuple):
@@ -151,7 +149,7 @@ class ClosedFormMetric(Metric):
     #: kernel(order, offsets, arrays, first, last, factors)
     _swap_factors_kernel: ClassVar[Callable[..., None]] = staticmethod(sum_swap_factors)
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Put a built-in metric into ``METRICS``; refuse what would train wrongly."""
         # Value, swap factors and sweeps are computed from different attributes: a class
         # that changed one of them alone would train for another metric than it
@@ -302,7 +300,7 @@ class BinaryMetric(ClosedFormMetric):
         values = real(0, closed="neither", optional=True)
         values.read_as("relevant_from", self.relevant_from)
 
-    def relevance(self, grades: Any) -> FloatArray:
+    def relevance(self, grades: ArrayLike) -> FloatArray:
         """1.0 for relevant documents, 0.0 for the others."""
         if self.relevant_from is None:
             return (np.asarray(grades) > 0).astype(np.float64)

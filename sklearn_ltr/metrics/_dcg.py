@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import exp2_of, log2_of
 from sklearn_ltr._data import (
@@ -32,15 +32,15 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._parameters import Choice
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Gain = Literal["exponential", "linear"] | Sequence[float] | Callable[[Any], Any]
+GainFunction = Callable[[FloatArray], ArrayLike]
+Gain = Literal["exponential", "linear"] | Sequence[float] | GainFunction
 Discount = Literal["log2", "letor"]
 
 
@@ -92,17 +92,17 @@ class CG(ClosedFormMetric):
 
 @score_function(CG, values=">= 0", refused="grades without a gain")
 def cg_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     gain: Gain = "exponential",
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean cumulative gain of queries.
 
@@ -164,18 +164,18 @@ class DCG(CG):
 
 @score_function(DCG, values=">= 0", refused="grades without a gain")
 def dcg_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     gain: Gain = "exponential",
     discount: Discount = "log2",
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean discounted cumulative gain of queries.
 
@@ -264,19 +264,19 @@ class NDCG(DCG):
 
 @score_function(NDCG, refused="grades without a gain")
 def ndcg_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     gain: Gain = "exponential",
     discount: Discount = "log2",
     short_lists: Literal["cut", "zero"] = "cut",
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean normalised discounted cumulative gain of queries.
 

@@ -31,14 +31,15 @@ takes n * min(n, k) steps.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import exp2_of, kernel, subkernel
 from sklearn_ltr._data import Labels, describe_query
 from sklearn_ltr._parameters import real
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     ClosedFormMetric,
     MetricArrays,
@@ -51,8 +52,6 @@ from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # T = 1 - (2^g - 1) / 2^g is zero in float64 for larger grades
 LARGEST_GRADE = 53.0
@@ -199,17 +198,17 @@ class ERR(ClosedFormMetric):
 
 @score_function(ERR, refused="grades above max_grade")
 def err_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     max_grade: float | None = None,
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean expected reciprocal rank of queries.
 

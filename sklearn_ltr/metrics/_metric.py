@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import ClassVar, Literal, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import (
     JudgedQueries,
@@ -34,12 +34,11 @@ from sklearn_ltr._data import (
     describe_query,
 )
 from sklearn_ltr._parameters import Choice
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["Metric", "get_metric"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Ties = Literal["pessimistic", "average", "stable"]
 NoRelevant = Literal["zero", "one", "skip", "error"]
 
@@ -263,12 +262,12 @@ class Metric(ABC):
 
     def per_query(
         self,
-        y_true: Any,
-        y_score: Any,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
         *,
-        groups: Any,
-        y_missing: Any = None,
-        groups_missing: Any = None,
+        groups: IdsLike,
+        y_missing: ArrayLike | None = None,
+        groups_missing: IdsLike | None = None,
     ) -> FloatArray:
         """Value of each query.
 
@@ -307,13 +306,13 @@ class Metric(ABC):
 
     def __call__(
         self,
-        y_true: Any,
-        y_score: Any,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
         *,
-        groups: Any,
-        sample_weight: Any = None,
-        y_missing: Any = None,
-        groups_missing: Any = None,
+        groups: IdsLike,
+        sample_weight: ArrayLike | None = None,
+        y_missing: ArrayLike | None = None,
+        groups_missing: IdsLike | None = None,
     ) -> float:
         """Weighted mean over queries.
 
@@ -343,7 +342,11 @@ class Metric(ABC):
         return bound.mean(scores, weights)
 
     def _bind_rows(
-        self, y_true: Any, groups: Any, y_missing: Any, groups_missing: Any
+        self,
+        y_true: ArrayLike,
+        groups: IdsLike,
+        y_missing: ArrayLike | None,
+        groups_missing: IdsLike | None,
     ) -> tuple[QueryGroups, BoundMetric]:
         """Return the queries, those without a row included, and the bound metric."""
         read = read_judged(y_true, groups, y_missing, groups_missing)
@@ -462,7 +465,7 @@ def value_of_list(metric: Metric, ranked_grades: FloatArray) -> float:
     return float(value)
 
 
-def _check_array(array: Any, name: str, n: int) -> None:
+def _check_array(array: FloatArray, name: str, n: int) -> None:
     """Raise a ValueError unless an array is float64 and of length n."""
     is_float = isinstance(array, np.ndarray) and array.dtype == np.float64
     if not is_float or array.shape != (n,):
@@ -483,7 +486,7 @@ def check_k(k: object) -> int | None:
     return int(k)
 
 
-def read_ranked_grades(ranked_grades: Any) -> FloatArray:
+def read_ranked_grades(ranked_grades: ArrayLike) -> FloatArray:
     """Return the grades of one list, (n_documents,) float64, checked."""
     name = "ranked_grades"
     query = QueryGroups.single(count_rows(ranked_grades, name))
@@ -491,7 +494,10 @@ def read_ranked_grades(ranked_grades: Any) -> FloatArray:
 
 
 def read_judged(
-    y_true: Any, groups: Any, y_missing: Any, groups_missing: Any
+    y_true: ArrayLike,
+    groups: IdsLike,
+    y_missing: ArrayLike | None,
+    groups_missing: IdsLike | None,
 ) -> tuple[QueryGroups, FloatArray, IntArray, NDArray[np.bool_] | None]:
     """Return the queries of rows, and grades, offsets and is_ranked for `bind`."""
     queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))

@@ -18,10 +18,10 @@ Only the first ``k`` positions of a list are put in order.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import (
     REGISTER_LANES,
@@ -39,11 +39,10 @@ from sklearn_ltr._data import (
     count_rows,
     places_in_queries,
 )
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 
 __all__ = ["rank_scores"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 FLOAT32_LIMIT = 3e38  # scores beyond it are clipped before rounding to float32
 
@@ -209,7 +208,7 @@ def run_end(scores: FloatArray, ranked: IntArray, position: int, average: bool) 
     return end
 
 
-def rank_scores(y_score: Any, *, groups: Any) -> NDArray[np.int64]:
+def rank_scores(y_score: ArrayLike, *, groups: IdsLike) -> NDArray[np.int64]:
     """Rank documents by their scores, each within its query.
 
     Parameters

@@ -10,12 +10,13 @@ effectiveness").  The sum is not normalised: a list of n documents reaches at mo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._parameters import real
+from sklearn_ltr._typing import FloatArray, IdsLike
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
     JudgedLists,
@@ -24,9 +25,6 @@ from sklearn_ltr.metrics._closed_form import (
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 
 __all__ = ["RBP", "rbp_score"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,18 +78,18 @@ class RBP(BinaryMetric):
 
 @score_function(RBP)
 def rbp_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     persistence: float = 0.8,
     relevant_from: float | None = None,
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean rank-biased precision of queries.
 

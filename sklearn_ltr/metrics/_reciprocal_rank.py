@@ -22,12 +22,13 @@ changes.  If only q is relevant, it becomes min(p, f).  So with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
     MetricArrays,
@@ -40,9 +41,6 @@ from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @kernel
@@ -144,17 +142,17 @@ class MRR(BinaryMetric):
 
 @score_function(MRR)
 def mrr_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     relevant_from: float | None = None,
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Mean reciprocal rank of queries.
 
@@ -203,17 +201,17 @@ class HitRate(MRR):
 
 @score_function(HitRate)
 def hit_rate_score(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike,
     k: int | None = None,
     relevant_from: float | None = None,
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
-    sample_weight: Any = None,
-    y_missing: Any = None,
-    groups_missing: Any = None,
+    sample_weight: ArrayLike | None = None,
+    y_missing: ArrayLike | None = None,
+    groups_missing: IdsLike | None = None,
 ) -> float:
     """Share of queries with a relevant document among the first k (success at k).
 

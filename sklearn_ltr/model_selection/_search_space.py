@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def lambdamart_search_space(prefix: str = "") -> dict[str, list[Any]]:
+def lambdamart_search_space(prefix: str = "") -> dict[str, list[float | str]]:
     """Return the parameters of LambdaMARTRanker to search over, and their values.
 
     They are made for scikit-learn's ``HalvingRandomSearchCV`` with the number of trees
@@ -60,7 +58,7 @@ def lambdamart_search_space(prefix: str = "") -> dict[str, list[Any]]:
     """
     if not isinstance(prefix, str):
         raise TypeError(f"prefix must be a string, got {prefix!r}")
-    values: dict[str, list[Any]] = {
+    values: dict[str, list[float | str]] = {
         "max_leaf_nodes": [4, 7, 15, 31, 63],
         "min_samples_leaf": [5, 20, 50, 100, 200],
         "max_features": [0.5, 0.7, 1.0],

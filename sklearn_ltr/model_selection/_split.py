@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator, train_test_split
 from sklearn.utils import check_random_state
 
@@ -18,6 +18,7 @@ from sklearn_ltr._data import (
     describe_query,
 )
 from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
+from sklearn_ltr._typing import IdsLike, MatrixLike, Seed
 
 
 class LetorFolds(BaseCrossValidator):
@@ -74,7 +75,7 @@ class LetorFolds(BaseCrossValidator):
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
-        self, parts: Any, *, score_on: Literal["validation", "test"] = "validation"
+        self, parts: IdsLike, *, score_on: Literal["validation", "test"] = "validation"
     ) -> None:
         self.parts = parts
         self.score_on = score_on
@@ -93,7 +94,9 @@ class LetorFolds(BaseCrossValidator):
             )
         self._labels, self._part_of_row = groups.labels, groups.query_of_row
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: object = None, y: object = None, groups: object = None
+    ) -> int:
         """Return the number of folds, which is the number of parts.
 
         Parameters
@@ -104,7 +107,10 @@ class LetorFolds(BaseCrossValidator):
         return len(self._labels)
 
     def split(
-        self, X: Any = None, y: Any = None, groups: Any = None
+        self,
+        X: MatrixLike | None = None,
+        y: object = None,
+        groups: IdsLike | None = None,
     ) -> Iterator[tuple[Rows, Rows]]:
         """Yield the training rows and the rows to score of each fold.
 
@@ -136,7 +142,7 @@ class LetorFolds(BaseCrossValidator):
             yield train, validation if self.score_on == "validation" else test
 
     def train_validation_test(
-        self, groups: Any = None
+        self, groups: IdsLike | None = None
     ) -> Iterator[tuple[Rows, Rows, Rows]]:
         """Yield the rows to train, validate and test on, for each fold.
 
@@ -166,7 +172,7 @@ class LetorFolds(BaseCrossValidator):
                 np.flatnonzero(step == n_parts - 1),
             )
 
-    def _check_queries_are_whole(self, groups: Any) -> None:
+    def _check_queries_are_whole(self, groups: IdsLike) -> None:
         """Raise a ValueError that names a query with rows in two parts."""
         queries = QueryGroups.from_groups(groups, len(self._part_of_row))
         parts = queries.sort(self._part_of_row)
@@ -182,13 +188,13 @@ class LetorFolds(BaseCrossValidator):
 
 
 def group_train_test_split(
-    *arrays: Any,
-    groups: Any,
+    *arrays: MatrixLike | IdsLike,
+    groups: IdsLike,
     test_size: float | None = None,
     train_size: float | None = None,
-    random_state: int | RandomState | None = None,
+    random_state: Seed = None,
     shuffle: bool = True,
-    stratify: Any = None,
+    stratify: ArrayLike | None = None,
 ) -> list[Any]:
     """Split rows into a training and a test part, each of whole queries.
 
@@ -267,7 +273,7 @@ def group_train_test_split(
 
 
 def _check(
-    arrays: Sequence[Any], n_documents: int, shuffle: Any, stratify: Any
+    arrays: Sequence[object], n_documents: int, shuffle: object, stratify: object
 ) -> None:
     """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
@@ -287,7 +293,7 @@ def _check(
         raise ValueError("stratify draws queries at random: it needs shuffle=True")
 
 
-def _split_queries(queries: Queries, **options: Any) -> tuple[Queries, Queries]:
+def _split_queries(queries: Queries, **options: object) -> tuple[Queries, Queries]:
     """Split by train_test_split; its errors are extended by the number of queries."""
     try:
         train, test = train_test_split(queries, **options)

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
+from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
-FloatArray = NDArray[np.float64]
+RowsLike: TypeAlias = Sequence[Sequence[float]] | Sequence[NDArray[Any]] | NDArray[Any]
 
 
-def group_rows(y_true: Any, groups: Any) -> QueryGroups:
+def group_rows(y_true: ArrayLike, groups: IdsLike) -> QueryGroups:
     """Return the queries of the rows of `y_true`."""
     return QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
 
 
 def read_items(
-    values: Any, argument: str, item: str, n: int | None = None, *, finite: bool = True
+    values: ArrayLike,
+    argument: str,
+    item: str,
+    n: int | None = None,
+    *,
+    finite: bool = True,
 ) -> FloatArray:
     """Return one number for each item (a query, feature, ...), `n` or at least one."""
     numbers = read_numbers(values, count_rows(values, argument), argument, item)
@@ -46,17 +52,20 @@ def read_names(names: Sequence[str]) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def predicted_scores(estimator: Any, X: Any, argument: str) -> Any:
+def predicted_scores(
+    estimator: BaseEstimator, X: MatrixLike, argument: str
+) -> ArrayLike:
     """Return the scores that a fitted estimator predicts."""
     if not hasattr(estimator, "predict"):
         raise TypeError(
             f"{argument} must be a fitted estimator with the method predict, got an "
             f"object of {type(estimator).__name__}"
         )
-    return estimator.predict(X)
+    scores: ArrayLike = estimator.predict(X)
+    return scores
 
 
-def is_ranker(estimator: Any) -> bool:
+def is_ranker(estimator: BaseEstimator) -> bool:
     """Return whether an estimator has the type "ranker", as those of this package."""
     # estimators of other packages may have no tags
     has_tags = isinstance(estimator, BaseEstimator)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sklearn_ltr.metrics import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.legend import Legend
+
+Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
 
 WON_COLOR, LOST_COLOR = "tab:blue", "tab:red"  # of differences above and below 0
 
@@ -21,7 +29,7 @@ def check_matplotlib(caller: str) -> None:
         ) from error
 
 
-def get_axes(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
+def get_axes(caller: str, ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     """Return `ax`, or the axes of a new pyplot figure if it is None."""
     check_matplotlib(caller)
     if ax is not None:
@@ -31,7 +39,9 @@ def get_axes(caller: str, ax: Any, figsize: tuple[float, float]) -> Any:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def get_panels(caller: str, ax: Any, n_panels: int) -> list[Any]:
+def get_panels(
+    caller: str, ax: Axes | Sequence[Axes] | None, n_panels: int
+) -> list[Axes]:
     """Return the axes of stacked panels: new ones, those given, or parts of one."""
     check_matplotlib(caller)
     if ax is None:
@@ -51,7 +61,7 @@ def get_panels(caller: str, ax: Any, n_panels: int) -> list[Any]:
     return given
 
 
-def divide_axes(ax: Any, n_panels: int) -> list[Any]:
+def divide_axes(ax: Axes, n_panels: int) -> list[Axes]:
     """Hide `ax` and return panels that are stacked in its area."""
     subplot = ax.get_subplotspec()
     if subplot is None:
@@ -63,14 +73,14 @@ def divide_axes(ax: Any, n_panels: int) -> list[Any]:
     return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
 
 
-def style_axes(ax: Any, *, grid: str) -> None:
+def style_axes(ax: Axes, *, grid: str) -> None:
     """Remove the upper and right spines; draw a light grid of "x" or "y"."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
 
 
-def set_integer_ticks(axis: Any) -> None:
+def set_integer_ticks(axis: Axis) -> None:
     """Restrict the ticks of an axis to integers if matplotlib chooses them."""
     from matplotlib.ticker import MaxNLocator
 
@@ -78,12 +88,12 @@ def set_integer_ticks(axis: Any) -> None:
         axis.get_major_locator().set_params(integer=True, min_n_ticks=1)
 
 
-def draw_legend(ax: Any, *entries: Any, loc: str = "best") -> Any:
+def draw_legend(ax: Axes, *entries: list[Any], loc: str = "best") -> Legend:
     """Draw a legend with a background, so that it is readable above lines."""
     return ax.legend(*entries, loc=loc, framealpha=0.85, edgecolor="none")
 
 
-def read_style(given: Mapping[str, Any] | None, artist: Any) -> dict[str, Any]:
+def read_style(given: Style | None, artist: type[Artist]) -> dict[str, object]:
     """Return keyword arguments of an artist under their full names ("c": "color")."""
     from matplotlib.cbook import normalize_kwargs
 
@@ -91,8 +101,8 @@ def read_style(given: Mapping[str, Any] | None, artist: Any) -> dict[str, Any]:
 
 
 def style_of_each(
-    styles: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None, n_curves: int
-) -> Sequence[Mapping[str, Any]]:
+    styles: Style | Sequence[Style] | None, n_curves: int
+) -> Sequence[Style]:
     """Return one dict of keyword arguments for each curve."""
     if styles is None or isinstance(styles, Mapping):
         return [styles or {}] * n_curves

@@ -5,16 +5,17 @@ curve(alpha)  =  mean over queries of the metric of  alpha * s1 + (1 - alpha) * 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from sklearn_ltr._typing import FloatArray, IdsLike
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
+    Style,
     check_matplotlib,
     draw_legend,
     escape_label,
@@ -24,7 +25,8 @@ from sklearn_ltr.plotting._axes import (
     style_axes,
 )
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class BlendCurveDisplay:
@@ -83,8 +85,8 @@ class BlendCurveDisplay:
 
     def __init__(
         self,
-        change_points: Any,
-        values: Any,
+        change_points: ArrayLike,
+        values: ArrayLike,
         *,
         alpha: float | None = None,
         metric_name: str = "metric",
@@ -109,15 +111,15 @@ class BlendCurveDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        scores_1: Any,
-        scores_2: Any,
+        y_true: ArrayLike,
+        scores_1: ArrayLike,
+        scores_2: ArrayLike,
         *,
-        groups: Any,
+        groups: IdsLike,
         metric: str | Metric = "ndcg@10",
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         names: tuple[str, str] = ("1", "2"),
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> BlendCurveDisplay:
         """Draw the metric of all blends of two rankers' scores.
@@ -173,10 +175,10 @@ class BlendCurveDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
-        curve_kwargs: Mapping[str, Any] | None = None,
-        best_kwargs: Mapping[str, Any] | None = None,
+        curve_kwargs: Style | None = None,
+        best_kwargs: Style | None = None,
     ) -> BlendCurveDisplay:
         """Draw the curve.
 
@@ -206,14 +208,14 @@ class BlendCurveDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         style_axes(ax, grid="y")
         edges = np.concatenate(([0.0], self.change_points, [1.0]))
-        options = {"baseline": None, "linewidth": 1.5}
+        options: dict[str, object] = {"baseline": None, "linewidth": 1.5}
         options |= read_style(curve_kwargs, StepPatch)
         self.line_ = ax.stairs(self.values, edges, **options)
         self.best_line_ = self.legend_ = None
         if self.alpha is not None:
-            line_options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
-            line_options |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
-            self.best_line_ = ax.axvline(self.alpha, **line_options)
+            options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
+            options |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
+            self.best_line_ = ax.axvline(self.alpha, **options)
             self.legend_ = draw_legend(ax)
         name_1, name_0 = map(escape_label, self.names)
         ax.set(

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import group_rows, predicted_scores, read_items
 from sklearn_ltr.plotting._axes import (
+    Style,
     check_matplotlib,
     draw_legend,
     get_axes,
@@ -27,8 +30,13 @@ from sklearn_ltr.plotting._axes import (
 )
 from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.lines import Line2D
+
+T = TypeVar("T")
+Scores = ArrayLike | Mapping[str, ArrayLike]  # of one ranker, or of several by name
 Curves = dict[str, FloatArray]
 
 # The axis is logarithmic if the largest gap between cutoffs exceeds this multiple of
@@ -107,9 +115,9 @@ class CutoffCurveDisplay:
     def __init__(
         self,
         *,
-        k: Any,
-        means: Mapping[str, Any],
-        standard_errors: Mapping[str, Any] | None = None,
+        k: ArrayLike,
+        means: Mapping[str, ArrayLike],
+        standard_errors: Mapping[str, ArrayLike] | None = None,
         metric_name: str = "metric",
     ) -> None:
         self.k: IntArray = read_cutoffs(k)
@@ -129,16 +137,16 @@ class CutoffCurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator | Mapping[str, BaseEstimator],
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any,
+        groups: IdsLike,
         metric: str | Metric = "ndcg",
-        k: Any = range(1, 21),
-        sample_weight: Any = None,
+        k: ArrayLike = range(1, 21),
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> CutoffCurveDisplay:
         """Draw the curve of a fitted ranker, or of several.
@@ -170,8 +178,8 @@ class CutoffCurveDisplay:
         return cls.from_predictions(
             y,
             {
-                name: predicted_scores(of, X, "estimator")
-                for name, of in rankers.items()
+                name: predicted_scores(ranker, X, "estimator")
+                for name, ranker in rankers.items()
             },
             groups=groups,
             metric=metric,
@@ -184,15 +192,15 @@ class CutoffCurveDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_score: Any,
+        y_true: ArrayLike,
+        y_score: Scores,
         *,
-        groups: Any,
+        groups: IdsLike,
         metric: str | Metric = "ndcg",
-        k: Any = range(1, 21),
-        sample_weight: Any = None,
+        k: ArrayLike = range(1, 21),
+        sample_weight: ArrayLike | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> CutoffCurveDisplay:
         """Draw the curve of a ranker's scores, or of several rankers'.
@@ -249,11 +257,11 @@ class CutoffCurveDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         band: bool = True,
-        curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        band_kwargs: Mapping[str, Any] | None = None,
+        curve_kwargs: Style | Sequence[Style] | None = None,
+        band_kwargs: Style | None = None,
     ) -> CutoffCurveDisplay:
         """Draw the curves.
 
@@ -286,7 +294,7 @@ class CutoffCurveDisplay:
         styles = style_of_each(curve_kwargs, len(self.means))
         self.ax_, self.figure_ = ax, ax.figure
         style_axes(ax, grid="y")
-        self.lines_: list[Any] = []
+        self.lines_: list[Line2D] = []
         for (name, mean), style in zip(self.means.items(), styles, strict=True):
             options = {"label": name, "marker": "o", "markersize": 4}
             self.lines_ += ax.plot(self.k, mean, **options | read_style(style, Line2D))
@@ -307,11 +315,11 @@ class CutoffCurveDisplay:
 def evaluate_cutoffs(
     metric: Metric,
     cutoffs: IntArray,
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike,
+    y_score: Scores,
     name: str | None,
-    groups: Any,
-    sample_weight: Any,
+    groups: IdsLike,
+    sample_weight: ArrayLike | None,
 ) -> tuple[Curves, Curves]:
     """Return means and standard errors of a metric at each cutoff, by ranker."""
     queries = group_rows(y_true, groups)
@@ -338,7 +346,7 @@ def evaluate_cutoffs(
     return means, errors
 
 
-def read_cutoffs(k: Any) -> IntArray:
+def read_cutoffs(k: ArrayLike) -> IntArray:
     """Return cutoffs as an array; raise a ValueError unless they are valid."""
     cutoffs = np.asarray(k)
     if not (
@@ -367,7 +375,11 @@ def read_metric_without_cutoff(metric: str | Metric) -> Metric:
 
 
 def read_curves(
-    curves: Any, argument: str, n_cutoffs: int, *, finite: bool = True
+    curves: Mapping[str, ArrayLike],
+    argument: str,
+    n_cutoffs: int,
+    *,
+    finite: bool = True,
 ) -> Curves:
     """Return arrays of one number per cutoff; raise a ValueError if they are not."""
     if not isinstance(curves, Mapping) or not curves:
@@ -382,7 +394,9 @@ def read_curves(
     }
 
 
-def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
+def name_each(
+    given: T | Mapping[str, T], name: str | None, argument: str
+) -> dict[str, T]:
     """Return a dict of several estimators or scores, or a single one under its name."""
     if isinstance(given, Mapping):
         if not given:
@@ -399,15 +413,15 @@ def name_each(given: Any, name: str | None, argument: str) -> dict[str, Any]:
 
 
 def draw_band(
-    ax: Any, line: Any, standard_error: FloatArray, style: Mapping[str, Any]
-) -> Any:
+    ax: Axes, line: Line2D, standard_error: FloatArray, style: Style
+) -> PolyCollection:
     """Draw a band of one standard error above and below a line, in its color."""
     k, mean = line.get_data()
     options = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0} | dict(style)
     return ax.fill_between(k, mean - standard_error, mean + standard_error, **options)
 
 
-def scale_cutoffs(ax: Any, k: IntArray) -> None:
+def scale_cutoffs(ax: Axes, k: IntArray) -> None:
     """Set the scale of the x axis, logarithmic if gaps differ much, and its ticks."""
     gaps = np.diff(k)
     if len(gaps) and gaps.max() > MAX_GAP_RATIO * gaps.min():

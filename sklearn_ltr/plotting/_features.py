@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import shap_values
-from sklearn_ltr.plotting._arguments import is_ranker, read_items
+from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
+from sklearn_ltr.plotting._arguments import RowsLike, is_ranker, read_items
 from sklearn_ltr.plotting._axes import (
+    Style,
     check_matplotlib,
     escape_label,
     get_axes,
@@ -22,8 +26,9 @@ from sklearn_ltr.plotting._axes import (
     style_axes,
 )
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 MAX_NAMES = 250  # of more bars, only some are labelled
 GAIN_LABEL = "fraction of the gain of all splits"
@@ -84,10 +89,10 @@ class FeatureImportancesDisplay:
 
     def __init__(
         self,
-        importances: Any,
-        standard_deviations: Any = None,
+        importances: ArrayLike,
+        standard_deviations: ArrayLike | None = None,
         *,
-        feature_names: Any = None,
+        feature_names: ArrayLike | None = None,
         importance_name: str = "importance",
     ) -> None:
         self.importances = read_items(importances, "importances", "feature")
@@ -108,10 +113,10 @@ class FeatureImportancesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
-        feature_names: Any = None,
-        ax: Any = None,
+        feature_names: ArrayLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> FeatureImportancesDisplay:
         """Draw the `feature_importances_` of a fitted model.
@@ -163,10 +168,10 @@ class FeatureImportancesDisplay:
     @classmethod
     def from_importances(
         cls,
-        result: Any,
+        result: Bunch,
         *,
-        feature_names: Any = None,
-        ax: Any = None,
+        feature_names: ArrayLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> FeatureImportancesDisplay:
         """Draw the result of :func:`sklearn.inspection.permutation_importance`.
@@ -213,10 +218,10 @@ class FeatureImportancesDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         n_features: int | None = 20,
-        bar_kwargs: Mapping[str, Any] | None = None,
+        bar_kwargs: Style | None = None,
     ) -> FeatureImportancesDisplay:
         """Draw the bars.
 
@@ -246,7 +251,7 @@ class FeatureImportancesDisplay:
         ax = get_axes(f"{type(self).__name__}.plot", ax, size)
         self.ax_, self.figure_ = ax, ax.figure
         style_axes(ax, grid="x")
-        options: dict[str, Any] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
+        options: dict[str, object] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
         if self.standard_deviations is not None:
             options["xerr"] = self.standard_deviations[shown]
         y = np.arange(len(shown))
@@ -332,11 +337,11 @@ class ShapValuesDisplay:
 
     def __init__(
         self,
-        values: Any,
+        values: ArrayLike,
         *,
         bias: float = 0.0,
-        feature_names: Any = None,
-        feature_values: Any = None,
+        feature_names: ArrayLike | None = None,
+        feature_values: ArrayLike | None = None,
         score_name: str = "score",
         name: str | None = None,
     ) -> None:
@@ -359,13 +364,13 @@ class ShapValuesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
         *,
         document: int = 0,
         other: int | None = None,
-        background: Any = None,
-        ax: Any = None,
+        background: MatrixLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ShapValuesDisplay:
         """Draw the values of a document, or of a pair.
@@ -426,10 +431,10 @@ default=None
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         n_features: int | None = 12,
-        bar_kwargs: Mapping[str, Any] | None = None,
+        bar_kwargs: Style | None = None,
     ) -> ShapValuesDisplay:
         """Draw the bars.
 
@@ -467,7 +472,7 @@ default=None
         )
         self.ax_, self.figure_ = ax, ax.figure
         style_axes(ax, grid="x")
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "height": 0.7,
             "color": np.where(widths > 0, POSITIVE_COLOR, NEGATIVE_COLOR),
         }
@@ -510,15 +515,15 @@ def why(document: int, other: int, values: FloatArray) -> str:
     )
 
 
-def label_of_value(value: Any) -> str:
+def label_of_value(value: object) -> str:
     """Return a value of a feature in a few characters."""
     is_real = isinstance(value, float | np.floating)
     return escape_label(f"{value:.4g}" if is_real else value, MAX_VALUE_LENGTH)
 
 
-def rows_of(X: Any, rows: list[int]) -> NDArray[Any]:
+def rows_of(X: Any, rows: list[int]) -> NDArray[np.object_]:
     """Return some rows of a table of any kind: (n_rows, n_features) object."""
-    table = X.toarray() if issparse(X) else np.asarray(X)
+    table: NDArray[Any] = X.toarray() if issparse(X) else np.asarray(X)
     return table[rows].astype(object)
 
 
@@ -573,7 +578,9 @@ class ShapHeatmapDisplay:
     >>> display.plot()  # doctest: +SKIP
     """
 
-    def __init__(self, values: Any, *, feature_names: Any = None) -> None:
+    def __init__(
+        self, values: RowsLike, *, feature_names: ArrayLike | None = None
+    ) -> None:
         if np.ndim(values) != 2 or np.size(values) == 0:
             raise ValueError(
                 "values must hold a row for each document and a column for each "
@@ -593,11 +600,11 @@ class ShapHeatmapDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
         *,
-        background: Any = None,
-        ax: Any = None,
+        background: MatrixLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ShapHeatmapDisplay:
         """Draw the values of a list of documents.
@@ -634,10 +641,10 @@ default=None
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         n_features: int | None = 12,
-        image_kwargs: Mapping[str, Any] | None = None,
+        image_kwargs: Style | None = None,
     ) -> ShapHeatmapDisplay:
         """Draw the colors.
 
@@ -668,7 +675,7 @@ default=None
         ax = get_axes(f"{type(self).__name__}.plot", ax, size)
         self.ax_, self.figure_ = ax, ax.figure
         largest = np.abs(self.values).max() or 1.0
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "cmap": "RdBu_r",  # red is positive
             "vmin": -largest,
             "vmax": largest,
@@ -690,7 +697,7 @@ default=None
         return self
 
 
-def read_feature_names(names: Any, n_features: int) -> NDArray[Any]:
+def read_feature_names(names: ArrayLike | None, n_features: int) -> NDArray[np.object_]:
     """Return one name per feature; x0, x1, ... for None."""
     if names is None:
         names = [f"x{feature}" for feature in range(n_features)]
@@ -703,7 +710,7 @@ def read_feature_names(names: Any, n_features: int) -> NDArray[Any]:
     return read
 
 
-def check_n_features(n_features: Any) -> int | None:
+def check_n_features(n_features: int | None) -> int | None:
     """Return an integer >= 1 or None; raise a ValueError for anything else."""
     if n_features is None:
         return None

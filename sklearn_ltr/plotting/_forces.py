@@ -11,20 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._data import QueryGroups, check_grades, check_scores, count_rows
 from sklearn_ltr._inspection.lambdas import compute_lambdas
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import predicted_scores
-from sklearn_ltr.plotting._axes import check_matplotlib, get_axes
+from sklearn_ltr.plotting._axes import Style, check_matplotlib, get_axes
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.legend import Legend
+    from matplotlib.quiver import Quiver
+
 OneMetric = str | Metric | None
 ForceMetrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
@@ -140,9 +146,9 @@ class ForcesDisplay:
 
     def __init__(
         self,
-        y_true: Any,
-        y_score: Any,
-        lambdas: Mapping[str, Any],
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        lambdas: Mapping[str, ArrayLike],
         *,
         name: str | None = None,
     ) -> None:
@@ -158,15 +164,15 @@ class ForcesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
+        groups: IdsLike | None = None,
         metrics: ForceMetrics = (None, "ndcg@10"),
         sigma: float = 1.0,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ForcesDisplay:
         """Draw the lambdas of one query, as ranked by a fitted ranker.
@@ -209,14 +215,14 @@ class ForcesDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_score: Any,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
         *,
-        groups: Any = None,
+        groups: IdsLike | None = None,
         metrics: ForceMetrics = (None, "ndcg@10"),
         sigma: float = 1.0,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ForcesDisplay:
         """Draw the lambdas of one query for given scores of its documents.
@@ -265,13 +271,13 @@ class ForcesDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         name: str | None = None,
         arrow_length: float = 4.0,
         largest: float | None = None,
-        bar_kwargs: Mapping[str, Any] | None = None,
-        arrow_kwargs: Mapping[str, Any] | None = None,
+        bar_kwargs: Style | None = None,
+        arrow_kwargs: Style | None = None,
     ) -> ForcesDisplay:
         """Draw the ranked list and the arrows.
 
@@ -356,7 +362,7 @@ def read_metrics(metrics: ForceMetrics) -> dict[str, OneMetric]:
     return named
 
 
-def read_one_query(y_true: Any, groups: Any = None) -> QueryGroups:
+def read_one_query(y_true: ArrayLike, groups: IdsLike | None = None) -> QueryGroups:
     """Return all rows as one query; raise a ValueError if `groups` names several."""
     n = count_rows(y_true, "y_true")
     if groups is not None:
@@ -388,7 +394,11 @@ def count_pairwise_errors(ranked_grades: FloatArray) -> int:
 
 
 def compute_forces(
-    y_true: Any, y_score: Any, groups: Any, metrics: ForceMetrics, sigma: float
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    groups: IdsLike | None,
+    metrics: ForceMetrics,
+    sigma: float,
 ) -> dict[str, FloatArray]:
     """Return the gradient for each metric, (n_documents,), by name."""
     query = read_one_query(y_true, groups)
@@ -401,7 +411,9 @@ def compute_forces(
     }
 
 
-def read_lambdas(lambdas: Any, query: QueryGroups) -> dict[str, FloatArray]:
+def read_lambdas(
+    lambdas: Mapping[str, ArrayLike], query: QueryGroups
+) -> dict[str, FloatArray]:
     """Return gradients by name; raise a ValueError if they are not arrays."""
     if not isinstance(lambdas, Mapping) or not lambdas:
         raise ValueError(
@@ -446,10 +458,10 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 
 
 def draw_arrows(
-    ax: Any, lengths: Mapping[str, FloatArray], style: Mapping[str, Any]
-) -> list[Any]:
+    ax: Axes, lengths: Mapping[str, FloatArray], style: Style
+) -> list[Quiver]:
     """Draw a column of arrows per force, the first one left of the bars."""
-    arrows: list[Any] = []
+    arrows: list[Quiver] = []
     centers, edges = [], [0.0, 1.0]
     y = np.arange(1.0, len(next(iter(lengths.values()))) + 1)
     for force_lengths, color in zip(lengths.values(), cycle(COLORS), strict=False):
@@ -468,7 +480,9 @@ def draw_arrows(
     return arrows
 
 
-def label_columns(ax: Any, forces: Mapping[str, FloatArray], arrows: list[Any]) -> None:
+def label_columns(
+    ax: Axes, forces: Mapping[str, FloatArray], arrows: list[Quiver]
+) -> None:
     """Write the name of a force and its largest |lambda| below its column."""
     labels = [
         f"{force}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
@@ -495,8 +509,8 @@ def grade_labels(grades: FloatArray) -> list[str]:
 
 
 def draw_ranked_list(
-    ax: Any, grades: FloatArray, style: Mapping[str, Any]
-) -> tuple[Any, Any]:
+    ax: Axes, grades: FloatArray, style: Style
+) -> tuple[BarContainer, Legend]:
     """Draw a bar from x = 0 to 1 per document, by rank, and a legend of the grades."""
     from matplotlib.transforms import offset_copy
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
+    Style,
     check_matplotlib,
     draw_legend,
     escape_label,
@@ -21,7 +24,9 @@ from sklearn_ltr.plotting._axes import (
     style_of_each,
 )
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 
 class PropensityCurveDisplay:
@@ -75,10 +80,10 @@ class PropensityCurveDisplay:
 
     def __init__(
         self,
-        propensities: Mapping[str, Any],
-        standard_errors: Mapping[str, Any] | None = None,
+        propensities: Mapping[str, ArrayLike],
+        standard_errors: Mapping[str, ArrayLike] | None = None,
         *,
-        true_propensities: Any = None,
+        true_propensities: ArrayLike | None = None,
     ) -> None:
         if not isinstance(propensities, Mapping) or not propensities:
             raise ValueError(
@@ -107,10 +112,10 @@ class PropensityCurveDisplay:
     @classmethod
     def from_estimators(
         cls,
-        estimators: Mapping[str, Any] | Sequence[Any],
+        estimators: Mapping[str, BaseEstimator] | Sequence[BaseEstimator],
         *,
-        true_propensities: Any = None,
-        ax: Any = None,
+        true_propensities: ArrayLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> PropensityCurveDisplay:
         """Draw the propensities of fitted click models.
@@ -166,10 +171,10 @@ class PropensityCurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        ranker: Any,
+        ranker: BaseEstimator,
         *,
-        true_propensities: Any = None,
-        ax: Any = None,
+        true_propensities: ArrayLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> PropensityCurveDisplay:
         """Draw the bias of positions that a ranker has learned from clicks.
@@ -211,10 +216,10 @@ class PropensityCurveDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
-        curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
-        true_kwargs: Mapping[str, Any] | None = None,
+        curve_kwargs: Style | Sequence[Style] | None = None,
+        true_kwargs: Style | None = None,
     ) -> PropensityCurveDisplay:
         """Draw the curves.
 
@@ -248,14 +253,14 @@ class PropensityCurveDisplay:
         style_axes(ax, grid="y")
         self.true_line_ = None
         if self.true_propensities is not None:
-            options: dict[str, Any] = {"color": "black", "linestyle": "--"}
+            options: dict[str, object] = {"color": "black", "linestyle": "--"}
             options |= {"linewidth": 1.0, "label": "true"}
             (self.true_line_,) = ax.plot(
                 np.arange(len(self.true_propensities)),
                 self.true_propensities,
                 **options | read_style(true_kwargs, Line2D),
             )
-        self.lines_: list[Any] = []
+        self.lines_: list[Line2D] = []
         for (name, curve), style in zip(self.propensities.items(), styles, strict=True):
             options = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
             options |= {"label": escape_label(name)} | read_style(style, Line2D)
@@ -271,7 +276,7 @@ class PropensityCurveDisplay:
         return self
 
 
-def read_curve(values: Any, argument: str, n: int | None = None) -> FloatArray:
+def read_curve(values: ArrayLike, argument: str, n: int | None = None) -> FloatArray:
     """Return numbers >= 0 or NaN; raise a ValueError for others."""
     curve = read_items(values, argument, "position", n, finite=False)
     valid = np.isnan(curve) | ((curve >= 0) & (curve < np.inf))

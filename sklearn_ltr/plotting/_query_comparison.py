@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import as_array, check_grades, check_sample_weight, check_scores
+from sklearn_ltr._data import (
+    Labels,
+    as_array,
+    check_grades,
+    check_sample_weight,
+    check_scores,
+)
+from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import (
     group_rows,
@@ -19,6 +27,7 @@ from sklearn_ltr.plotting._arguments import (
 from sklearn_ltr.plotting._axes import (
     LOST_COLOR,
     WON_COLOR,
+    Style,
     check_matplotlib,
     draw_legend,
     escape_label,
@@ -27,7 +36,11 @@ from sklearn_ltr.plotting._axes import (
     style_axes,
 )
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
 
 TIED_COLOR = "0.7"
@@ -124,11 +137,11 @@ class QueryComparisonDisplay:
 
     def __init__(
         self,
-        values_a: Any,
-        values_b: Any,
+        values_a: ArrayLike,
+        values_b: ArrayLike,
         *,
-        queries: Any = None,
-        weights: Any = None,
+        queries: Labels | None = None,
+        weights: ArrayLike | None = None,
         names: Sequence[str] = ("a", "b"),
         metric_name: str = "metric",
     ) -> None:
@@ -139,7 +152,7 @@ class QueryComparisonDisplay:
         w = read_items(weights, "weights", "query", n)
         if (w < 0).any() or not w.any():
             raise ValueError(f"weights must be >= 0, and at least one > 0, got {w}")
-        labels = as_array(np.arange(n) if queries is None else queries)
+        labels = np.arange(n) if queries is None else as_array(queries)
         if len(labels) != n:
             raise ValueError(f"queries has {len(labels)} names for {n} queries")
         self.names, self.metric_name = read_names(names), metric_name
@@ -161,16 +174,16 @@ class QueryComparisonDisplay:
     @classmethod
     def from_estimators(
         cls,
-        estimator_a: Any,
-        estimator_b: Any,
-        X: Any,
-        y: Any,
+        estimator_a: BaseEstimator,
+        estimator_b: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any,
+        groups: IdsLike,
         metric: str | Metric = "ndcg@10",
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         names: Sequence[str] | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> QueryComparisonDisplay:
         """Draw the differences between two fitted rankers.
@@ -217,15 +230,15 @@ class QueryComparisonDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_score_a: Any,
-        y_score_b: Any,
+        y_true: ArrayLike,
+        y_score_a: ArrayLike,
+        y_score_b: ArrayLike,
         *,
-        groups: Any,
+        groups: IdsLike,
         metric: str | Metric = "ndcg@10",
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
         names: Sequence[str] = ("a", "b"),
-        ax: Any = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> QueryComparisonDisplay:
         """Draw the differences between the scores of two rankers.
@@ -276,7 +289,7 @@ class QueryComparisonDisplay:
         ).plot(ax, **kwargs)
 
     def plot(
-        self, ax: Any = None, *, bar_kwargs: Mapping[str, Any] | None = None
+        self, ax: Axes | None = None, *, bar_kwargs: Style | None = None
     ) -> QueryComparisonDisplay:
         """Draw the sorted differences.
 
@@ -306,7 +319,7 @@ class QueryComparisonDisplay:
         self.legend_ = self._draw_counts(ax)
         return self
 
-    def _label_axes(self, ax: Any) -> None:
+    def _label_axes(self, ax: Axes) -> None:
         """Write the title and the labels of both axes."""
         n = len(self.queries)
         mean = f"mean {self.mean_difference:+.4f}"
@@ -322,7 +335,7 @@ class QueryComparisonDisplay:
         else:
             ax.set_xlabel(f"{n} queries, from greatest loss to greatest gain")
 
-    def _draw_counts(self, ax: Any) -> Any:
+    def _draw_counts(self, ax: Axes) -> Legend:
         """Draw a legend with counts, in the corner where there are no bars."""
         from matplotlib.patches import Patch
 
@@ -354,11 +367,11 @@ class QueryValues(NamedTuple):
 
 def evaluate_queries(
     metric: Metric,
-    y_true: Any,
-    y_score_a: Any,
-    y_score_b: Any,
-    groups: Any,
-    sample_weight: Any,
+    y_true: ArrayLike,
+    y_score_a: ArrayLike,
+    y_score_b: ArrayLike,
+    groups: IdsLike,
+    sample_weight: ArrayLike | None,
 ) -> QueryValues:
     """Evaluate a metric on each query, for the scores of two rankers."""
     queries = group_rows(y_true, groups)
@@ -401,7 +414,7 @@ def mean_and_standard_error(
     return mean, float(np.sqrt(n / (n - 1)) * np.linalg.norm(w * (x - mean)))
 
 
-def draw_differences(ax: Any, differences: FloatArray, style: Mapping[str, Any]) -> Any:
+def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCollection:
     """Draw a bar for each of ascending differences, at x = 1, 2, ..."""
     # All bars are one artist, which is fast for thousands of them.
     from matplotlib.collections import PolyCollection
@@ -411,7 +424,7 @@ def draw_differences(ax: Any, differences: FloatArray, style: Mapping[str, Any])
     corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
     center = np.arange(1, n + 1)
     bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "facecolors": np.where(differences > 0, WON_COLOR, LOST_COLOR),
         "linewidths": 0,
         "antialiaseds": False,  # with it, thin gaps show between adjacent bars
@@ -426,7 +439,7 @@ def draw_differences(ax: Any, differences: FloatArray, style: Mapping[str, Any])
     return drawn
 
 
-def draw_mean(ax: Any, mean: float, standard_error: float) -> Any:
+def draw_mean(ax: Axes, mean: float, standard_error: float) -> Line2D:
     """Draw a line at the mean, and a band of its standard error if it is not NaN."""
     if not np.isnan(standard_error):
         low, high = mean - standard_error, mean + standard_error

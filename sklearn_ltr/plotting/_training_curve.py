@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import is_ranker, read_items
 from sklearn_ltr.plotting._axes import (
+    Style,
     check_matplotlib,
     draw_legend,
     get_panels,
@@ -23,8 +26,11 @@ from sklearn_ltr.plotting._axes import (
     style_axes,
 )
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from matplotlib.typing import ColorType
+
 TRAIN_SET = "train"
 
 
@@ -103,7 +109,7 @@ class TrainingCurveDisplay:
 
     def __init__(
         self,
-        curves: Mapping[str, Mapping[str, Any]],
+        curves: Mapping[str, Mapping[str, ArrayLike]],
         *,
         first_step: int = 1,
         step_name: str = "step",
@@ -124,7 +130,12 @@ class TrainingCurveDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, name: str | None = None, ax: Any = None, **kwargs: Any
+        cls,
+        estimator: BaseEstimator,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> TrainingCurveDisplay:
         """Draw the scores that a fitted ranker has recorded in its training.
 
@@ -169,10 +180,10 @@ class TrainingCurveDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | Sequence[Axes] | None = None,
         *,
-        train_kwargs: Mapping[str, Any] | None = None,
-        validation_kwargs: Mapping[str, Any] | None = None,
+        train_kwargs: Style | None = None,
+        validation_kwargs: Style | None = None,
     ) -> TrainingCurveDisplay:
         """Draw the curves.
 
@@ -214,16 +225,16 @@ class TrainingCurveDisplay:
 
     def _draw_curves(
         self,
-        panel_of: Mapping[str, Any],
-        train_kwargs: Mapping[str, Any],
-        validation_kwargs: Mapping[str, Any],
+        panel_of: Mapping[str, Axes],
+        train_kwargs: Style,
+        validation_kwargs: Style,
     ) -> None:
         """Draw the curves of each set in one color, and mark the step kept."""
         from matplotlib.lines import Line2D
 
         first_panel = next(iter(panel_of.values()))
         followed = next((name for name in self.curves if name != TRAIN_SET), None)
-        self.lines_: dict[str, dict[str, Any]] = {}
+        self.lines_: dict[str, dict[str, Line2D]] = {}
         self.kept_lines_ = []
         marked = None  # the curve that shows the step kept
         color = next_color(first_panel)
@@ -252,9 +263,7 @@ class TrainingCurveDisplay:
                 for panel in panel_of.values()
             ]
 
-    def _draw_curve(
-        self, panel: Any, values: FloatArray, style: Mapping[str, Any]
-    ) -> Any:
+    def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
         """Draw a curve; its value before any step does not extend the axis limits."""
         # That value is often far from all others.
         limits = panel.dataLim.frozen()
@@ -270,7 +279,7 @@ class TrainingCurveDisplay:
         label = "training" if set_name == TRAIN_SET else set_name
         return label if self.name is None else f"{self.name}: {label}"
 
-    def _kept_marker(self, set_name: str) -> dict[str, Any]:
+    def _kept_marker(self, set_name: str) -> dict[str, object]:
         """Return the options that mark the step kept on the curve of a set."""
         if self.kept is None:
             return {}
@@ -281,7 +290,7 @@ class TrainingCurveDisplay:
         }
 
 
-def next_color(panel: Any) -> Any:
+def next_color(panel: Axes) -> ColorType:
     """Return the color that the next line of a panel would have, and skip it."""
     (line,) = panel.plot([], [])
     color = line.get_color()
@@ -313,7 +322,7 @@ class TrainingRecord:
     kept: int | None
 
 
-def read_record(ranker: Any) -> TrainingRecord:
+def read_record(ranker: BaseEstimator) -> TrainingRecord:
     """Read the record of a fitted ranker of this package, or raise an error."""
     if is_ranker(ranker) and hasattr(ranker, "metric"):
         check_is_fitted(ranker)
@@ -326,7 +335,7 @@ def read_record(ranker: Any) -> TrainingRecord:
     )
 
 
-def read_ranker_curves(ranker: Any) -> TrainingRecord:
+def read_ranker_curves(ranker: BaseEstimator) -> TrainingRecord:
     """Read the curves of a ranker: of trees also the values before the first."""
     curves = {
         set_name: {label_of(name): values.copy() for name, values in set_curves.items()}
@@ -375,7 +384,7 @@ def kept_epoch(
 
 
 def check_curves(
-    curves: Any,
+    curves: Mapping[str, Mapping[str, ArrayLike]],
 ) -> tuple[dict[str, dict[str, FloatArray]], int]:
     """Return curves that a user gave as float64, and the number of their steps."""
     if not isinstance(curves, Mapping) or not all(

@@ -6,16 +6,19 @@ trained weights and M is the mean metric.  All curves go through (0, M(w*)).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._inspection.local_optimality import weight_curves
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import read_items
+from sklearn_ltr.plotting._arguments import RowsLike, read_items
 from sklearn_ltr.plotting._axes import (
+    Style,
     check_matplotlib,
     draw_legend,
     escape_label,
@@ -25,7 +28,10 @@ from sklearn_ltr.plotting._axes import (
     style_axes,
 )
 
-FloatArray = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
 
 UNNAMED_COLOR = "0.75"  # of curves without a name in the legend
 
@@ -95,12 +101,12 @@ class WeightCurvesDisplay:
 
     def __init__(
         self,
-        moved: Any,
-        values: Any,
+        moved: RowsLike,
+        values: RowsLike,
         *,
-        learned: Any,
+        learned: ArrayLike,
         value: float,
-        names: Any = None,
+        names: ArrayLike | None = None,
         metric_name: str = "metric",
     ) -> None:
         self.learned = read_items(learned, "learned", "curve")
@@ -124,16 +130,16 @@ class WeightCurvesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any,
+        groups: IdsLike,
         metric: str | Metric | None = None,
-        weights: Any = None,
-        moves: Any = None,
-        sample_weight: Any = None,
-        ax: Any = None,
+        weights: Sequence[int | str] | IntArray | None = None,
+        moves: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
         **kwargs: Any,
     ) -> WeightCurvesDisplay:
         """Draw the curves of a fitted ranker.
@@ -183,10 +189,10 @@ class WeightCurvesDisplay:
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Axes | None = None,
         *,
         n_named: int = 6,
-        curve_kwargs: Mapping[str, Any] | None = None,
+        curve_kwargs: Style | None = None,
     ) -> WeightCurvesDisplay:
         """Draw the curves.
 
@@ -213,7 +219,11 @@ class WeightCurvesDisplay:
         ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
         self.ax_, self.figure_ = ax, ax.figure
         style_axes(ax, grid="y")
-        dotted: dict[str, Any] = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
+        dotted: Style = {
+            "color": "black",
+            "linewidth": 0.8,
+            "linestyle": ":",
+        }
         self.learned_line_ = ax.axvline(0, **dotted)
         self.value_line_ = ax.axhline(self.value, **dotted)
         self.lines_ = self._draw_curves(n_named, curve_kwargs)
@@ -222,13 +232,13 @@ class WeightCurvesDisplay:
         self.legend_ = draw_legend(ax)
         return self
 
-    def _draw_curves(self, n_named: int, style: Mapping[str, Any] | None) -> list[Any]:
+    def _draw_curves(self, n_named: int, style: Style | None) -> list[Line2D]:
         """Draw each curve, those without a name behind the others."""
         from matplotlib.lines import Line2D
 
-        lines = []
+        lines: list[Line2D] = []
         for i, curve in enumerate(self.order):
-            options: dict[str, Any] = {"linewidth": 1.2}
+            options: dict[str, object] = {"linewidth": 1.2}
             if i < n_named:
                 options |= {"color": f"C{i}", "zorder": 2.5}
                 options["label"] = escape_label(self.names[curve])
@@ -245,7 +255,7 @@ class WeightCurvesDisplay:
 
 
 def read_curve_points(
-    rows: Any, argument: str, n_curves: int, n_points: int | None = None
+    rows: RowsLike, argument: str, n_curves: int, n_points: int | None = None
 ) -> FloatArray:
     """Return a row of finite numbers per curve; raise a ValueError for other input."""
     if np.ndim(rows) != 2 or len(rows) != n_curves:

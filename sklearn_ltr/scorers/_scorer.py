@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from sklearn_ltr._data import (
@@ -19,10 +21,13 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._data.cross_validation import warn_if_cut
+from sklearn_ltr._typing import IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
-Metrics = str | Metric | Iterable[str | Metric] | Mapping[str, str | Metric]
+OneMetric = str | Metric
+Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
+ShownMetrics = OneMetric | list[OneMetric] | dict[str, OneMetric]
 RequestValue = bool | str | None
 
 RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
@@ -140,13 +145,13 @@ class RankingScorer:
 
     def __call__(
         self,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        init_score: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
     ) -> float | dict[str, float]:
         """Score a fitted estimator.
 
@@ -272,7 +277,7 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         """Whether the score is a number, not a dict."""
         return isinstance(self._shown, str | Metric)
 
-    def _identity(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[object, ...]:
         return self.metrics, self._has_one, self.response_method, self._requests
 
     def _accept_sample_weight(self) -> bool:
@@ -317,7 +322,7 @@ def missing_groups_error(scorer: RankingScorer) -> MissingGroupsError:
     )
 
 
-def _shown(metric: Metrics) -> Any:
+def _shown(metric: Metrics) -> ShownMetrics:
     """Return what was given as metric: one, a list or a dict of them."""
     if isinstance(metric, Mapping):
         return dict(metric)
@@ -326,7 +331,7 @@ def _shown(metric: Metrics) -> Any:
     return list(metric)
 
 
-def _by_name(metric: Any) -> dict[str, Metric]:
+def _by_name(metric: ShownMetrics) -> dict[str, Metric]:
     """Return the metrics of a scorer by name, at least one."""
     if isinstance(metric, dict):
         named = {name: get_metric(one) for name, one in metric.items()}
@@ -346,9 +351,11 @@ def _by_name(metric: Any) -> dict[str, Metric]:
     return named
 
 
-def _response(estimator: Any, X: Any, method: ResponseMethod, **given: Any) -> Any:
+def _response(
+    estimator: BaseEstimator, X: MatrixLike, method: ResponseMethod, **given: ArrayLike
+) -> ArrayLike:
     """Return the scores that documents are ranked by."""
-    response = getattr(estimator, method)(X, **given)
+    response: ArrayLike = getattr(estimator, method)(X, **given)
     if method != "predict_proba":
         return response
     name, classes = type(estimator).__name__, estimator.classes_

@@ -12,7 +12,7 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import fit_bins
-from sklearn_ltr._trees.categories import NO_CATEGORIES
+from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.dask._partitions import (
     USED_SHARE,
@@ -206,10 +206,10 @@ def test_a_table_of_parts_is_the_whole_table(is_sparse):
     with ThreadTeam(2) as team:
         hashes = table.hashes(order, team)
         np.testing.assert_array_equal(hashes, whole.hashes(order, team))
-        bins = fit_bins(whole, order, 20, NO_CATEGORIES, ONE_PROCESS, team)
+        bins = fit_bins(whole, order, 20, NO_CATEGORY_BINS, ONE_PROCESS, team)
         expected = bins.transform(whole, order, team)
         found = bins.transform(table, order, team)
-        of_parts = fit_bins(table, order, 20, NO_CATEGORIES, ONE_PROCESS, team)
+        of_parts = fit_bins(table, order, 20, NO_CATEGORY_BINS, ONE_PROCESS, team)
     for one, other in zip(of_parts.bin_thresholds, bins.bin_thresholds, strict=True):
         np.testing.assert_array_equal(one, other)
     read_columns = table.columns(order)  # in the order of the table

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.binning import NO_CATEGORIES, fit_bins, hash_bins
+from sklearn_ltr._trees.binning import NO_CATEGORY_BINS, fit_bins, hash_bins
 
 N_ROWS = 5000
 RNG = np.random.default_rng(0)
@@ -27,7 +27,7 @@ def hashes_of(X, rows=ALL, n_threads=1):
 def bin_hashes(X, n_threads=1, max_bins=255):
     with ThreadTeam(n_threads) as team:
         table = table_of(X)
-        mapper = fit_bins(table, ALL, max_bins, NO_CATEGORIES, ONE_PROCESS, team)
+        mapper = fit_bins(table, ALL, max_bins, NO_CATEGORY_BINS, ONE_PROCESS, team)
         return hash_bins(mapper.transform(table, ALL, team), team)
 
 

@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, clicks
-from sklearn_ltr._estimators.arguments import METHODS, WORDS
+from sklearn_ltr._estimators.arguments import METHODS, OTHER_NAMES
 from sklearn_ltr._estimators.base import Estimator
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
@@ -62,7 +62,7 @@ def test_these_are_all_estimators_beside_those_of_clicks():
 def test_words_of_others_are_told_what_they_are_called_here(estimator):
     signature = inspect.signature(estimator.fit).parameters
     parameters = inspect.signature(estimator).parameters
-    for word, (ours, _) in WORDS.items():
+    for word, (ours, _) in OTHER_NAMES.items():
         name = estimator.__name__
         with pytest.raises(TypeError) as error:
             make(estimator).fit(X, Y, **{word: 1})
@@ -153,7 +153,7 @@ def test_every_parameter_of_the_tables_of_coming_from_is_known(page):
             if word == "loss_function":  # whose values are several parameters here
                 continue
             seen += 1
-            assert expected & set(WORDS[word][0].split()), (word, expected)
+            assert expected & set(OTHER_NAMES[word][0].split()), (word, expected)
     assert seen > 5  # the names were found
 
 

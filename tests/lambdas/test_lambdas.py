@@ -317,7 +317,7 @@ def objective_of(data: Ranking, metric, weights=None, **options) -> LambdaObject
         columns=RowColumns(sample_weight=weights),
     )
     return LambdaObjective(
-        training_data, metric, PairOptions.of(1.0, bool(options)), ThreadTeam(1)
+        training_data, metric, PairOptions.read(1.0, bool(options)), ThreadTeam(1)
     )
 
 

@@ -31,7 +31,7 @@ def added(scores, hessian, *, weight=2.0, sigma=0.7, data=None):
     """What is added to a gradient of zero and to these hessians."""
     gradient, total = np.zeros(11), hessian.copy()
     data = data or training_data()
-    index = QueryIndex.of(data, ONE_PROCESS)
+    index = QueryIndex.locate(data, ONE_PROCESS)
     Regression(data, weight, sigma, index, ThreadTeam(1)).add(scores, gradient, total)
     return gradient, total - hessian
 

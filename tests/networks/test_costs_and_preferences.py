@@ -202,7 +202,7 @@ def test_lambdas_of_reordered_queries_are_those_of_the_whole(metric):
             own = slice(other.offsets[first], other.offsets[-1])
             scores = np.full(len(rows), np.nan)  # others are not read
             scores[own] = s[rows[own]]
-            found = other.of_queries(scores, first, len(queries))
+            found = other.differentiate(scores, first, len(queries))
             np.testing.assert_array_equal(found[0], gradient[rows[own]])
             np.testing.assert_array_equal(found[1], hessian[rows[own]])
     # the first objective is unchanged

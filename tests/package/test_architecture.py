@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "sklearn_ltr"
 # A room is a file or a folder directly under the package.
 ROOMS_A_ROOM_MAY_IMPORT = {
     "_compile": set(),
+    "_typing": set(),
     "_parameters": set(),
     "_saved": set(),
     "_comm": set(),
@@ -76,7 +77,13 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "metrics",
     },
 }
-SHARED = {"_compile", "_parameters", "_saved", "_comm"}  # every room may import these
+SHARED = {
+    "_compile",
+    "_parameters",
+    "_saved",
+    "_comm",
+    "_typing",
+}  # every room may import these
 OPTIONAL = {
     "catboost",
     "cloudpickle",
@@ -119,11 +126,14 @@ def imported_modules(node: ast.AST) -> Iterator[str]:
 
 
 def nodes_run_at_import(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node outside functions."""
+    """Every node outside functions, and not for type checkers only."""
     for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-            yield from nodes_run_at_import(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from nodes_run_at_import(node)
 
 
 def room_of(module: str) -> str:
@@ -231,6 +241,7 @@ def test_a_circle_through_a_function_is_found(tmp_path):
         ("_rankers/a.py", "from sklearn import _loss", "is private"),
         ("metrics/a.py", "def f():\n import llvmlite.ir", "belongs in _compile"),
         ("metrics/a.py", "try:\n import pandas as pd\nexcept E: pass", "is optional"),
+        ("metrics/a.py", "if TYPE_CHECKING:\n import sklearn_ltr", "may import"),
         ("helpers.py", "", "a new room"),
     ],
 )

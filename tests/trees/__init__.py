@@ -58,7 +58,9 @@ def bin_table(
     """Fit bins on some rows (default: all) and bin all rows."""
     all_rows = np.arange(X.shape[0], dtype=np.intp)
     rows, categorical = all_rows if rows is None else rows, np.array(categorical, int)
-    sums = [CategorySums.of(X[rows, j], row_targets(len(rows))) for j in categorical]
+    sums = [
+        CategorySums.add_up(X[rows, j], row_targets(len(rows))) for j in categorical
+    ]
     categories = CategoryBins.fit(categorical, sums, max_bins, 1, 0.0)
     table = table_of(X)
     mapper = fit_bins(table, rows, max_bins, categories, ONE_PROCESS, team)

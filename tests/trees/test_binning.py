@@ -209,14 +209,14 @@ def test_the_seed_decides_which_sample_of_a_long_table_is_drawn(monkeypatch):
     X, y = np.random.default_rng(5).normal(size=(300, 2)), np.zeros(300)
     every, offsets = np.arange(300), np.arange(301)
     data = TrainingData(y, offsets, None, X=table_of(X), rows=every)
-    index = QueryIndex.of(data, ONE_PROCESS)
+    index = QueryIndex.locate(data, ONE_PROCESS)
     drawn = [sample_rows(data, index, seed, ONE_THREAD).tolist() for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(set(drawn[0])) == 200
     # by content: in another order of the rows, the same ones
     order = np.random.default_rng(6).permutation(300)
     other = replace(data, X=table_of(X[order]))
-    rows = sample_rows(other, QueryIndex.of(other, ONE_PROCESS), 1, ONE_THREAD)
+    rows = sample_rows(other, QueryIndex.locate(other, ONE_PROCESS), 1, ONE_THREAD)
     assert order[rows].tolist() == drawn[0]
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
     assert sample_rows(data, index, 1, ONE_THREAD).tolist() == every.tolist()

@@ -9,7 +9,7 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.boosting import boost
-from sklearn_ltr._trees.categories import NO_CATEGORIES
+from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.sampling import TreeSampler
@@ -48,7 +48,7 @@ def run(
     rows = np.arange(len(X))
     parameters = growth() if parameters is None else parameters
     steps = [(index, 0.5) for index in tree_indices]
-    mapper = fit_bins(X, rows, 32, NO_CATEGORIES, ONE_PROCESS, ONE_THREAD)
+    mapper = fit_bins(X, rows, 32, NO_CATEGORY_BINS, ONE_PROCESS, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
         binned = mapper.transform(X, rows, team)

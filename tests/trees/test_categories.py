@@ -215,7 +215,7 @@ def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
         target = np.rint(8 * rng.normal(size=150)) / 8
         weight = rng.choice([0.5, 1.0, 2.0], 150)
         targets = row_targets(150, target, weight)
-        sums = CategorySums.of(x, targets)
+        sums = CategorySums.add_up(x, targets)
         options = [sums], max_bins, least, smoothing
         bins = CategoryBins.fit(np.array([0]), *options)
         expected = oracle.shared_bins(x.tolist(), targets, *options[1:])

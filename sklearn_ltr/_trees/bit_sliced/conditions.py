@@ -28,8 +28,7 @@ from sklearn_ltr._compile import (
 )
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.tree_walk import TreeNodes, unpack_sets
-
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import IntArray
 
 # Bit vectors are numbered: first these three, then one for each condition, which has a
 # 1 for each row that goes right, then the outputs of gates (`circuits.py`).

@@ -1,0 +1,44 @@
+"""Types that signatures share: arrays, tables of features, names, ids and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+class DataFrameLike(Protocol):
+    """A table of pandas, polars or Arrow."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns (of Arrow, the columns)."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows, number of columns."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return a column."""
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of scipy."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows, number of columns."""
+
+    def tocsr(self) -> Any:
+        """Return the same numbers, row by row."""
+
+
+MatrixLike: TypeAlias = ArrayLike | DataFrameLike | SparseMatrix
+NamesLike: TypeAlias = Sequence[str] | NDArray[Any]
+IdsLike: TypeAlias = ArrayLike | Sequence[Hashable]  # of queries, documents, sessions
+Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | None
