@@ -76,11 +76,10 @@ TREE_ATTRIBUTES: Attributes = {
     "_categories": Attribute(by_reading=True),
     "_mapper": Attribute(),
     "_seed": Attribute(),
-    "_is_imported": Attribute(when="the estimator was fitted by this version"),
+    "_is_imported": Attribute(),
     "ensemble_": Attribute(),
     "n_iter_": Attribute(),
-    "evals_result_": Attribute(CURVE, when="the estimator was fitted, not imported"),
-    "train_score_": Attribute(CURVE, when="metric is not None"),
+    "evals_result_": Attribute(),
     "validation_score_": Attribute(CURVE),
 }
 

@@ -618,6 +618,7 @@ class LambdaMARTRanker(BaseRanker):
         **TREE_ATTRIBUTES,
         "init_": Attribute(by_reading=True),
         "_uses_init_score": Attribute(by_reading=True),
+        "train_score_": Attribute(CURVE, when="metric is not None"),
         "loss_curve_": Attribute(CURVE, when="metric=None"),
         "position_bias_": Attribute(
             "(n_positions,) or (2, n_positions)", when="position_bias is given"

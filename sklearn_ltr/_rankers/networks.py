@@ -597,7 +597,7 @@ class NetworkRanker(BaseRanker):
         **FEATURES,
         "network_": Attribute(),
         "n_iter_": Attribute(),
-        "evals_result_": Attribute("(n_iter,)"),
+        "evals_result_": Attribute(),
         "loss_curve_": Attribute("(n_iter,)", when="metric=None"),
         "train_score_": Attribute("(n_iter,)", when="metric is not None"),
         "validation_score_": Attribute("(n_iter,)"),

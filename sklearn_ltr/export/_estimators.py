@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._estimators.boosted_trees import constraints_of
+from sklearn_ltr._estimators.boosted_trees import CURVE, constraints_of
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins
@@ -38,7 +38,9 @@ ESTIMATORS: dict[str, Any] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
-CURVES = ("train_score_", "validation_score_", "loss_curve_")
+CURVES = tuple(
+    name for name, a in LambdaMARTRanker._attributes.items() if a.shape == CURVE
+)
 
 
 def to_tree_model(estimator: Any) -> TreeModel:

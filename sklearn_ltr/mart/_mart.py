@@ -46,6 +46,7 @@ from sklearn_ltr._estimators.base import (
     with_callbacks,
 )
 from sklearn_ltr._estimators.boosted_trees import (
+    CURVE,
     TREE_ATTRIBUTES,
     BoostingParameters,
     FittedTrees,
@@ -84,6 +85,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
     _is_imported = False  # trees of another library
     _attributes: ClassVar[Attributes] = {
         **TREE_ATTRIBUTES,
+        "train_score_": Attribute(CURVE),
         "base_score_": Attribute(by_reading=True),
     }
     _parameters: ClassVar[type[BoostingParameters]] = BoostingParameters

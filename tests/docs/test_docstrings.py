@@ -252,3 +252,22 @@ def test_attributes_are_what_their_docstring_states(name):
     if issubclass(CLASSES[name], BaseEstimator):
         learned = {a for a in there if a.endswith("_") and not a.startswith("_")}
         assert learned - set(found) <= {"intercept_"}  # named beside `coef_`
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, cls in CLASSES.items() if hasattr(cls, "_attributes")]
+)
+def test_fitted_attributes_are_declared_with_the_shape_of_their_docstring(name):
+    kinds = {
+        attribute: kind
+        for names, kind in entries(sections(CLASSES[name])["Attributes"])
+        for attribute in names
+    }
+    declared = CLASSES[name]._attributes
+    for one in objects(name):
+        found = set(vars(one)) - set(one.get_params(deep=False))
+        assert found - {"_skl_callbacks"} <= declared.keys()
+        assert {n for n, a in declared.items() if not a.when} <= found
+    for attribute, kind in kinds.items():
+        if attribute in declared:  # others are properties
+            assert declared[attribute].shape in kind, attribute

@@ -421,17 +421,17 @@ def test_what_was_read_is_free_while_trees_grow(monkeypatch):
     """Of many rows, their unsorted grades would take memory that the trees need."""
     found = []
 
-    def read_documents(*arguments, **options):
-        data = read(*arguments, **options)
-        found.append(weakref.ref(data.y))
+    def read_data(*arguments):
+        data = read(*arguments)
+        found.append(weakref.ref(data.train.y))
         return data
 
     def boost_trees(*arguments):
         assert found[-1]() is None
         return boost(*arguments)
 
-    read, boost = lambdamart.read_documents, lambdamart.boost_trees
-    monkeypatch.setattr(lambdamart, "read_documents", read_documents)
+    read, boost = LambdaMARTRanker._read, lambdamart.boost_trees
+    monkeypatch.setattr(LambdaMARTRanker, "_read", read_data)
     monkeypatch.setattr(lambdamart, "boost_trees", boost_trees)
     fitted()
     assert len(found) == 1
