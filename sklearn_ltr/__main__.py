@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
@@ -37,6 +38,7 @@ from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSampler
+from sklearn_ltr._typing import FloatArray, MatrixLike
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows
 from sklearn_ltr.datasets import make_ranking
@@ -61,7 +63,7 @@ def compile_kernels(*, verbose: bool = False) -> None:
             print(f"{name:<24}{time.perf_counter() - start:6.1f} s", flush=True)
 
 
-def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
+def _steps(data: Bunch) -> dict[str, Callable[[], object]]:
     """Return functions that together call every kernel, by name."""
     X = data.data
     return {
@@ -84,7 +86,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], Any]]:
 class _FirstGrade(metrics.Metric):
     """A metric without a closed form, as users write it."""
 
-    def value(self, ranked_grades: Any) -> float:
+    def value(self, ranked_grades: FloatArray) -> float:
         return float(ranked_grades[0])
 
 
@@ -99,15 +101,15 @@ class _LinearNetwork:
     def __init__(self, n_features: int) -> None:
         self.parameters = [np.zeros(n_features)]
 
-    def forward(self, X: Any) -> Any:
+    def forward(self, X: NDArray[np.float32]) -> FloatArray:
         self._X = X
         return X @ self.parameters[0]
 
-    def backward(self, score_gradient: Any) -> Any:
+    def backward(self, score_gradient: NDArray[np.floating]) -> list[FloatArray]:
         return [self._X.T @ score_gradient]
 
 
-def _fit_trees(X: Any, data: Bunch) -> None:
+def _fit_trees(X: MatrixLike, data: Bunch) -> None:
     y, groups = data.target, data.groups
     ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
     ranker.set_params(early_stopping=True).fit(X, y, groups=groups)

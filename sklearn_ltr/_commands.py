@@ -13,9 +13,9 @@ import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, export
@@ -35,7 +35,7 @@ from sklearn_ltr.metrics import (
     get_metric,
 )
 
-RANKERS: dict[str, type[Any]] = {
+RANKERS: dict[str, type[BaseEstimator]] = {
     "lambdamart": LambdaMARTRanker,
     "lambdarank": LambdaRankRanker,
     "ranknet": RankNetRanker,
@@ -54,7 +54,7 @@ MEASURES: dict[str, Callable[..., Metric]] = {
     "Rprec": RPrecision,
     "bpref": BPref,
 }
-WRITERS: dict[str, Callable[[Any], str | bytes]] = {
+WRITERS: dict[str, Callable[[BaseEstimator], str | bytes]] = {
     "json": export.to_json,
     "pickle": pickle.dumps,
     "lightgbm": export.to_lightgbm,
@@ -64,7 +64,7 @@ WRITERS: dict[str, Callable[[Any], str | bytes]] = {
     "ranklib": export.to_ranklib,
     "vespa": export.to_vespa,
 }
-READERS: dict[str, Callable[[bytes], Any]] = {
+READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
     "json": export.from_json,
     "pickle": pickle.loads,
     "lightgbm": lambda content: export.from_lightgbm(content.decode()),
@@ -74,7 +74,7 @@ READERS: dict[str, Callable[[bytes], Any]] = {
 A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
 
 
-def add_commands(commands: Any) -> None:
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the commands, with their arguments, to the parser."""
     train = commands.add_parser(
         "train",
@@ -152,7 +152,7 @@ def run_train(given: argparse.Namespace) -> None:
     kind = format_of(given.model)
     if kind == "json" and given.ranker in ("lambdarank", "ranknet"):
         raise ValueError(f"{given.model}: JSON holds trees; name a network *.pkl")
-    parameters: dict[str, Any] = {"random_state": given.seed}
+    parameters: dict[str, object] = {"random_state": given.seed}
     parameters["verbose"] = 0 if given.quiet else 1
     if given.metric is not None:
         parameters["metric"] = given.metric
@@ -219,7 +219,7 @@ def run_convert(given: argparse.Namespace) -> None:
 # --- files and arguments --------------------------------------------------------------
 
 
-def parameter(text: str) -> tuple[str, Any]:
+def parameter(text: str) -> tuple[str, object]:
     """Return name and value of ``name=value``; a value that is no literal is text."""
     name, found, value = text.partition("=")
     if not found:
@@ -250,7 +250,7 @@ def load_alike(paths: list[str]) -> list[Bunch]:
     return read
 
 
-def load_for(model: Any, path: str) -> Bunch:
+def load_for(model: BaseEstimator, path: str) -> Bunch:
     """Read a LETOR file with the features of a model."""
     return load_letor(path, n_features=model.n_features_in_)
 
@@ -263,7 +263,7 @@ def format_of(path: str) -> str:
     return formats[Path(path).suffix]
 
 
-def load_model(path: str, kind: str | None = None) -> Any:
+def load_model(path: str, kind: str | None = None) -> BaseEstimator:
     """Read a model; an error names its file."""
     kind = kind or format_of(path)
     content = Path(path).read_bytes()

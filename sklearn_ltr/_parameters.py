@@ -16,6 +16,7 @@ the rest of a fit sees.
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import fields
 from functools import cache
 from numbers import Integral, Real
@@ -45,7 +46,7 @@ class Range(NamedTuple):
         Whether None is allowed.
     """
 
-    kind: Any
+    kind: type[Any]
     low: float
     high: float
     closed: str
@@ -95,7 +96,7 @@ POSITIVE = Range(Real, SMALLEST, LARGEST, "both")  # products of a few stay fini
 class Values(Protocol):
     """The values that a parameter may have."""
 
-    def read_as(self, name: str, value: Any) -> Any:
+    def read_as(self, name: str, value: object) -> Any:
         """Return a plain value; an error names the parameter."""
 
     def in_words(self) -> str:
@@ -105,10 +106,10 @@ class Values(Protocol):
 class Choice:
     """Some values, which are compared by ``==``."""
 
-    def __init__(self, *values: Any) -> None:
+    def __init__(self, *values: Hashable) -> None:
         self.values = values
 
-    def read_as(self, name: str, value: Any) -> Any:
+    def read_as(self, name: str, value: object) -> Any:
         """Return the declared value that equals this one, or raise an error."""
         if isinstance(value, str | Integral | np.bool_ | None) and value in self.values:
             return self.values[self.values.index(value)]
@@ -128,7 +129,7 @@ class Choice:
 class FractionOrCount(NamedTuple):
     """A float in (0, 1], a fraction of some things, or an int >= 1, their number."""
 
-    def read_as(self, name: str, value: Any) -> Any:
+    def read_as(self, name: str, value: object) -> Any:
         """Return a float or an int, or raise an error."""
         is_count = isinstance(value, Integral)
         return (integer(1) if is_count else real(0, 1, "right")).read_as(name, value)
@@ -145,7 +146,7 @@ class Or(NamedTuple):
     words: tuple[str, ...] = ()
     callables: bool = False
 
-    def read_as(self, name: str, value: Any) -> Any:
+    def read_as(self, name: str, value: object) -> Any:
         """Return a plain value, or raise an error."""
         if self.callables and callable(value):
             return value
@@ -194,7 +195,7 @@ def declared_values(parameters: type) -> dict[str, Values | None]:
     }
 
 
-def read_parameters(parameters: type[P], estimator: Any) -> P:
+def read_parameters(parameters: type[P], estimator: object) -> P:
     """Return an estimator's parameters, checked; an error names the first bad one."""
     read = {}
     declared = declared_values(parameters)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ KEY = "_checksum"  # in the pickled state of trees, networks and estimators
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-def checksum_of(value: Any) -> int:
+def checksum_of(value: object) -> int:
     """Return the CRC-32 of all numbers and text of a value, the same on any machine."""
     crc = 0
     for part in contents(value, []):
@@ -41,7 +41,7 @@ def checksum_of(value: Any) -> int:
     return crc
 
 
-def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
+def contents(value: object, outer: list[object]) -> Iterator[bytes]:
     """Yield the numbers and the text of a value; `outer` are the values around it."""
     if type(value) in PLAIN:
         yield repr(value).encode(errors="surrogatepass")
@@ -53,7 +53,7 @@ def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
         else:
             yield array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
     elif not any(value is each for each in outer):
-        parts: Iterable[Any] = ()
+        parts: Iterable[object] = ()
         if isinstance(value, list | tuple):
             parts = value
         elif isinstance(value, dict):
@@ -65,7 +65,7 @@ def contents(value: Any, outer: list[Any]) -> Iterator[bytes]:
             yield from contents(part, [*outer, value])
 
 
-def is_saved_by_attributes(value: Any) -> bool:
+def is_saved_by_attributes(value: object) -> bool:
     """Return whether a pickle holds an object's attributes, as they are."""
     # others, most of other libraries included, are saved in ways of their own
     methods = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
@@ -80,7 +80,7 @@ def is_saved_by_attributes(value: Any) -> bool:
     )
 
 
-def check_checksum(value: Any, saved: int | None) -> None:
+def check_checksum(value: object, saved: int | None) -> None:
     """Raise a ValueError if a value has another checksum than the saved, if any."""
     if saved is not None and checksum_of(value) != saved:
         raise ValueError(
@@ -97,7 +97,7 @@ class ChecksummedArrays:
         names = [field.name for field in fields(self)]  # type: ignore[arg-type]
         return {name: getattr(self, name) for name in names}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the arrays and their checksum."""
         arrays = self._arrays()
         return arrays | {KEY: checksum_of(arrays)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -42,3 +42,13 @@ MatrixLike: TypeAlias = ArrayLike | DataFrameLike | SparseMatrix
 NamesLike: TypeAlias = Sequence[str] | NDArray[Any]
 IdsLike: TypeAlias = ArrayLike | Sequence[Hashable]  # of queries, documents, sessions
 Seed: TypeAlias = int | np.integer[Any] | np.random.RandomState | None
+
+# Of validation data: of one set, or a tuple of several
+MatricesLike: TypeAlias = MatrixLike | tuple[MatrixLike, ...]
+ArraysLike: TypeAlias = ArrayLike | tuple[ArrayLike | None, ...]
+IdArraysLike: TypeAlias = IdsLike | tuple[IdsLike | None, ...]
+
+# Of parameters of estimators
+FeaturesLike: TypeAlias = ArrayLike | None  # names, indices or a mask; a word
+MonotonicConstraints: TypeAlias = ArrayLike | Mapping[str, int] | None
+InteractionConstraints: TypeAlias = str | Sequence[Collection[int | str]] | None

@@ -62,11 +62,11 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
     the combinations as categories of their own.  This transformer chooses the pairs of
     columns by the grades of the training queries, and adds them as columns.
 
-    Let :math:`t_i` be the grade of document i less the mean of its query.  The means of
-    the categories of one column of a pair are subtracted, then the means of the other
-    column's, then the means of the combinations; all means are over other
-    queries (five folds) and ten further documents of mean 0.  The gain of a pair is the
-    part of the squared grades that the combinations explain,
+    Let :math:`t_i` be the grade of document i less the mean of its query.  Three means
+    are subtracted one after another, each of the rest so far: of the category in one
+    column of a pair, of the category in the other, and of their combination; all means
+    are over other queries (five folds) and ten further documents of mean 0.  The
+    gain of a pair is the part of the squared grades that the combinations explain,
 
     .. math::
 

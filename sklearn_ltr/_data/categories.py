@@ -26,6 +26,7 @@ from sklearn_ltr._data.features import (
     sparse_message,
 )
 from sklearn_ltr._saved import KEY, check_checksum, checksum_of, saved_part
+from sklearn_ltr._typing import FeaturesLike, MatrixLike
 
 
 @saved_part
@@ -49,7 +50,7 @@ class FeatureCategories:
 
     @classmethod
     def learn(
-        cls, X: Any, categorical_features: Any, name: str = "X"
+        cls, X: MatrixLike, categorical_features: FeaturesLike, name: str = "X"
     ) -> FeatureCategories:
         """Find the categorical features, and the text of their categories."""
         features = find_features(X, categorical_features, name)
@@ -71,7 +72,7 @@ class FeatureCategories:
         is_categorical[self.feature] = True
         return is_categorical
 
-    def encode(self, X: Any, name: str) -> Any:
+    def encode(self, X: MatrixLike, name: str) -> Any:
         """Return X with numbers in its categorical columns, or raise a ValueError."""
         # errors are sparse X, text where `fit` saw numbers, and the reverse
         if len(self.feature) == 0:
@@ -123,7 +124,7 @@ class FeatureCategories:
         ):
             raise ValueError(f"its categories are not those of {n_features} features")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the attributes and their checksum."""
         return vars(self) | {KEY: checksum_of(vars(self))}
 

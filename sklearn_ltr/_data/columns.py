@@ -11,7 +11,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,9 @@ NOT_RANKED = (
 )
 
 
-def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
+def check_grades(
+    y: ArrayLike | None, queries: QueryGroups, name: str = "y"
+) -> FloatArray:
     """Return grades, finite and >= 0, in canonical order, (n_documents,) float64."""
     grades = _read_rows(y, queries, name, warns_of_column=True)
     valid = (grades >= 0) & (grades < np.inf)
@@ -38,7 +40,7 @@ def check_grades(y: Any, queries: QueryGroups, name: str = "y") -> FloatArray:
 
 
 def check_scores(
-    y_score: Any,
+    y_score: object,
     queries: QueryGroups,
     name: str = "y_score",
     *,
@@ -54,7 +56,7 @@ def check_scores(
 
 
 def check_sample_weight(
-    sample_weight: Any, queries: QueryGroups, name: str = "sample_weight"
+    sample_weight: ArrayLike | None, queries: QueryGroups, name: str = "sample_weight"
 ) -> FloatArray:
     """Return the weight of each query, (n_queries,) float64; all ones if None."""
     if sample_weight is None:
@@ -84,7 +86,7 @@ def check_sample_weight(
     return weights
 
 
-def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
+def check_base_scores(scores: object, n_rows: int, name: str) -> FloatArray:
     """Return F_0 of each row, (n_rows,) float64 in the order of the rows."""
     base_score = read_numbers(scores, n_rows, name)
     bad = ~np.isfinite(base_score)
@@ -96,12 +98,16 @@ def check_base_scores(scores: Any, n_rows: int, name: str) -> FloatArray:
     return base_score
 
 
-def check_init_score(init_score: Any, queries: QueryGroups, name: str) -> FloatArray:
+def check_init_score(
+    init_score: ArrayLike | None, queries: QueryGroups, name: str
+) -> FloatArray:
     """Return F_0 of each row in canonical order."""
     return queries.sort(check_base_scores(init_score, queries.n_documents, name))
 
 
-def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> IntArray:
+def read_positions(
+    positions: ArrayLike, n: int, describe: Callable[[int], str]
+) -> IntArray:
     """Return positions, (n,) int64 in the order of the rows, each checked alone."""
     numbers = read_numbers(positions, n, "positions", describe=describe)
     valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
@@ -117,7 +123,7 @@ def read_positions(positions: Any, n: int, describe: Callable[[int], str]) -> In
 
 
 def check_positions(
-    positions: Any, queries: QueryGroups, name: str = "positions"
+    positions: ArrayLike, queries: QueryGroups, name: str = "positions"
 ) -> IntArray:
     """Return positions in canonical order, different within a query."""
     shown = read_positions(positions, queries.n_documents, queries.describe_row)
@@ -137,7 +143,7 @@ def check_positions(
 
 
 def check_propensities(
-    propensities: Any, queries: QueryGroups, name: str = "propensities"
+    propensities: ArrayLike, queries: QueryGroups, name: str = "propensities"
 ) -> FloatArray:
     """Return propensities, in (0, 1], in canonical order."""
     rows = _read_rows(propensities, queries, name)
@@ -152,11 +158,23 @@ def check_propensities(
 
 
 def _read_rows(
-    values: Any, queries: QueryGroups, name: str, **options: Any
+    values: object,
+    queries: QueryGroups,
+    name: str,
+    *,
+    only_order: bool = False,
+    warns_of_column: bool = False,
 ) -> FloatArray:
     """Return one number for each row, in the order of the rows."""
     n, describe = queries.n_documents, queries.describe_row
-    return read_numbers(values, n, name, describe=describe, **options)
+    return read_numbers(
+        values,
+        n,
+        name,
+        describe=describe,
+        only_order=only_order,
+        warns_of_column=warns_of_column,
+    )
 
 
 def _check_rows(
@@ -174,7 +192,7 @@ def _check_rows(
         )
 
 
-def check_canonical(grades: Any, offsets: Any) -> None:
+def check_canonical(grades: object, offsets: object) -> None:
     """Raise a ValueError unless kernels can take these grades and offsets."""
     if not (
         isinstance(grades, np.ndarray)
@@ -219,7 +237,7 @@ class Column(NamedTuple):
         Whether a model that was fitted with it needs it to predict.
     """
 
-    read: Callable[[Any, QueryGroups, str], NDArray[Any]]
+    read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
     text: str
     per_query: bool = False
     in_validation: bool = False
@@ -227,7 +245,9 @@ class Column(NamedTuple):
 
 
 def declare(
-    read: Callable[[Any, QueryGroups, str], NDArray[Any]], text: str, **properties: bool
+    read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]],
+    text: str,
+    **properties: bool,
 ) -> Any:
     """Return a field of `RowColumns`."""
     declared = Column(read, inspect.cleandoc(text), **properties)
@@ -297,7 +317,7 @@ class RowColumns(Generic[T]):
         columns = {name: getattr(self, name) for name in COLUMNS}
         return {name: values for name, values in columns.items() if values is not None}
 
-    def read(self, queries: QueryGroups, suffix: str = "") -> ReadColumns:
+    def read(self: GivenColumns, queries: QueryGroups, suffix: str = "") -> ReadColumns:
         """Read and check the columns; `suffix` comes after their names in messages."""
         return RowColumns(
             **{
@@ -306,7 +326,7 @@ class RowColumns(Generic[T]):
             }
         )
 
-    def select(self: ReadColumns, rows: Any, queries: Any) -> ReadColumns:
+    def select(self: ReadColumns, rows: Selection, queries: Selection) -> ReadColumns:
         """Return columns that were read, at some rows and some queries."""
         return RowColumns(
             **{
@@ -323,8 +343,9 @@ class RowColumns(Generic[T]):
         }
 
 
-GivenColumns = RowColumns[ArrayLike]
-ReadColumns = RowColumns[NDArray[Any]]
+Selection: TypeAlias = NDArray[np.intp] | NDArray[np.bool_] | slice
+GivenColumns: TypeAlias = RowColumns[ArrayLike]
+ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Hashable
 from types import FrameType
-from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._data.groups import Labels, QueryGroups
 from sklearn_ltr._typing import IntArray
 
 # Labels of the queries, and the documents of each, (n_queries,)
-KnownQueries = tuple[Any, IntArray]
+KnownQueries = tuple[Labels, IntArray]
 
 CUT = (
     "the splitter cuts queries apart: of {n_scored} queries that are scored, {n_cut} "
@@ -57,7 +59,7 @@ class SplitQueriesWarning(UserWarning):
     """
 
 
-def warn_if_cut(estimator: Any, scored: QueryGroups) -> None:
+def warn_if_cut(estimator: BaseEstimator, scored: QueryGroups) -> None:
     """Warn if a loop of scikit-learn scores other rows of a query trained on."""
     # Scores of the training data themselves, with whole queries, raise no warning.  The
     # ranker may be inside of Pipelines and searches; other estimators have no groups.
@@ -75,7 +77,7 @@ def warn_if_cut(estimator: Any, scored: QueryGroups) -> None:
         warnings.warn(message, SplitQueriesWarning, stacklevel=2)
 
 
-def trained_queries(estimator: Any) -> KnownQueries | None:
+def trained_queries(estimator: BaseEstimator) -> KnownQueries | None:
     """Return the queries that the ranker in an estimator was fitted on, if known."""
     while estimator is not None:
         known: KnownQueries | None = getattr(estimator, "_trained_queries", None)
@@ -87,7 +89,7 @@ def trained_queries(estimator: Any) -> KnownQueries | None:
     return None
 
 
-def as_list(labels: Labels) -> list[Any]:
+def as_list(labels: Labels) -> list[Hashable]:
     """Return labels as a list of hashable objects."""
     return list(getattr(labels, "tolist", lambda: labels)())
 

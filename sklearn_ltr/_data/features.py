@@ -6,6 +6,7 @@ X as a whole, or raises an error that says what is wrong with it.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from datetime import date, time, timedelta
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sklearn_ltr._data.tables import Matrix
+from sklearn_ltr._data.tables import Matrix, Table
+from sklearn_ltr._typing import FeaturesLike, MatrixLike
 
 CHUNK_SIZE = 2**18  # values checked at a time: 2 MiB, which stay in the cache
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
@@ -47,32 +49,33 @@ class LabelColumn(NamedTuple):
     is_categorical: bool  # its dtype
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Return whether X has columns with dtypes, as frames of pandas and polars."""
     return not is_lazy(X) and hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def is_lazy(X: Any) -> bool:
+def is_lazy(X: object) -> bool:
     """Return whether X is a LazyFrame of polars: to ask for its columns runs it."""
     return type(X).__name__ == "LazyFrame"
 
 
-def is_numeric(dtype: Any) -> bool:
+def is_numeric(dtype: object) -> bool:
     """Return whether a dtype of a column is one of numbers or booleans."""
     return str(dtype).lower().removeprefix("sparse[").startswith(NUMERIC)
 
 
-def is_arrow(X: Any) -> bool:
+def is_arrow(X: object) -> bool:
     """Return whether X is an Arrow table."""
     return hasattr(X, "column_names") and hasattr(X, "to_pandas")
 
 
-def as_table(X: Any) -> Any:
+def as_table(X: MatrixLike) -> Any:
     """Return X as a frame or an array; of objects if it is a list with text."""
+    table: Any = X
     if is_frame(X):
         return X
     if is_arrow(X):
-        return X.to_pandas()
+        return table.to_pandas()
     try:
         array = np.asarray(X)
     except ValueError:  # rows of different lengths
@@ -81,7 +84,7 @@ def as_table(X: Any) -> Any:
     return np.array(X, dtype=object) if is_text else array
 
 
-def find_features(X: Any, given: Any, name: str) -> NDArray[np.int64]:
+def find_features(X: Any, given: FeaturesLike, name: str) -> NDArray[np.int64]:
     """Return the features that `categorical_features` names, ascending."""
     # none if X is no table: the reader of X, which comes next, raises the error
     nothing = np.empty(0, dtype=np.int64)
@@ -171,9 +174,11 @@ def as_floats(column: Any) -> NDArray[np.float64]:
     return np.asarray(column, dtype=np.float64)
 
 
-def distinct(values: list[Any], name: str) -> tuple[list[Any], NDArray[np.intp]]:
+def distinct(
+    values: list[Hashable], name: str
+) -> tuple[list[Hashable], NDArray[np.intp]]:
     """Return the distinct values, and where each row's is among them; -1: missing."""
-    position: dict[Any, int] = {}
+    position: dict[Hashable, int] = {}
     codes = np.full(len(values), -1, dtype=np.intp)
     try:
         for row, value in enumerate(values):
@@ -187,14 +192,14 @@ def distinct(values: list[Any], name: str) -> tuple[list[Any], NDArray[np.intp]]
     return list(position), codes
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, or pandas' NA or NaT."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def read_feature_table(
     estimator: BaseEstimator,
-    X: Any,
+    X: MatrixLike,
     *,
     reset: bool,
     name: str,
@@ -205,16 +210,16 @@ def read_feature_table(
     # without, they must be those that it has stored.
     allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
     is_frame_of_floats = _is_frame_of_floats(X, estimator)
+    table: Matrix = X
     if not reset and (is_frame_of_floats or _needs_no_conversion(X, estimator)):
-        X = X.to_numpy() if is_frame_of_floats else X
+        table = table.to_numpy() if is_frame_of_floats else table
         if check_values:
-            check_finite(X, name, allow_nan=allow_nan)
-        return X
-    X = _as_numbers(X, name)
+            check_finite(table, name, allow_nan=allow_nan)
+        return table
     try:
         table = validate_data(
             estimator,
-            X,
+            _as_numbers(X, name),
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -233,14 +238,14 @@ def read_feature_table(
     return table
 
 
-def check_has_rows(X: Any, name: str) -> None:
+def check_has_rows(X: Table | Matrix, name: str) -> None:
     """Raise a ValueError unless X has rows to learn from, or to measure."""
     if X.shape[0] == 0:
         raise ValueError(f"{name} has no rows: found 0 sample(s), and needs at least 1")
 
 
 def check_columns(
-    estimator: BaseEstimator, X: Any, name: str, *, reset: bool = False
+    estimator: BaseEstimator, X: MatrixLike, name: str, *, reset: bool = False
 ) -> None:
     """Raise a ValueError unless X has the columns of `fit`; `reset` stores them."""
     try:
@@ -253,8 +258,8 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
     """Raise a ValueError that names the first infinite (or missing) value."""
     values = table.data if issparse(table) else table
 
-    def is_bad(part: Any) -> Any:
-        return np.isinf(part) if allow_nan else ~np.isfinite(part)
+    def is_bad(part: NDArray[np.floating]) -> NDArray[np.bool_]:
+        return np.asarray(np.isinf(part) if allow_nan else ~np.isfinite(part))
 
     step = max(1, CHUNK_SIZE // max(1, values[:1].size))
     starts = range(0, len(values), step)
@@ -267,7 +272,7 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
         )
 
 
-def _needs_no_conversion(X: Any, estimator: Any) -> bool:
+def _needs_no_conversion(X: MatrixLike, estimator: BaseEstimator) -> bool:
     """Return whether scikit-learn's validation would return X unchanged."""
     # that validation takes longer than predicting the documents of one query
     return (
@@ -279,7 +284,7 @@ def _needs_no_conversion(X: Any, estimator: Any) -> bool:
     )
 
 
-def _is_frame_of_floats(X: Any, estimator: Any) -> bool:
+def _is_frame_of_floats(X: Any, estimator: BaseEstimator) -> bool:
     """Return whether X is a pandas frame of floats with the columns of `fit`."""
     return (
         type(X).__name__ == "DataFrame"
@@ -290,7 +295,7 @@ def _is_frame_of_floats(X: Any, estimator: Any) -> bool:
     )
 
 
-def _first_marked(table: Matrix, marked: Any) -> tuple[int, int]:
+def _first_marked(table: Matrix, marked: NDArray[np.bool_]) -> tuple[int, int]:
     """Return row and column of the first marked value (of the stored ones if CSR)."""
     if not issparse(table):
         row, column = np.argwhere(marked)[0]
@@ -359,7 +364,7 @@ def _check_objects(values: NDArray[Any], name: str) -> None:
             )
 
 
-def is_na(value: Any) -> bool:
+def is_na(value: object) -> bool:
     """Return whether a value is pandas' NA, which numpy does not convert."""
     return type(value).__name__ == "NAType"
 

@@ -12,14 +12,14 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import pairwise
 from numbers import Real
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.features import DATES, PERIOD
 from sklearn_ltr._data.rows import check_holds_rows, count_rows, only_column
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._typing import IdsLike, IntArray
 
 Labels = Sequence[Hashable] | NDArray[Any]
 
@@ -55,7 +55,7 @@ class QueryGroups:
 
     @classmethod
     def from_groups(
-        cls, groups: Any, n_documents: int, name: str = "groups"
+        cls, groups: IdsLike | None, n_documents: int, name: str = "groups"
     ) -> QueryGroups:
         """Read the id of each row's query, in any order; `name` is for messages."""
         # An id is a number, text, a date, a boolean, or a tuple of these.  A ValueError
@@ -164,7 +164,9 @@ class JudgedQueries:
     is_row: NDArray[np.bool_]
 
     @classmethod
-    def read(cls, rows: QueryGroups, groups_missing: Any, n_missing: int) -> Self:
+    def read(
+        cls, rows: QueryGroups, groups_missing: IdsLike | None, n_missing: int
+    ) -> Self:
         """Read the queries of `n_missing` >= 1 documents that no row stands for."""
         name = "groups_missing"
         missing = QueryGroups.from_groups(groups_missing, n_missing, name)
@@ -197,7 +199,7 @@ class JudgedQueries:
         return merged
 
 
-def count_missing(y_missing: Any, groups_missing: Any) -> int:
+def count_missing(y_missing: ArrayLike | None, groups_missing: IdsLike | None) -> int:
     """Return the number of missing documents; a ValueError if one has no query."""
     if y_missing is None and groups_missing is None:
         return 0
@@ -241,7 +243,7 @@ def as_array(labels: Labels) -> NDArray[Any]:
 # --- raw ids: one column of them, and their order -------------------------------------
 
 
-def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
+def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashable]:
     """Return raw ids as an array of numbers or dates, or as a list of objects."""
     if groups is None:
         raise ValueError(
@@ -255,7 +257,7 @@ def one_column(groups: Any, name: str) -> NDArray[Any] | list[Hashable]:
     elif hasattr(groups, "to_numpy"):
         column = np.asarray(groups.to_numpy())
     else:
-        return _from_python(list(groups))
+        return _from_python(list(cast(Sequence[Hashable], groups)))
     column = only_column(column)
     if column.ndim != 1:
         raise ValueError(
@@ -278,7 +280,7 @@ def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
     return values
 
 
-def _add_up_to(column: Any, n_documents: int) -> bool:
+def _add_up_to(column: NDArray[Any] | list[Hashable], n_documents: int) -> bool:
     """Return whether ids are numbers that could be the sizes of all queries."""
     if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf":
         return False
@@ -300,7 +302,7 @@ def _raise_missing(row: int, value: object, name: str) -> NoReturn:
     )
 
 
-def encode_ids(ids: list[Any], name: str) -> tuple[list[Hashable], IntArray]:
+def encode_ids(ids: list[Hashable], name: str) -> tuple[list[Hashable], IntArray]:
     """Return the sorted distinct ids, and the index of each row's id in them."""
     try:
         distinct = list(dict.fromkeys(ids))
@@ -318,7 +320,7 @@ def encode_ids(ids: list[Any], name: str) -> tuple[list[Hashable], IntArray]:
     return labels, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
 
 
-def _check_types(distinct: list[Any], ids: list[Any], name: str) -> None:
+def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> None:
     """Raise an error for the first row whose id is missing, or of another type."""
     if set(map(type, distinct)) <= {str, int}:
         return
@@ -342,7 +344,7 @@ def _check_types(distinct: list[Any], ids: list[Any], name: str) -> None:
             )
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _parts(value: object) -> Iterator[object]:
     """Yield a value, or the elements of a tuple and of the tuples in it."""
     if isinstance(value, tuple):
         for element in value:

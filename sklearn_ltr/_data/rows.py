@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
 
@@ -18,10 +18,12 @@ from sklearn_ltr._typing import FloatArray
 Rows = NDArray[np.intp]
 Queries = NDArray[np.intp]
 
+T = TypeVar("T")
+
 LARGEST_EXACT = 2.0**53  # every integer below it is a float64, and no other is near
 
 
-def n_rows(array: Any) -> int:
+def n_rows(array: object) -> int:
     """Return the number of rows; 0 for objects without rows, None or a number, say."""
     shape = getattr(array, "shape", None)
     if shape is not None:
@@ -29,8 +31,12 @@ def n_rows(array: Any) -> int:
     return len(array) if hasattr(array, "__len__") else 0
 
 
-def index_rows(array: Any, rows: Rows) -> Any:
+def index_rows(array: T, rows: Rows) -> T:
     """Return some of the rows, in a container of the same type."""
+    return cast(T, _index_rows(array, rows))
+
+
+def _index_rows(array: Any, rows: Rows) -> Any:
     if hasattr(array, "iloc"):
         return array.iloc[rows]
     if type(array).__module__.partition(".")[0] == "pyarrow":
@@ -42,7 +48,7 @@ def index_rows(array: Any, rows: Rows) -> Any:
     return [array[row] for row in rows]
 
 
-def check_holds_rows(values: Any, name: str, item: str = "number") -> None:
+def check_holds_rows(values: object, name: str, item: str = "number") -> None:
     """Raise a ValueError unless an object can hold one value per row, in order."""
     if values is None:
         raise ValueError(f"{name} is None: give one {item} per row")
@@ -66,7 +72,7 @@ def check_holds_rows(values: Any, name: str, item: str = "number") -> None:
         )
 
 
-def count_rows(values: Any, name: str) -> int:
+def count_rows(values: object, name: str) -> int:
     """Return the number of rows of an array-like of numbers."""
     check_holds_rows(values, name)
     if isinstance(values, list | tuple):
@@ -83,7 +89,7 @@ def only_column(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def numeric_column(
-    values: Any, name: str, *, warns_of_column: bool = False
+    values: object, name: str, *, warns_of_column: bool = False
 ) -> NDArray[Any]:
     """Return numbers as an array of their own type; a table of one column as 1-D."""
     check_holds_rows(values, name)
@@ -108,7 +114,7 @@ def numeric_column(
     return array
 
 
-def one_column_of(values: Any) -> Any:
+def one_column_of(values: ArrayLike) -> ArrayLike:
     """Return the column of a table that has one, most other things as they are."""
     # for y of other estimators: to many of them a table is several targets, and older
     # ones cannot read arrays without a shape, such as pyarrow's
@@ -120,7 +126,7 @@ def one_column_of(values: Any) -> Any:
 
 
 def read_numbers(
-    values: Any,
+    values: object,
     n: int,
     name: str,
     item: str = "row",

@@ -163,7 +163,7 @@ class SparseTable(MatrixTable):
 # --- matrices -------------------------------------------------------------------------
 
 
-def dense_rows(X: Matrix, rows: Any) -> NDArray[np.floating]:
+def dense_rows(X: Matrix, rows: NDArray[np.intp] | slice) -> NDArray[np.floating]:
     """Return some rows as an ndarray; `rows` is a slice or an array of row numbers."""
     part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
     return part

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numpy.typing import ArrayLike
+
 from sklearn_ltr._data.columns import GivenColumns, RowColumns
+from sklearn_ltr._typing import (
+    ArraysLike,
+    IdArraysLike,
+    IdsLike,
+    MatricesLike,
+    MatrixLike,
+)
 
 
 class ValidationSet(NamedTuple):
     """One of the validation sets, as it was given."""
 
     suffix: str  # of its arguments in messages: "_val", or "_val[1]" of several
-    X: Any
-    y: Any
-    groups: Any
+    X: MatrixLike
+    y: ArrayLike | None
+    groups: IdsLike | None
     columns: GivenColumns
 
 
-def split_validation(X_val: Any, **others: Any) -> list[ValidationSet]:
+def split_validation(
+    X_val: MatricesLike | None, **others: ArraysLike | IdArraysLike | None
+) -> list[ValidationSet]:
     """Return the validation sets; `others` are the other arguments, by their names."""
     # As in scikit-learn's Pipeline (`transform_input`), a tuple of tables is several
     # sets; the other arguments are then tuples of as many, or None.
@@ -34,22 +45,25 @@ def split_validation(X_val: Any, **others: Any) -> list[ValidationSet]:
     n = len(X_val)
     if n == 0:
         raise ValueError("X_val is an empty tuple: give a table for each set, or None")
+    several: dict[str, tuple[Any, ...]] = {}
     for name, value in others.items():
         if value is None:
-            others[name] = (None,) * n
+            several[name] = (None,) * n
         elif not isinstance(value, tuple) or len(value) != n:
             got = f"{len(value)}" if isinstance(value, tuple) else type(value).__name__
             raise ValueError(
                 f"X_val is a tuple of {n} sets, so {name} must be a tuple of {n}, or "
                 f"None; got {got}"
             )
+        else:
+            several[name] = value
     return [
-        one_set(f"_val[{i}]", X, {name: values[i] for name, values in others.items()})
+        one_set(f"_val[{i}]", X, {name: values[i] for name, values in several.items()})
         for i, X in enumerate(X_val)
     ]
 
 
-def one_set(suffix: str, X: Any, others: dict[str, Any]) -> ValidationSet:
+def one_set(suffix: str, X: MatrixLike, others: dict[str, Any]) -> ValidationSet:
     """Return a validation set, given its arguments by name."""
     given = {name.removesuffix("_val"): value for name, value in others.items()}
     y, groups = given.pop("y"), given.pop("groups", None)

@@ -126,7 +126,7 @@ OTHER_NAMES = {
 }
 
 
-def check_arguments(cls: Any) -> None:
+def check_arguments(cls: type) -> None:
     """Have the methods of a class explain which arguments to give, not unknown ones."""
     for name in METHODS:
         if inspect.isfunction(method := vars(cls).get(name)):
@@ -161,7 +161,7 @@ def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
-def explain(unknown: str, cls: Any, names: list[str]) -> str:
+def explain(unknown: str, cls: type[Any], names: list[str]) -> str:
     """Return an unknown argument, and the arguments to give instead."""
     ours, how = OTHER_NAMES.get(unknown, (unknown, ""))
     how = f", {how}" if how else ""

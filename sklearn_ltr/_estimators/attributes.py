@@ -7,7 +7,7 @@ saving, loading and the workers of a cluster read the declarations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Attribute(NamedTuple):
@@ -43,7 +43,9 @@ FEATURES: Attributes = {
 }
 
 
-def known_by_reading(declared: Attributes, values: Mapping[str, Any]) -> dict[str, Any]:
+def known_by_reading(
+    declared: Attributes, values: Mapping[str, object]
+) -> dict[str, object]:
     """Return the values that were set by reading the arguments of `fit`."""
     return {
         name: values[name]

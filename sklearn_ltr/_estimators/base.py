@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,6 +27,7 @@ from sklearn_ltr._estimators.arguments import check_arguments
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
+from sklearn_ltr._typing import MatrixLike, Seed
 
 __all__ = [
     "Estimator",
@@ -59,13 +61,13 @@ VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 E = TypeVar("E", bound=BaseEstimator)
 M = TypeVar("M", bound="Estimator")
 F = TypeVar("F", bound=Callable[..., Any])
-FittedAttributes = Callable[[], dict[str, Any]]  # of the model of the steps so far
+FittedAttributes = Callable[[], dict[str, object]]  # of the model of the steps so far
 
 
 class ThreadCount:
     """The values of `n_jobs`."""
 
-    def read_as(self, name: str, value: Any) -> Any:
+    def read_as(self, name: str, value: int | None) -> int | None:
         """Return the value, or raise a ValueError."""
         check_n_jobs(value)
         return value
@@ -84,7 +86,7 @@ class FitParameters:
     n_iter_no_change: Annotated[int, integer(1)]
     tol: Annotated[float, real(0)]
     warm_start: Annotated[bool, BOOL]
-    random_state: Any
+    random_state: Seed
     verbose: Annotated[int, integer(0)]
     n_jobs: Annotated[int | None, ThreadCount()]
 
@@ -109,7 +111,7 @@ class Estimator(BaseEstimator):
     _attributes: ClassVar[Attributes] = {}
     _always: ClassVar[tuple[str, ...]] = ()  # names of attributes that every fit sets
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         """Collect the attributes, and have methods refuse unknown arguments."""
         super().__init_subclass__(**kwargs)
         check_arguments(cls)
@@ -120,7 +122,7 @@ class Estimator(BaseEstimator):
             name for name, a in cls._attributes.items() if not a.when and a.saved
         )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the attributes, a checksum of each, and the version."""
         state = super().__getstate__()
         attributes = {
@@ -156,7 +158,7 @@ class Estimator(BaseEstimator):
         return model
 
 
-def draw_seed(random_state: Any) -> int:
+def draw_seed(random_state: Seed) -> int:
     """Draw the seed that all random numbers of a fit are derived from."""
     try:
         generator = check_random_state(random_state)
@@ -168,7 +170,9 @@ def draw_seed(random_state: Any) -> int:
 
 
 @contextmanager
-def loading(estimator: Any, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def loading(
+    estimator: BaseEstimator, state: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     """Yield the saved attributes; an error or a warning names the version."""
     name, saved_by = type(estimator).__name__, VERSION
     try:
@@ -194,7 +198,7 @@ def loading(estimator: Any, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         )
 
 
-def require(condition: Any, message: str) -> None:
+def require(condition: object, message: str) -> None:
     """Raise a ValueError unless the condition holds."""
     if not condition:
         raise ValueError(message)
@@ -233,7 +237,7 @@ def refit(estimator: M) -> Iterator[M]:
     estimator.__dict__ = kept | fitted_attributes(model, estimator)
 
 
-def fitted_attributes(model: E, estimator: E) -> dict[str, Any]:
+def fitted_attributes(model: E, estimator: E) -> dict[str, object]:
     """Return the attributes of a fitted model that an estimator does not have."""
     parameters, other = estimator.get_params(deep=False), vars(estimator)
     return {
@@ -265,13 +269,13 @@ class FitTasks:
 
     def __init__(
         self,
-        estimator: Any,
-        model: Any,
+        estimator: BaseEstimator,
+        model: BaseEstimator,
         step: str,
         n_steps: int,
-        X: Any,
-        y: Any,
-        **metadata: Any,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        **metadata: object,
     ) -> None:
         given = {name: value for name, value in metadata.items() if value is not None}
         self._model = model

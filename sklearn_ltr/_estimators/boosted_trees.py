@@ -67,7 +67,7 @@ from sklearn_ltr._trees.leaf_values import add_binned
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._trees.workspace import GrownTree
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FeaturesLike, FloatArray, MatrixLike
 
 CURVE = "(n_trees + 1,)"
 #: attributes of every fitted estimator of trees
@@ -172,7 +172,7 @@ def fit_threads(n_jobs: int | None, work: int, comm: Comm) -> int:
 
 def read_tree_features(
     estimator: BaseEstimator,
-    X: Any,
+    X: MatrixLike,
     categories: FeatureCategories,
     name: str = "X",
     *,
@@ -191,7 +191,7 @@ def read_tree_features(
 
 
 def read_categories(
-    X: Any, categorical_features: Any, kept: KeptTrees
+    X: MatrixLike, categorical_features: FeaturesLike, kept: KeptTrees
 ) -> FeatureCategories:
     """Return the categories of X, or of the trees that a warm start keeps."""
     if kept.n_trees == 0:
@@ -387,7 +387,7 @@ def boost_trees(
     constraints: Constraints,
     kept: KeptTrees,
     tasks: StepListener | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
     p, (_, train, validation, mapper, index, n_threads) = parameters, fit
     monitor = new_monitor(fit, p, kept)

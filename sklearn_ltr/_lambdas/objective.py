@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
@@ -42,7 +42,7 @@ def ranknet_swap_factors(n: int) -> SwapFactors:
     return SwapFactors(np.ones(n), np.zeros(n), np.full(n, -1.0))
 
 
-def check_table(delta: Any, n: int, metric: Metric) -> FloatArray:
+def check_table(delta: ArrayLike, n: int, metric: Metric) -> FloatArray:
     """Return |swap deltas| as (n, n) float64; ValueError unless finite and (n, n)."""
     table = np.abs(np.asarray(delta, dtype=np.float64))
     if table.shape != (n, n) or not np.isfinite(table).all():

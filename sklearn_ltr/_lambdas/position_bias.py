@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class BiasChoice:
     def __init__(self, *methods: str) -> None:
         self.methods = methods
 
-    def read_as(self, name: str, value: Any) -> BiasOptions | None:
+    def read_as(self, name: str, value: object) -> BiasOptions | None:
         """Return the method and its regularization, None for None."""
         if value is None:
             return None

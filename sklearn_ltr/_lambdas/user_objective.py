@@ -7,13 +7,18 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.objective import move_queries
 from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_TOTAL = 1e150  # of |gradient|, and of hessian; their squares are finite
+
+# (scores, grades, offsets) -> (dC/ds, d2C/ds2)
+ObjectiveFunction = Callable[
+    [FloatArray, FloatArray, IntArray], tuple[ArrayLike, ArrayLike]
+]
 
 
 class UserObjective:
@@ -37,7 +42,7 @@ class UserObjective:
     """
 
     def __init__(
-        self, data: TrainingData, function: Callable[..., Any], *, needs_hessian: bool
+        self, data: TrainingData, function: ObjectiveFunction, *, needs_hessian: bool
     ) -> None:
         self._data, self._function = data, function
         self._needs_hessian = needs_hessian
@@ -135,7 +140,7 @@ class UserObjective:
         )
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """Return the type and size of an object, for error messages."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and dtype {value.dtype}"

@@ -133,7 +133,9 @@ def _check_parts(network: Any) -> None:
         )
 
 
-def _check_weights(weights: Sequence[Any], again: Sequence[Any]) -> None:
+def _check_weights(
+    weights: Sequence[NDArray[np.floating]], again: Sequence[NDArray[np.floating]]
+) -> None:
     """Check that the optimizer can update the weights, read twice, in place."""
     for number, (w, same) in enumerate(zip(weights, again, strict=True)):
         if getattr(w, "dtype", None) not in (np.float32, np.float64):

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr._parameters import BOOL, Values, declared_values, real, shown
@@ -81,7 +81,7 @@ def cast_to_dtype_of(w: Array, *numbers: float) -> list[Any]:
     return [dtype(number) for number in numbers]
 
 
-def flat_gradient(g: Any, w: Array) -> Array:
+def flat_gradient(g: ArrayLike, w: Array) -> Array:
     """Return a gradient as an array of shape (w.size,) and the dtype of w."""
     # numba would compile the kernels once more for arrays that are strided, read-only
     # or not aligned
@@ -113,7 +113,7 @@ class Optimizer:
     t_: int = field(default=0, init=False)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The rate and the parameters that it was made with."""
         own = {name: getattr(self, name) for name in parameters_of(type(self))}
         return {"rate": self.rate, **own}
@@ -229,7 +229,7 @@ class SGD(Optimizer):
         self.initial_rate = self.rate
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         """The rate, the schedule and the parameters that it was made with."""
         first = {"rate": self.initial_rate, "schedule": self.schedule}
         return super().settings | first
@@ -275,7 +275,7 @@ class SGD(Optimizer):
 SOLVERS: dict[str, type[Optimizer]] = {"adam": Adam, "sgd": SGD}
 
 
-def read_solver_params(solver: str, given: Any) -> dict[str, Any]:
+def read_solver_params(solver: str, given: object) -> dict[str, Any]:
     """Return the parameters of a solver that a dict gives, as plain values."""
     if given is None:
         return {}

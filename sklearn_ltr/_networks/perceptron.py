@@ -168,7 +168,7 @@ class MultilayerPerceptron:
         # X and the outputs of each hidden layer; the last `forward`'s are freed
         self._outputs: list[Matrix] = []
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the model, without its threads and the outputs of the last pass."""
         model = {
             "activation": self.activation,

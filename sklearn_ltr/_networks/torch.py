@@ -71,7 +71,7 @@ class TorchNetwork:
     2
     """
 
-    def __init__(self, module: Any, device: Any = "cpu") -> None:
+    def __init__(self, module: Any, device: str | Any = "cpu") -> None:
         check_module(module)
         self.device = device
         self._module = module

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData
@@ -24,6 +24,7 @@ from sklearn_ltr._estimators.base import (
     FitParameters,
 )
 from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
+from sklearn_ltr._lambdas.user_objective import ObjectiveFunction
 from sklearn_ltr._parameters import POSITIVE, integer, real, shown
 from sklearn_ltr._rankers.reading import (
     read_queries,
@@ -31,12 +32,13 @@ from sklearn_ltr._rankers.reading import (
     read_training_data,
     single_query,
 )
+from sklearn_ltr._typing import IdsLike, MatrixLike
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 
 LONGEST_LIST = 2**31  # rows are numbered by int32
 SMALLEST_PROPENSITY = 1e-6  # whose inverses, and products of these, stay moderate
 
-PositionBiasValue = Literal["additive", "pairwise"] | dict[str, Any] | None
+PositionBiasValue = Literal["additive", "pairwise"] | Mapping[str, object] | None
 
 
 def is_among(metric: Metric, others: Iterable[Metric]) -> bool:
@@ -67,7 +69,7 @@ class RankerParameters(FitParameters):
     """The parameters of every ranker that learns from lambdas, and their meaning."""
 
     metric: str | Metric | None  # None: pairs alone
-    objective: Literal["lambdarank"] | Callable[..., Any]
+    objective: Literal["lambdarank"] | ObjectiveFunction
     truncation_level: Annotated[int | None, integer(1, optional=True)]
     sigma: Annotated[float, POSITIVE]
     scoring: str | Metric | Sequence[str | Metric] | None
@@ -180,10 +182,12 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         return tags
 
     @abstractmethod
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: MatrixLike) -> NDArray[np.float64]:
         """Score documents; scores are comparable within a query."""
 
-    def rank(self, X: Any, *, groups: Any = None) -> NDArray[np.int64]:
+    def rank(
+        self, X: MatrixLike, *, groups: IdsLike | None = None
+    ) -> NDArray[np.int64]:
         """Rank documents within their queries.
 
         Parameters
@@ -207,7 +211,12 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         return self._ranks(self.predict(X), groups)
 
     def score(
-        self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
 
@@ -234,7 +243,9 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         """
         return self._mean_metric(self.predict(X), y, groups, sample_weight)
 
-    def _ranks(self, scores: NDArray[np.float64], groups: Any) -> NDArray[np.int64]:
+    def _ranks(
+        self, scores: NDArray[np.float64], groups: IdsLike | None
+    ) -> NDArray[np.int64]:
         """Return the rank of each document by its score."""
         n_documents = len(scores)
         if n_documents == 0 and (groups is None or n_rows(groups) == 0):
@@ -244,7 +255,11 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         return rank_scores(scores, groups=groups)
 
     def _mean_metric(
-        self, scores: NDArray[np.float64], y: Any, groups: Any, sample_weight: Any
+        self,
+        scores: NDArray[np.float64],
+        y: ArrayLike,
+        groups: IdsLike | None,
+        sample_weight: ArrayLike | None,
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores))
@@ -256,19 +271,21 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         bound = metric.bind(data.y, data.offsets, data.labels)
         return bound.mean(scores[data.rows], data.sample_weight)
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+    def _read_features(
+        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
+    ) -> Matrix:
         """Return X as a checked matrix; with `reset`, store its number and names."""
         return read_feature_table(self, X, reset=reset, name=name)
 
-    def _read_table(self, X: Any, *, reset: bool, name: str) -> Table:
+    def _read_table(self, X: MatrixLike, *, reset: bool, name: str) -> Table:
         """Return X as a table that a fit reads."""
         return table_of(self._read_features(X, reset=reset, name=name))
 
     def _read_data(
         self,
-        X: Any,
-        y: Any,
-        groups: Any,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        groups: IdsLike | None,
         columns: GivenColumns,
         suffix: str = "",
         *,
@@ -278,5 +295,6 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         table = self._read_table(X, reset=reset, name=f"X{suffix}")
         data = read_training_data(table, y, groups, columns, suffix)
         if not suffix:
+            assert data.labels is not None  # the rows are of queries
             self._trained_queries = data.labels, data.sizes
         return with_weight(data, f"sample_weight{suffix}")

@@ -6,12 +6,12 @@ F_0(x) = Estimator(x),    or the caller's own scores,    or 0
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
@@ -20,12 +20,15 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._data import check_base_scores, one_column_of
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.rows import n_rows as n_rows_of
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
+M = TypeVar("M")  # of metadata
 LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
 
 
-def requested_metadata(estimator: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
+def requested_metadata(
+    estimator: BaseEstimator, metadata: Mapping[str, M]
+) -> dict[str, M]:
     """Return the metadata that an estimator's `fit` requests, with routing enabled."""
     # A ranker or regressor is given all that its `fit` takes, unless the user has said
     # otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
@@ -50,8 +53,12 @@ def requested_metadata(estimator: Any, metadata: Mapping[str, Any]) -> dict[str,
 
 
 def fitted_base_model(
-    init: Any, X: Any, y: Any, rows: NDArray[np.intp], **metadata: Any
-) -> Any:
+    init: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    rows: NDArray[np.intp],
+    **metadata: ArrayLike | IdsLike | None,
+) -> BaseEstimator:
     """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
     # The clone learns from `rows` only: not from those that are held out, or have the
     # weight 0.  It is given the metadata that its `fit` takes.
@@ -90,7 +97,7 @@ def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
 
 
 def check_init_score_given(
-    uses_init_score: bool, init_score: Any, suffix: str = ""
+    uses_init_score: bool, init_score: ArrayLike | None, suffix: str = ""
 ) -> None:
     """Raise a ValueError if initial scores were given to one of two calls only."""
     if uses_init_score != (init_score is not None):
@@ -101,7 +108,12 @@ def check_init_score_given(
         )
 
 
-def base_scores(base_model: Any, X: Any, n_rows: int, init_score: Any) -> FloatArray:
+def base_scores(
+    base_model: BaseEstimator | None,
+    X: MatrixLike,
+    n_rows: int,
+    init_score: ArrayLike | None,
+) -> FloatArray:
     """Return F_0 of the rows of X, from the base model or the given `init_score`."""
     if base_model is not None and n_rows > 0:  # which may refuse an X of no rows
         return check_base_scores(base_model.predict(X), n_rows, "what init predicts")

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 
 from sklearn_ltr._comm import Comm
@@ -64,7 +64,7 @@ from sklearn_ltr._lambdas.position_bias import (
     pair_weights_of,
 )
 from sklearn_ltr._lambdas.regression import Regression
-from sklearn_ltr._lambdas.user_objective import UserObjective
+from sklearn_ltr._lambdas.user_objective import ObjectiveFunction, UserObjective
 from sklearn_ltr._parameters import Or, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParameters
 from sklearn_ltr._rankers.base_model import (
@@ -88,7 +88,18 @@ from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import (
+    ArraysLike,
+    FeaturesLike,
+    FloatArray,
+    IdArraysLike,
+    IdsLike,
+    InteractionConstraints,
+    MatricesLike,
+    MatrixLike,
+    MonotonicConstraints,
+    Seed,
+)
 from sklearn_ltr.metrics import Metric
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -109,7 +120,7 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
 
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
-    init: Any
+    init: BaseEstimator | None
 
     def weight_of_regression(self, n_rows: int) -> float:
         """Return the weight of the regression on the grades of `n_rows` documents."""
@@ -275,7 +286,7 @@ class RankingObjective:
             by_function=callable(p.objective),
         )
 
-    def fitted(self, n_trees: int) -> dict[str, Any]:
+    def fitted(self, n_trees: int) -> dict[str, object]:
         """Return the position bias after the first trees of this fit."""
         return (
             {} if self._bias is None else {"position_bias_": self._bias.path[n_trees]}
@@ -551,16 +562,16 @@ class LambdaMARTRanker(BaseRanker):
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = "auto",
         max_bins: int = 255,
-        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
+        objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
         truncation_level: int | None = 30,
         normalize_lambdas: Normalization = True,
         sigma: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        init: Any = None,
-        categorical_features: Any = "from_dtype",
+        init: BaseEstimator | None = None,
+        categorical_features: FeaturesLike = "from_dtype",
         category_smoothing: float = 10.0,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
+        monotonic_cst: MonotonicConstraints = None,
+        interaction_cst: InteractionConstraints = None,
         position_bias: PositionBiasValue = None,
         min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
@@ -569,7 +580,7 @@ class LambdaMARTRanker(BaseRanker):
         tol: float = 0.0,
         scoring: str | Metric | Sequence[str | Metric] | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -608,7 +619,7 @@ class LambdaMARTRanker(BaseRanker):
         self.n_jobs = n_jobs
 
     _parameters = LambdaMARTParameters
-    init_: Any
+    init_: BaseEstimator | None
     ensemble_: TreeEnsemble
     n_features_in_: int
     _uses_init_score: bool
@@ -636,19 +647,19 @@ class LambdaMARTRanker(BaseRanker):
     @describe_columns
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        init_score: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
-        init_score_val: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        groups_val: IdArraysLike | None = None,
+        sample_weight_val: ArraysLike | None = None,
+        init_score_val: ArraysLike | None = None,
     ) -> Self:
         """Learn to rank.
 
@@ -685,7 +696,7 @@ tuples, default=None
             change within a query, or if no query has two different grades.  The
             estimator is left as it was.
         """
-        columns = RowColumns(
+        columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
             init_score=init_score,
             positions=positions,
@@ -720,7 +731,9 @@ tuples, default=None
         tasks.end()
         return self
 
-    def predict(self, X: Any, *, init_score: Any = None) -> FloatArray:
+    def predict(
+        self, X: MatrixLike, *, init_score: ArrayLike | None = None
+    ) -> FloatArray:
         """Score documents; scores are comparable within a query.
 
         Parameters
@@ -751,7 +764,9 @@ tuples, default=None
         base_score = model._base_scores(X, features.shape[0], init_score)
         return model._trees.scores(features, base_score, model.n_jobs)
 
-    def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
+    def staged_predict(
+        self, X: MatrixLike, *, init_score: ArrayLike | None = None
+    ) -> Iterator[FloatArray]:
         """Score documents after each tree.
 
         Parameters
@@ -771,24 +786,28 @@ tuples, default=None
 
     @with_init_score
     def rank(
-        self, X: Any, *, groups: Any = None, init_score: Any = None
+        self,
+        X: MatrixLike,
+        *,
+        groups: IdsLike | None = None,
+        init_score: ArrayLike | None = None,
     ) -> NDArray[np.int64]:
         return self._ranks(self.predict(X, init_score=init_score), groups)
 
     @with_init_score
     def score(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        init_score: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
     ) -> float:
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight)
 
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Find the leaf of each tree that a document comes to.
 
         Parameters
@@ -838,9 +857,9 @@ tuples, default=None
 
     def _read(
         self,
-        X: Any,
-        y: Any,
-        groups: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: IdsLike | None,
         columns: GivenColumns,
         validation: list[ValidationSet],
         parameters: LambdaMARTParameters,
@@ -881,11 +900,13 @@ tuples, default=None
         )
         return FitData(train, sets)
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+    def _read_features(
+        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
+    ) -> Matrix:
         """Return X as a checked matrix, with numbers in its categorical columns."""
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
-    def _read_table(self, X: Any, *, reset: bool, name: str) -> Table:
+    def _read_table(self, X: MatrixLike, *, reset: bool, name: str) -> Table:
         """Return X as a table, whose bins may be known."""
         if isinstance(X, SharedBins):
             return X.table
@@ -898,10 +919,10 @@ tuples, default=None
 
     def _set_base_model(
         self,
-        init: Any,
-        X: Any,
-        y: Any,
-        groups: Any,
+        init: BaseEstimator | None,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: IdsLike | None,
         columns: GivenColumns,
         rows: NDArray[np.intp],
         kept: KeptTrees,
@@ -923,7 +944,9 @@ tuples, default=None
             given = {"groups": groups, **columns.given()}
             self.init_ = fitted_base_model(init, values_of(X), y, rows, **given)
 
-    def _base_scores(self, X: Any, n_rows: int, init_score: Any) -> FloatArray:
+    def _base_scores(
+        self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
+    ) -> FloatArray:
         """Return F_0 of the rows of X, to predict."""
         check_init_score_given(self._uses_init_score, init_score)
         return base_scores(self.init_, X, n_rows, init_score)
@@ -952,9 +975,9 @@ class SharedBins:
         Attributes that a fit sets by reading X.
     """
 
-    values: Any
+    values: MatrixLike
     table: BinnedTable
-    known: dict[str, Any]
+    known: dict[str, object]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -969,9 +992,9 @@ class SharedBins:
     def learn(
         cls,
         ranker: LambdaMARTRanker,
-        X: Any,
-        y: Any,
-        groups: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: IdsLike | None,
         columns: GivenColumns,
         seed: int,
     ) -> SharedBins:
@@ -994,6 +1017,6 @@ class SharedBins:
         return cls(X, table, known)
 
 
-def values_of(X: Any) -> Any:
+def values_of(X: MatrixLike | SharedBins) -> MatrixLike:
     """Return X as it was given, also where its bins are known."""
     return X.values if isinstance(X, SharedBins) else X

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
+from sklearn_ltr._lambdas.user_objective import ObjectiveFunction
 from sklearn_ltr._networks import Network
 from sklearn_ltr._rankers.networks import NetworkRanker
+from sklearn_ltr._typing import Seed
 from sklearn_ltr.metrics import Metric
 
 
@@ -165,28 +167,28 @@ class LambdaRankRanker(NetworkRanker):
         self,
         metric: str | Metric | None = "ndcg@10",
         *,
-        objective: Literal["lambdarank"] | Callable[..., Any] = "lambdarank",
+        objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
         truncation_level: int | None = 30,
         sigma: float = 1.0,
         hidden_layer_sizes: Sequence[int] | int = (100,),
         activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
         network: Network | None = None,
         solver: Literal["adam", "sgd"] = "adam",
-        solver_params: Mapping[str, Any] | None = None,
+        solver_params: Mapping[str, object] | None = None,
         alpha: float = 0.1,
         batch_size: int | Literal["auto"] = "auto",
         learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
         learning_rate_init: float = 0.001,
         max_iter: int = 30,
         tol: float = 1e-4,
-        position_bias: Literal["additive"] | Mapping[str, Any] | None = None,
+        position_bias: Literal["additive"] | Mapping[str, object] | None = None,
         min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         scoring: str | Metric | Sequence[str | Metric] | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:

@@ -25,7 +25,7 @@ from typing import (
 )
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads, one_blas_thread
@@ -97,7 +97,15 @@ from sklearn_ltr._rankers.reading import (
     check_learnable,
     hold_out_queries,
 )
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import (
+    ArraysLike,
+    FloatArray,
+    IdArraysLike,
+    IdsLike,
+    IntArray,
+    MatricesLike,
+    MatrixLike,
+)
 
 SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoch
@@ -115,7 +123,7 @@ CHECKED_ROWS = 10_000  # rows whose features, and whose scores after training, a
 class LayerSizes:
     """The values of `hidden_layer_sizes`."""
 
-    def read_as(self, name: str, value: Any) -> tuple[int, ...]:
+    def read_as(self, name: str, value: ArrayLike) -> tuple[int, ...]:
         """Return the size of each layer, or raise a TypeError or ValueError."""
         sizes = np.atleast_1d(np.asarray(value, dtype=object))
         if sizes.ndim > 1:
@@ -140,7 +148,7 @@ class NetworkParameters(RankerParameters):
     activation: Annotated[str, Choice("identity", "logistic", "tanh", "relu")]
     network: Network | None
     solver: Annotated[str, Choice(*SOLVERS)]
-    solver_params: Mapping[str, Any] | None  # checked by new_optimizer
+    solver_params: Mapping[str, object] | None  # checked by new_optimizer
     alpha: Annotated[float, real(0, GRADIENTS[1])]
     batch_size: Annotated[int | Literal["auto"], Or(integer(1), ("auto",))]
     learning_rate: Annotated[str, Choice("constant", "invscaling", "adaptive")]
@@ -163,7 +171,7 @@ class NetworkParameters(RankerParameters):
         return SOLVERS[self.solver](self.learning_rate_init, **options)
 
     @property
-    def architecture(self) -> list[Any]:
+    def architecture(self) -> list[str | int]:
         """The settings that must stay the same to continue training a network."""
         if self.network is not None:
             return ["network"]
@@ -262,7 +270,7 @@ class Batches(Protocol):
     def in_order(self, units: IntArray) -> Iterator[Batch]:
         """Yield the batches of an epoch that visits the units in this order."""
 
-    def fitted(self, n_epochs: int) -> dict[str, Any]:
+    def fitted(self, n_epochs: int) -> dict[str, object]:
         """Return further attributes, as learned by the first epochs of this fit."""
 
 
@@ -327,7 +335,7 @@ class QueryBatches:
             gradients[documents], hessians[documents] = derivatives
             self._bias.step(gradients, hessians, BIAS_RATE)
 
-    def fitted(self, n_epochs: int) -> dict[str, Any]:
+    def fitted(self, n_epochs: int) -> dict[str, object]:
         """Return the bias of positions after the first epochs of this fit."""
         if self._bias is None:
             return {}
@@ -417,7 +425,7 @@ def learn(
     kept: KeptNetwork,
     n_epochs: int,
     tasks: FitTasks | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Divide data into batches and descend; return the fitted attributes."""
     p, size = parameters, data.train.X.size
     with ThreadTeam(effective_n_threads(p.n_jobs, size)) as team:
@@ -436,7 +444,7 @@ def run_epochs(
     n_epochs: int,
     tasks: FitTasks | None,
     team: ThreadTeam,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Train a network for up to `n_epochs` epochs; return the fitted attributes."""
     p, X, rows = parameters, batches.X, batches.rows
     if kept.is_new:
@@ -471,7 +479,7 @@ def run_epochs(
         kept.n_epochs + n_epochs,
     )
 
-    def fitted() -> dict[str, Any]:
+    def fitted() -> dict[str, object]:
         return {
             "network_": network,
             "n_iter_": n_iter,
@@ -561,7 +569,7 @@ def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Opt
 
 def continued_curves(
     monitor: Monitor, parameters: NetworkParameters, kept: KeptNetwork, n_iter: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the curves of the continued fit, with the recorded ones appended."""
     earlier, n_earlier = kept.attributes, kept.n_epochs
     recorded = {
@@ -618,17 +626,17 @@ class NetworkRanker(BaseRanker):
     @describe_columns
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        groups_val: IdArraysLike | None = None,
+        sample_weight_val: ArraysLike | None = None,
     ) -> Self:
         """Learn to rank.
 
@@ -662,7 +670,7 @@ default=None
             query, if no query has two different grades, or if the network diverges.
             The estimator is left as it was.
         """
-        columns = RowColumns(
+        columns: GivenColumns = RowColumns(
             sample_weight=sample_weight, positions=positions, propensities=propensities
         )
 
@@ -683,9 +691,9 @@ default=None
 
     def _fit(
         self,
-        X: Any,
-        y: Any,
-        metadata: dict[str, Any],
+        X: MatrixLike,
+        y: ArrayLike | None,
+        metadata: Mapping[str, object],
         read: Callable[[Self, Any, KeptNetwork], FitData[Data]],
         new_batches: NewBatches[Data],
     ) -> Self:
@@ -703,13 +711,13 @@ default=None
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
     ) -> Self:
         """Learn from more queries: one pass over them, continuing the last fit.
 
@@ -728,7 +736,7 @@ default=None
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
-        columns = RowColumns(
+        columns: GivenColumns = RowColumns(
             sample_weight=sample_weight, positions=positions, propensities=propensities
         )
 
@@ -761,7 +769,7 @@ default=None
             model._trained_queries = None  # the queries of earlier calls are not known
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: MatrixLike) -> FloatArray:
         """Score documents; scores are comparable within a query.
 
         Parameters
@@ -821,7 +829,9 @@ default=None
             "hidden_layer_sizes=(); the weights of others are in network_"
         )
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+    def _read_features(
+        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
+    ) -> Matrix:
         """Return X as a checked matrix of float32."""
         features = super()._read_features(X, reset=reset, name=name)
         with np.errstate(over="ignore"):
@@ -833,9 +843,9 @@ default=None
 
     def _read(
         self,
-        X: Any,
-        y: Any,
-        groups: Any,
+        X: MatrixLike,
+        y: ArrayLike,
+        groups: IdsLike | None,
         columns: GivenColumns,
         validation: list[ValidationSet],
         parameters: NetworkParameters,

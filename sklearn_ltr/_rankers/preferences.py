@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, check_sample_weight, read_numbers
@@ -20,7 +20,7 @@ from sklearn_ltr._rankers.networks import (
     NetworkParameters,
     auto_batch_size,
 )
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 
 AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
 
@@ -55,10 +55,10 @@ class Preferences:
     def read(
         cls,
         X: Table,
-        pairs: Any,
-        pair_probabilities: Any,
-        groups: Any,
-        sample_weight: Any,
+        pairs: ArrayLike | None,
+        pair_probabilities: ArrayLike | None,
+        groups: IdsLike | None,
+        sample_weight: ArrayLike | None,
     ) -> Preferences:
         """Check and sort preferences: their given order must not matter."""
         n_rows = X.shape[0]
@@ -160,12 +160,12 @@ class PreferenceBatches:
         """Return the weighted mean cost of a pair."""
         return self._cost
 
-    def fitted(self, n_epochs: int) -> dict[str, Any]:
+    def fitted(self, n_epochs: int) -> dict[str, object]:
         """Return nothing: there are no positions."""
         return {}
 
 
-def check_pairs(pairs: Any, n_rows: int) -> IntArray:
+def check_pairs(pairs: ArrayLike | None, n_rows: int) -> IntArray:
     """Return (n_pairs, 2) row indices; a ValueError that names the pair if not."""
     try:
         rows = np.asarray(pairs)
@@ -195,7 +195,9 @@ def check_pairs(pairs: Any, n_rows: int) -> IntArray:
     return checked
 
 
-def check_probabilities(pair_probabilities: Any, n_pairs: int) -> FloatArray:
+def check_probabilities(
+    pair_probabilities: ArrayLike | None, n_pairs: int
+) -> FloatArray:
     """Return (n_pairs,) float64 in [0, 1]; 1 where None was given."""
     if pair_probabilities is None:
         return np.ones(n_pairs)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import expit_of
 from sklearn_ltr._data import (
@@ -30,6 +30,14 @@ from sklearn_ltr._rankers.networks import (
     NetworkRanker,
 )
 from sklearn_ltr._rankers.preferences import PreferenceBatches, Preferences
+from sklearn_ltr._typing import (
+    ArraysLike,
+    IdArraysLike,
+    IdsLike,
+    MatricesLike,
+    MatrixLike,
+    Seed,
+)
 from sklearn_ltr.metrics import Metric
 
 PairData = FitData[Preferences]
@@ -226,21 +234,21 @@ class RankNetRanker(NetworkRanker):
         activation: Literal["relu", "tanh", "logistic", "identity"] = "relu",
         network: Network | None = None,
         solver: Literal["adam", "sgd"] = "adam",
-        solver_params: Mapping[str, Any] | None = None,
+        solver_params: Mapping[str, object] | None = None,
         alpha: float = 1.0,
         batch_size: int | Literal["auto"] = "auto",
         learning_rate: Literal["constant", "invscaling", "adaptive"] = "constant",
         learning_rate_init: float = 0.001,
         max_iter: int = 30,
         tol: float = 1e-4,
-        position_bias: Literal["additive"] | Mapping[str, Any] | None = None,
+        position_bias: Literal["additive"] | Mapping[str, object] | None = None,
         min_propensity: float = 0.05,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         scoring: str | Metric | Sequence[str | Metric] | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -276,7 +284,7 @@ class RankNetRanker(NetworkRanker):
         return None
 
     @metric.setter
-    def metric(self, value: Any) -> None:
+    def metric(self, value: object) -> None:
         raise AttributeError(
             "RankNetRanker has no metric: it learns from pairs alone. Use "
             f"LambdaRankRanker(metric={value!r})"
@@ -286,19 +294,19 @@ class RankNetRanker(NetworkRanker):
     @describe_columns
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
-        pairs: Any = None,
-        pair_probabilities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_probabilities: ArrayLike | None = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        groups_val: IdArraysLike | None = None,
+        sample_weight_val: ArraysLike | None = None,
     ) -> Self:
         """Learn to rank, from grades or from preferences.
 
@@ -347,7 +355,7 @@ default=None
         if not is_preferences(y, pairs, pair_probabilities):
             return super().fit(
                 X,
-                y,
+                cast(ArrayLike, y),  # which refuses None
                 groups=groups,
                 sample_weight=sample_weight,
                 positions=positions,
@@ -357,7 +365,7 @@ default=None
                 groups_val=groups_val,
                 sample_weight_val=sample_weight_val,
             )
-        columns = RowColumns(
+        columns: GivenColumns = RowColumns(
             sample_weight=sample_weight, positions=positions, propensities=propensities
         )
 
@@ -383,15 +391,15 @@ default=None
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        positions: Any = None,
-        propensities: Any = None,
-        pairs: Any = None,
-        pair_probabilities: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_probabilities: ArrayLike | None = None,
     ) -> Self:
         """Learn from more queries or pairs: one pass, continuing the last fit.
 
@@ -414,13 +422,13 @@ pair_probabilities : array-likes
         if not is_preferences(y, pairs, pair_probabilities):
             return super().partial_fit(
                 X,
-                y,
+                cast(ArrayLike, y),
                 groups=groups,
                 sample_weight=sample_weight,
                 positions=positions,
                 propensities=propensities,
             )
-        columns = RowColumns(
+        columns: GivenColumns = RowColumns(
             sample_weight=sample_weight, positions=positions, propensities=propensities
         )
 
@@ -432,7 +440,9 @@ pair_probabilities : array-likes
 
         return self._partial_fit(read, PreferenceBatches)
 
-    def predict_pair_proba(self, X_i: Any, X_j: Any) -> NDArray[np.float64]:
+    def predict_pair_proba(
+        self, X_i: MatrixLike, X_j: MatrixLike
+    ) -> NDArray[np.float64]:
         """Probability that each document of X_i is ranked above that of X_j.
 
         Parameters
@@ -460,10 +470,10 @@ pair_probabilities : array-likes
 
     def _read_preferences(
         self,
-        X: Any,
-        pairs: Any,
-        pair_probabilities: Any,
-        groups: Any,
+        X: MatrixLike,
+        pairs: ArrayLike | None,
+        pair_probabilities: ArrayLike | None,
+        groups: IdsLike | None,
         columns: GivenColumns,
         parameters: RankNetParameters,
         kept: KeptNetwork,
@@ -475,7 +485,9 @@ pair_probabilities : array-likes
         return Preferences.read(table, pairs, pair_probabilities, groups, weights)
 
 
-def is_preferences(y: Any, pairs: Any, pair_probabilities: Any) -> bool:
+def is_preferences(
+    y: ArrayLike | None, pairs: ArrayLike | None, pair_probabilities: ArrayLike | None
+) -> bool:
     """Return whether to learn from pairs; a ValueError for both, y and pairs."""
     if pairs is None and pair_probabilities is not None:
         raise ValueError("pair_probabilities needs pairs, and pairs is None")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import (
@@ -22,6 +21,7 @@ from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._estimators.base import FitParameters
+from sklearn_ltr._typing import IdsLike
 from sklearn_ltr.metrics import Metric
 
 
@@ -68,7 +68,9 @@ def caller_stacklevel() -> int:
     return level
 
 
-def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
+def read_queries(
+    groups: IdsLike | None, n_documents: int, suffix: str = ""
+) -> QueryGroups:
     """Return the queries of the rows; a few rows without `groups` are one query."""
     # `suffix` is appended to the argument's name in messages ("_val")
     if groups is not None:
@@ -97,7 +99,7 @@ def missing_groups_message(suffix: str, found: str, zeros: str = "") -> str:
     return message.format(found=found, zeros=zeros)
 
 
-def check_y_given(y: Any, suffix: str = "") -> None:
+def check_y_given(y: ArrayLike | None, suffix: str = "") -> None:
     """Raise a ValueError, in words that scikit-learn's checks look for, without y."""
     if y is None:
         raise ValueError(
@@ -107,7 +109,11 @@ def check_y_given(y: Any, suffix: str = "") -> None:
 
 
 def read_training_data(
-    X: Table, y: Any, groups: Any, columns: GivenColumns, suffix: str = ""
+    X: Table,
+    y: ArrayLike | None,
+    groups: IdsLike | None,
+    columns: GivenColumns,
+    suffix: str = "",
 ) -> TrainingData:
     """Check y and the columns that come with X, and sort them by query."""
     # `suffix` is put after the names of arguments in messages: "_val"
@@ -118,7 +124,7 @@ def read_training_data(
 
 
 def read_targets(
-    y: Any, queries: QueryGroups, columns: GivenColumns, suffix: str = ""
+    y: ArrayLike | None, queries: QueryGroups, columns: GivenColumns, suffix: str = ""
 ) -> TrainingData:
     """Check grades and columns, and sort them by query; without features."""
     return TrainingData(
@@ -172,7 +178,7 @@ def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool
 def check_lambdas(
     total: float,
     totals: tuple[float, float],
-    metric: Any,
+    metric: str | Metric | None,
     trained: Metric | None,
     data: TrainingData,
     *,
@@ -199,7 +205,7 @@ def check_lambdas(
 
 
 def zero_gradient_message(
-    metric: Any, trained: Metric | None, data: TrainingData
+    metric: str | Metric | None, trained: Metric | None, data: TrainingData
 ) -> str:
     """Return the message of the error for data whose lambdas are all zero."""
     # each query of the data has two different grades, so the metric is the cause

@@ -11,7 +11,7 @@ is minimised.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from sklearn_ltr._trees.growing import TreeGrower
 from sklearn_ltr._trees.quantization import RowDerivatives
@@ -28,7 +28,7 @@ class TreeObjective(Protocol):
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
 
-    def fitted(self, n_trees: int) -> dict[str, Any]:
+    def fitted(self, n_trees: int) -> dict[str, object]:
         """Return the fitted attributes of the objective after these trees, by name."""
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import subkernel
+from sklearn_ltr._typing import InteractionConstraints, MonotonicConstraints
 
 
 class Constraints(NamedTuple):
@@ -36,8 +37,8 @@ PAIRWISE, NO_INTERACTIONS = "pairwise", "no_interactions"
 
 
 def read_constraints(
-    monotonic: Any,
-    interaction: Any,
+    monotonic: MonotonicConstraints,
+    interaction: InteractionConstraints,
     names: NDArray[Any] | None,
     is_categorical: NDArray[np.bool_],
 ) -> Constraints:

@@ -17,6 +17,11 @@ from sklearn_ltr._parameters import (
     real,
 )
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._typing import (
+    FeaturesLike,
+    InteractionConstraints,
+    MonotonicConstraints,
+)
 
 # subsample="auto"
 SAMPLED_FRACTION = 0.2
@@ -44,10 +49,10 @@ class TreeParameters:
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
     ]
-    categorical_features: Any
+    categorical_features: FeaturesLike
     category_smoothing: Annotated[float, real(0, LARGEST)]
-    monotonic_cst: Any
-    interaction_cst: Any
+    monotonic_cst: MonotonicConstraints
+    interaction_cst: InteractionConstraints
 
     def learning_rates(self, tree_indices: range) -> Iterator[tuple[int, float]]:
         """Yield index and learning rate of each tree; an error names the tree."""

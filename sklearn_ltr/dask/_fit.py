@@ -57,6 +57,7 @@ from sklearn_ltr._rankers.reading import (
 from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
+    Collections,
     Partition,
     PartitionGraph,
     count_rows_of,
@@ -127,8 +128,8 @@ def fit_on_cluster(
     ranker: LambdaMARTRanker,
     parameters: LambdaMARTParameters,
     seed: int,
-    arguments: dict[str, Any],
-    validation: dict[str, Any],
+    arguments: Collections,
+    validation: Collections,
 ) -> tuple[dict[str, Any], Traffic]:
     """Return the fitted attributes, and how much was sent between workers."""
     # the ranker holds its parameters, base model, and the trees of a warm start; the
@@ -156,8 +157,8 @@ def distribute_rows(
     client: Any,
     parameters: LambdaMARTParameters,
     seed: int,
-    arguments: dict[str, Any],
-    validation: dict[str, Any],
+    arguments: Collections,
+    validation: Collections,
 ) -> tuple[list[Divided], dict[str, str]]:
     """Give each worker its queries; return these, and the id of each worker."""
     parts, summaries = load(client, arguments, "")
@@ -183,16 +184,14 @@ def distribute_rows(
     return divided, ids
 
 
-def may_stop_early(
-    parameters: LambdaMARTParameters, validation: dict[str, Any]
-) -> bool:
+def may_stop_early(parameters: LambdaMARTParameters, validation: Collections) -> bool:
     """Return whether a validation score decides how many trees there are."""
     if parameters.early_stopping == "auto":
         return validation.get("X_val") is not None
     return bool(parameters.early_stopping)
 
 
-def continued(ranker: LambdaMARTRanker, fitted: dict[str, Any]) -> LambdaMARTRanker:
+def continued(ranker: LambdaMARTRanker, fitted: Mapping[str, Any]) -> LambdaMARTRanker:
     """Return a ranker whose fit continues the trees of another one."""
     other = LambdaMARTRanker()
     other.__dict__ = vars(ranker) | fitted | {"warm_start": True}
@@ -203,7 +202,7 @@ def held_out_queries(
     parameters: LambdaMARTParameters,
     seed: int,
     locations: QueryLocations,
-    validation: dict[str, Any],
+    validation: Collections,
 ) -> NDArray[np.bool_] | None:
     """Return which of the queries that count will be held out, None if none."""
     if validation.get("X_val") is not None or parameters.early_stopping is not True:
@@ -213,7 +212,7 @@ def held_out_queries(
 
 
 def load(
-    client: Any, arguments: dict[str, Any], suffix: str
+    client: Any, arguments: Collections, suffix: str
 ) -> tuple[list[Any], list[Any]]:
     """Read the partitions on the workers that hold them; return (parts, summaries)."""
     # a part is a future of rows that the cluster keeps, or of a `PartitionGraph`
@@ -433,7 +432,7 @@ def fit_rows(
     is_validated: bool,
     comm: Comm,
     keep_trees_so_far: Callable[[int, FittedAttributes], None] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the fitted attributes of a ranker; all workers call this together."""
     # `attributes` are the ranker's parameters and the trees of a warm start;
     # `arguments` hold the rows of training and, if this worker has any, of validation
@@ -502,7 +501,7 @@ class Steps:
         self,
         keep: Callable[[int, FittedAttributes], None],
         n_trees: int,
-        read: dict[str, Any],
+        read: dict[str, object],
     ) -> None:
         # `n_trees` of a warm start; `read` are the attributes before the first tree
         self._keep, self._n_trees, self._read = keep, n_trees, read

@@ -28,6 +28,7 @@ from sklearn_ltr._data.groups import Labels
 from sklearn_ltr._typing import FloatArray, IntArray
 
 Graph = dict[Any, Any]
+Collections = dict[str, Any]  # of Dask by argument of `fit`, None: not given
 Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
 MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 # Share of a worker's memory.  If the memory that it uses, its rows, and the needs of a
@@ -67,7 +68,7 @@ def is_collection(values: Any) -> bool:
     return bool(is_dask_collection(values))
 
 
-def delayed_partitions(arguments: dict[str, Any]) -> list[dict[str, Any]]:
+def delayed_partitions(arguments: Collections) -> list[dict[str, Any]]:
     """Return the partitions of Dask collections: delayed objects by argument."""
     parts: dict[str, list[Any]] = {}
     for name, values in arguments.items():

@@ -6,18 +6,25 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import COLUMNS, RowColumns, takes_columns
+from sklearn_ltr._data import COLUMNS, GivenColumns, RowColumns, takes_columns
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._estimators.boosted_trees import keep_trees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import (
+    ArraysLike,
+    FloatArray,
+    IdArraysLike,
+    IdsLike,
+    MatricesLike,
+    MatrixLike,
+)
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import is_collection
 from sklearn_ltr.dask._watch import current_client
@@ -72,13 +79,13 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     @takes_columns(validation=True, prediction=True)
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
+        groups: IdsLike | None = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        groups_val: IdArraysLike | None = None,
         **columns: Any,
     ) -> Self:
         """Learn to rank.
@@ -118,9 +125,13 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             If a worker is lost, and the fit goes on without it from the last finished
             tree.
         """
-        arguments = {"X": X, "y": y, "groups": groups}
+        arguments: dict[str, Any] = {"X": X, "y": y, "groups": groups}
         arguments |= {name: columns.get(name) for name in COLUMNS}
-        validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        validation: dict[str, Any] = {
+            "X_val": X_val,
+            "y_val": y_val,
+            "groups_val": groups_val,
+        }
         validation |= {
             name: columns.get(name)
             for name in (f"{column}_val" for column in COLUMNS)
@@ -128,13 +139,15 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
         }
         with refit(self) as model:
             p = read_parameters(LambdaMARTParameters, model)
-            given = RowColumns(**{name: arguments[name] for name in COLUMNS})
+            given: GivenColumns = RowColumns(
+                **{name: arguments[name] for name in COLUMNS}
+            )
             p.check_clicks(given)
             self._check_fittable(arguments, validation)
             client = current_client()
             kept = keep_trees(vars(self), p)
-            nothing = np.empty(0, dtype=np.intp)  # a fitted model needs no rows
-            model._set_base_model(p.init, None, None, None, given, nothing, kept)
+            rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
+            model._set_base_model(p.init, rows, rows, None, given, rows, kept)
             # the trees that a warm start keeps, and the base model
             start = local_ranker(self)
             start.__dict__.update(known_by_reading(self._attributes, vars(model)))
@@ -187,7 +200,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
         """
         return local_ranker(self._fitted())
 
-    def predict(self, X: Any, *, init_score: Any = None) -> Any:
+    def predict(self, X: MatrixLike, *, init_score: ArrayLike | None = None) -> Any:
         """Score documents; scores are comparable within a query.
 
         Parameters
@@ -210,13 +223,13 @@ default=None
 
         # a task each for the threads of a worker
         model = delayed(self.to_local().set_params(n_jobs=1))
-        given = () if init_score is None else (init_score,)
+        collection: Any = X
+        given: tuple[Any, ...] = () if init_score is None else (init_score,)
         if hasattr(X, "map_partitions"):
-            return X.map_partitions(
+            return collection.map_partitions(
                 score_frame, model, *given, meta=("score", np.float64)
             )
-        X = X.rechunk({1: -1})
-        return X.map_blocks(
+        return collection.rechunk({1: -1}).map_blocks(
             score_block,
             *(scores[:, None] for scores in given),
             model=model,
@@ -226,7 +239,11 @@ default=None
         )
 
     def rank(
-        self, X: Any, *, groups: Any = None, init_score: Any = None
+        self,
+        X: MatrixLike,
+        *,
+        groups: IdsLike | None = None,
+        init_score: ArrayLike | None = None,
     ) -> NDArray[np.int64]:
         """Rank documents within their queries.
 
@@ -249,12 +266,12 @@ default=None
 
     def score(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        init_score: Any = None,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
     ) -> float:
         """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
 
@@ -274,7 +291,9 @@ default=None
         scores, *others = computed(scores, y, groups, sample_weight)
         return self._mean_metric(np.asarray(scores), *others)
 
-    def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
+    def staged_predict(
+        self, X: MatrixLike, *, init_score: ArrayLike | None = None
+    ) -> Iterator[FloatArray]:
         """Score documents after each tree.
 
         Parameters

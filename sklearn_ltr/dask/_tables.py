@@ -25,7 +25,7 @@ from sklearn_ltr._data.tables import (
     hash_values,
     table_of,
 )
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._typing import FeaturesLike, IntArray
 from sklearn_ltr.dask._partitions import (
     Partition,
     PartitionGraph,
@@ -99,7 +99,7 @@ class PartTable:
         """Return the values of some rows, of some or of all features."""
         needed = np.zeros(self.shape[0], dtype=np.bool_)
         needed[rows] = True
-        columns: Any = slice(None) if features is None else features
+        columns = slice(None) if features is None else features
         found = [
             values[needed[first : first + values.shape[0]]][:, columns]
             for first, values in self.parts(needed)
@@ -152,7 +152,9 @@ class PartTable:
             if last > first and (needed is None or needed[first:last].any()):
                 yield first, self._read(number)
 
-    def _pieces(self, rows: NDArray[np.intp]) -> Iterator[tuple[Table, Any]]:
+    def _pieces(
+        self, rows: NDArray[np.intp]
+    ) -> Iterator[tuple[Table, NDArray[np.intp]]]:
         """Yield (table, rows of it), which together are the given rows, ascending."""
         ends = np.searchsorted(rows, self._rows.offsets)
         for number, (start, stop) in enumerate(pairwise(ends.tolist())):
@@ -193,7 +195,9 @@ CHANGED = (
 )
 
 
-def learn_categories(rows: PartRows, given: Any, comm: Comm) -> FeatureCategories:
+def learn_categories(
+    rows: PartRows, given: FeaturesLike, comm: Comm
+) -> FeatureCategories:
     """Return the categorical features, and the text that any worker has of them."""
     own = FeatureCategories.learn(rows.read(0), given)
     if len(own.feature) > 0:

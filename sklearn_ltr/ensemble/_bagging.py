@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
 
 import joblib
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
@@ -22,6 +22,7 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import (
     COLUMNS,
+    GivenColumns,
     QueryGroups,
     RowColumns,
     check_base_scores,
@@ -42,7 +43,16 @@ from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
 from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr._rankers.reading import draw_held_out, single_query
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import (
+    ArraysLike,
+    FloatArray,
+    IdArraysLike,
+    IdsLike,
+    IntArray,
+    MatricesLike,
+    MatrixLike,
+    Seed,
+)
 from sklearn_ltr.ensemble._members import (
     FitRows,
     check_taken,
@@ -58,13 +68,13 @@ POOL_THREADS = 3  # that joblib starts beside those that fit
 class BaggingParameters:
     """The parameters of BaggingRanker, which documents them."""
 
-    estimator: Any
+    estimator: BaseEstimator | None
     n_estimators: Annotated[int, integer(1)]
     max_samples: Annotated[float, FractionOrCount()]
     bootstrap: Annotated[bool, BOOL]
     oob_score: Annotated[bool, BOOL]
     metric: str | Metric
-    random_state: Any
+    random_state: Seed
     verbose: Annotated[int, integer(0)]
     n_jobs: Annotated[int | None, ThreadCount()]
 
@@ -190,14 +200,14 @@ class BaggingRanker(BaseRanker):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         n_estimators: int = 10,
         *,
         max_samples: float = 1.0,
         bootstrap: bool = False,
         oob_score: bool = False,
         metric: str | Metric = "ndcg@10",
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -232,16 +242,16 @@ class BaggingRanker(BaseRanker):
     @takes_columns()
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        groups_val: Any = None,
-        sample_weight_val: Any = None,
-        **columns: Any,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        groups_val: IdArraysLike | None = None,
+        sample_weight_val: ArraysLike | None = None,
+        **columns: ArrayLike | None,
     ) -> Self:
         """Fit the members.
 
@@ -287,7 +297,7 @@ class BaggingRanker(BaseRanker):
             # read
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
-            given = RowColumns(sample_weight=sample_weight, **columns)
+            given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
             rows = read_rows(X, y, groups, given)
             validation = {
                 "X_val": X_val,
@@ -324,7 +334,7 @@ class BaggingRanker(BaseRanker):
                     setattr(model, f"oob_{name}_", value)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: MatrixLike) -> FloatArray:
         """Score documents; scores are comparable within a query.
 
         Parameters
@@ -350,7 +360,9 @@ class BaggingRanker(BaseRanker):
             total += member_scores
         return total / len(scores)
 
-    def predict_std(self, X: Any, *, groups: Any = None) -> FloatArray:
+    def predict_std(
+        self, X: MatrixLike, *, groups: IdsLike | None = None
+    ) -> FloatArray:
         r"""Compute how much the members disagree about the score of each document.
 
         .. math::
@@ -420,7 +432,7 @@ class BaggingRanker(BaseRanker):
         tags.input_tags.allow_nan = input_tags.allow_nan
         return tags
 
-    def _estimator(self) -> Any:
+    def _estimator(self) -> BaseEstimator:
         """Return the estimator that members are clones of."""
         return LambdaMARTRanker() if self.estimator is None else self.estimator
 
@@ -434,7 +446,7 @@ def draw_queries(
     return np.sort(rng.choice(n_queries, n_drawn, replace=False))
 
 
-def new_member(estimator: Any, rng: np.random.Generator) -> Any:
+def new_member(estimator: BaseEstimator, rng: np.random.Generator) -> BaseEstimator:
     """Return a clone with new seeds for all that has a `random_state`."""
     member = clone(estimator)
     seeded = [
@@ -446,13 +458,13 @@ def new_member(estimator: Any, rng: np.random.Generator) -> Any:
 
 
 def fit_members(
-    members: Sequence[Any],
+    members: Sequence[BaseEstimator],
     drawn: Sequence[IntArray],
     rows: FitRows,
-    validation: Mapping[str, Any],
+    validation: Mapping[str, object],
     n_jobs: int | None,
     verbose: int,
-) -> list[Any]:
+) -> list[BaseEstimator]:
     """Return the members fitted to their queries."""
     # members that are fitted at the same time use one thread each, unless their own
     # `n_jobs` is set
@@ -470,12 +482,12 @@ def fit_members(
 
 
 def fit_member(
-    member: Any,
+    member: BaseEstimator,
     drawn: IntArray,
     rows: FitRows,
-    validation: Mapping[str, Any],
+    validation: Mapping[str, object],
     in_parallel: bool,
-) -> Any:
+) -> BaseEstimator:
     """Fit one member to the queries drawn for it."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
@@ -494,11 +506,11 @@ def fit_member(
 
 
 def with_known_bins(
-    member: Any,
+    member: BaseEstimator,
     drawn: Sequence[IntArray],
     rows: FitRows,
     taken: Mapping[str, Any],
-    validation: Mapping[str, Any],
+    validation: Mapping[str, object],
     seed: int,
 ) -> FitRows:
     """Return the rows with an X whose bins are known, if members can share these."""
@@ -517,7 +529,7 @@ def with_known_bins(
     shared = SharedBins.learn(
         member, rows.X, rows.y, taken.get("groups"), columns, seed
     )
-    return rows._replace(X=shared)
+    return rows._replace(X=cast(MatrixLike, shared))
 
 
 def takes_all(rows: FitRows, drawn: IntArray) -> bool:
@@ -527,7 +539,7 @@ def takes_all(rows: FitRows, drawn: IntArray) -> bool:
 
 def take_queries(
     rows: FitRows, drawn: IntArray
-) -> tuple[Any, FloatArray, dict[str, Any]]:
+) -> tuple[MatrixLike, FloatArray, dict[str, Any]]:
     """Return X, y and the other columns of some queries, one after the other."""
     queries, metadata = rows.queries, dict(rows.metadata)
     if takes_all(rows, drawn) or n_rows(rows.X) == 0:
@@ -546,7 +558,7 @@ def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
-def holding_parameters(member: Any) -> set[str]:
+def holding_parameters(member: BaseEstimator) -> set[str]:
     """Return the parameters by which a member, or a part of it, holds out rows."""
     params, found = member.get_params(deep=True), set()
     for path, value in params.items():
@@ -561,7 +573,7 @@ def holding_parameters(member: Any) -> set[str]:
 
 
 def hold_out_repeated(
-    member: Any, holding: set[str], drawn: IntArray
+    member: BaseEstimator, holding: set[str], drawn: IntArray
 ) -> tuple[IntArray, IntArray]:
     """Return the queries to train on, and those that the member would hold out."""
     # Of queries drawn twice it would hold out one copy and train on the other.  Where
@@ -596,7 +608,10 @@ class OutOfBag(NamedTuple):
 
 
 def out_of_bag(
-    members: Sequence[Any], drawn: Sequence[IntArray], rows: FitRows, metric: Metric
+    members: Sequence[BaseEstimator],
+    drawn: Sequence[IntArray],
+    rows: FitRows,
+    metric: Metric,
 ) -> OutOfBag:
     """Return the metric of scores by members that were not trained on the query."""
     queries, n_queries = rows.queries, rows.queries.n_queries
@@ -651,7 +666,9 @@ def out_of_bag(
     return OutOfBag(prediction, per_query, score, staged)
 
 
-def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatArray]]:
+def stages(
+    members: Sequence[BaseEstimator], parts: Sequence[MatrixLike]
+) -> Iterator[list[FloatArray]]:
     """Yield the scores of all members after 1, 2, ... trees."""
     # members that stopped early keep their last scores
     stages = [
@@ -664,7 +681,7 @@ def stages(members: Sequence[Any], parts: Sequence[Any]) -> Iterator[list[FloatA
         yield latest
 
 
-def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
+def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
     """Return one LambdaMARTRanker whose scores are the mean of the members'."""
     # It has the trees of all members, with leaf values divided by their number.
     for m, member in enumerate(members):
@@ -697,7 +714,7 @@ def merge_rankers(members: Sequence[Any]) -> LambdaMARTRanker:
     return merged
 
 
-def has_same_categories(one: Any, other: Any) -> bool:
+def has_same_categories(one: LambdaMARTRanker, other: LambdaMARTRanker) -> bool:
     """Return whether two rankers have the same numbers for the same categories."""
     return all(
         np.array_equal(a, b)

@@ -42,6 +42,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import kernel, subkernel
 from sklearn_ltr._data import (
@@ -51,7 +52,7 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
 from sklearn_ltr.metrics._metric import BoundMetric, value_of_list
@@ -84,13 +85,13 @@ class BlendCurve:
 
 
 def best_blend(
-    scores_1: Any,
-    scores_2: Any,
-    y: Any,
+    scores_1: ArrayLike,
+    scores_2: ArrayLike,
+    y: ArrayLike,
     *,
-    groups: Any,
+    groups: IdsLike | None,
     metric: str | Metric = "ndcg@10",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> BlendCurve:
     r"""Find the best of all blends of two rankers.
 

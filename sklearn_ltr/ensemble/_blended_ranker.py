@@ -7,17 +7,32 @@ The weights are chosen on the scores of queries that the rankers have not seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, cast
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeGuard,
+    cast,
+)
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GroupKFold,
+    check_cv,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
@@ -25,7 +40,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._data import RowColumns, check_scores, takes_columns
+from sklearn_ltr._data import GivenColumns, RowColumns, check_scores, takes_columns
 from sklearn_ltr._data.features import find_features
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
@@ -33,7 +48,7 @@ from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
 from sklearn_ltr.ensemble._members import (
@@ -48,19 +63,26 @@ PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
 ROUNDING = 1e-12  # scores that vary by less, as a part of the largest, are the same
 
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to train on, held-out rows
+# a number of folds, a splitter, splits, or "prefit"
+SplitsLike: TypeAlias = (
+    int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | str | None
+)
+RankersLike: TypeAlias = Sequence[BaseEstimator | tuple[str, BaseEstimator]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class BlendingParameters:
     """The parameters of BlendedRanker, which documents them."""
 
-    rankers: Any
+    rankers: RankersLike | None
     metric: str | Metric
     method: Annotated[
         Literal["equal", "sweep", "lambdarank"], Choice("equal", "sweep", "lambdarank")
     ]
-    cv: Any
+    cv: SplitsLike
     n_jobs: Annotated[int | None, ThreadCount()]
-    random_state: Any
+    random_state: Seed
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
@@ -193,7 +215,7 @@ class BlendedRanker(BaseRanker):
     """
 
     # the validation arguments of BaseRanker do not apply to a blend
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {
+    __metadata_request__fit: ClassVar[dict[str, str]] = {
         "X_val": UNUSED,
         "y_val": UNUSED,
         "groups_val": UNUSED,
@@ -202,13 +224,13 @@ class BlendedRanker(BaseRanker):
 
     def __init__(
         self,
-        rankers: Sequence[Any] | None = None,
+        rankers: RankersLike | None = None,
         *,
         metric: str | Metric = "ndcg@10",
         method: Literal["equal", "sweep", "lambdarank"] = "equal",
-        cv: Any = None,
+        cv: SplitsLike = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.rankers = rankers
         self.metric = metric
@@ -247,12 +269,12 @@ class BlendedRanker(BaseRanker):
     @takes_columns()
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        groups: Any = None,
-        sample_weight: Any = None,
-        **columns: Any,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **columns: ArrayLike | None,
     ) -> Self:
         """Choose the weights, then fit the rankers to all queries.
 
@@ -295,7 +317,7 @@ class BlendedRanker(BaseRanker):
         """
         # read
         p = read_parameters(BlendingParameters, self)
-        given = RowColumns(sample_weight=sample_weight, **columns)
+        given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
         rows = read_rows(X, y, groups, given)
         if p.rankers is None:
             check_dense_numbers(rows.X)
@@ -332,7 +354,7 @@ class BlendedRanker(BaseRanker):
             model._trained_queries = rows.queries.labels, rows.queries.sizes
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: MatrixLike) -> FloatArray:
         """Score documents; scores are comparable within a query.
 
         Parameters
@@ -406,7 +428,7 @@ class BlendedRanker(BaseRanker):
         return super().set_params(**params)  # type: ignore[no-any-return]
 
 
-def check_dense_numbers(X: Any) -> None:
+def check_dense_numbers(X: MatrixLike) -> None:
     """Raise a ValueError for an X that a standardised network cannot use."""
     # without this, codes of categories would be taken for numbers
     if issparse(X) or len(find_features(X, "from_dtype", "X")) > 0:
@@ -418,7 +440,9 @@ def check_dense_numbers(X: Any) -> None:
         )
 
 
-def make_rankers(metric: Any, seed: int | None = None) -> list[Any]:
+def make_rankers(
+    metric: str | Metric | None, seed: int | None = None
+) -> list[BaseEstimator]:
     """Return the rankers that are blended if none are given."""
     trees = BaggingRanker(LambdaMARTRanker(metric=metric), 5, random_state=seed)
     network = LambdaRankRanker(metric=metric, random_state=seed)
@@ -430,26 +454,29 @@ def make_rankers(metric: Any, seed: int | None = None) -> list[Any]:
         ]
 
 
-def is_named(entry: Any) -> bool:
+def is_named(entry: object) -> TypeGuard[tuple[str, BaseEstimator]]:
     """Whether an entry is a pair of a name and a ranker."""
     return isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
 
 
-def named(rankers: Any) -> list[tuple[str, Any]]:
+def named(rankers: RankersLike | None) -> list[tuple[str, BaseEstimator]]:
     """Return the entries that have a name."""
-    if isinstance(rankers, str) or not hasattr(rankers, "__iter__"):
+    if isinstance(rankers, str | None) or not hasattr(rankers, "__iter__"):
         return []  # `fit` raises the error
     return [entry for entry in rankers if is_named(entry)]
 
 
-def unnamed(rankers: Any) -> list[Any]:
+def unnamed(rankers: RankersLike) -> list[BaseEstimator]:
     """Return the rankers of all entries."""
     return [entry[1] if is_named(entry) else entry for entry in rankers]
 
 
 def fit_and_score(
-    rankers: Sequence[Any], rows: FitRows, splits: list[Any] | None, n_jobs: int | None
-) -> tuple[list[Any], list[Any]]:
+    rankers: Sequence[BaseEstimator],
+    rows: FitRows,
+    splits: list[Split] | None,
+    n_jobs: int | None,
+) -> tuple[list[BaseEstimator], list[ArrayLike]]:
     """Return the rankers fitted to all rows, and scores of all rows."""
     # the scores are out-of-fold; without `splits`, the fitted rankers' own
     models, scores = [], []
@@ -470,7 +497,9 @@ def fit_and_score(
     return models, scores
 
 
-def score_prefit(rankers: Sequence[Any], X: Any) -> tuple[list[Any], list[Any]]:
+def score_prefit(
+    rankers: Sequence[BaseEstimator], X: MatrixLike
+) -> tuple[list[BaseEstimator], list[ArrayLike]]:
     """Return fitted rankers and their scores; raise NotFittedError if one is not."""
     for m, ranker in enumerate(rankers):
         check_is_fitted(
@@ -480,7 +509,7 @@ def score_prefit(rankers: Sequence[Any], X: Any) -> tuple[list[Any], list[Any]]:
     return list(rankers), [ranker.predict(X) for ranker in rankers]
 
 
-def make_splits(cv: Any, rows: FitRows) -> list[Any]:
+def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     """Return the splits that `cv` stands for, as a list that all rankers share."""
     if cv is None:
         cv = DEFAULT_N_FOLDS
@@ -497,7 +526,11 @@ def make_splits(cv: Any, rows: FitRows) -> list[Any]:
     if not hasattr(cv, "split") and not rows.kept.all():
         # splits number the rows that were given; rows of weight 0 are left out
         number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
-        cv = [[part[part >= 0] for part in (number[a], number[b])] for a, b in cv]
+        given = cast(Iterable[tuple[Any, Any]], cv)
+        cv = [
+            (train[train >= 0], test[test >= 0])
+            for train, test in ((number[a], number[b]) for a, b in given)
+        ]
     return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
 
 
@@ -513,7 +546,7 @@ class HeldOut(NamedTuple):
     queries: dict[str, Any]  # groups and sample_weight
 
     @classmethod
-    def sort(cls, rows: FitRows, scores: Sequence[Any]) -> Self:
+    def sort(cls, rows: FitRows, scores: Sequence[ArrayLike]) -> Self:
         """Check and sort scores of the rows."""
         queries, data = rows.queries, rows.data
         checked = [
@@ -578,7 +611,7 @@ def equal_weights(scores: Sequence[FloatArray], groups: IntArray) -> FloatArray:
 
 
 def lambdarank_weights(
-    held_out: HeldOut, metric: Metric, random_state: Any
+    held_out: HeldOut, metric: Metric, random_state: Seed
 ) -> FloatArray:
     """Return the weights of a linear LambdaRank trained on the standardised scores."""
     scaler = StandardScaler()

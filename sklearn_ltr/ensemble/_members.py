@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._data import (
     GivenColumns,
@@ -18,13 +19,13 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
 
 class FitRows(NamedTuple):
     """The rows of `fit` of a weight above 0, checked."""
 
-    X: Any  # as given
+    X: MatrixLike  # as given
     y: FloatArray  # in the order of the rows
     # groups and the other columns that were given, in the order of the rows
     metadata: dict[str, Any]
@@ -34,7 +35,9 @@ class FitRows(NamedTuple):
     kept_queries: NDArray[np.bool_]  # and which of the given queries
 
 
-def read_rows(X: Any, y: Any, groups: Any, columns: GivenColumns) -> FitRows:
+def read_rows(
+    X: MatrixLike, y: ArrayLike, groups: IdsLike | None, columns: GivenColumns
+) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
     check_y_given(y)
     n_documents = count_rows(y, "y")
@@ -67,7 +70,7 @@ def read_rows(X: Any, y: Any, groups: Any, columns: GivenColumns) -> FitRows:
     return rows._replace(kept=kept, kept_queries=weights > 0)
 
 
-def check_taken(rows: FitRows, taken: Sequence[Mapping[str, Any]]) -> None:
+def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
     """Raise a ValueError for a given column that no member is fitted with."""
     for name in rows.metadata.keys() - {"groups", "sample_weight"}:
         if not any(name in given for given in taken):
@@ -77,7 +80,9 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, Any]]) -> None:
             )
 
 
-def predict_scores(members: Sequence[Any], X: Any, name: str) -> list[FloatArray]:
+def predict_scores(
+    members: Sequence[BaseEstimator], X: MatrixLike, name: str
+) -> list[FloatArray]:
     """Return the scores of documents by fitted members, each (n_documents,) float64."""
     scores = [member.predict(X) for member in members]
     n_documents = count_rows(scores[0], f"what {name}[0] predicts")

@@ -8,13 +8,13 @@ the reader of their targets, and the cost.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, column_or_1d, compute_sample_weight
@@ -66,13 +66,24 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import (
+    ArraysLike,
+    FeaturesLike,
+    FloatArray,
+    InteractionConstraints,
+    MatricesLike,
+    MatrixLike,
+    MonotonicConstraints,
+    Seed,
+)
 from sklearn_ltr.mart._objectives import (
     CrossEntropy,
     HalfSquaredError,
     PointwiseCost,
     PointwiseObjective,
 )
+
+ClassWeight = Mapping[Hashable, float] | Literal["balanced"] | None
 
 
 class BaseMART(CallbackSupportMixin, Estimator):
@@ -108,13 +119,13 @@ class BaseMART(CallbackSupportMixin, Estimator):
     @with_callbacks
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        sample_weight_val: ArraysLike | None = None,
     ) -> Self:
         """Learn the targets of rows.
 
@@ -145,7 +156,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
             that are negative or not finite, or scores that diverge.  The estimator is
             left as it was.
         """
-        columns = RowColumns(sample_weight=sample_weight)
+        columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:
             p = read_parameters(model._parameters, model)
             kept = model._keep(vars(self), p)
@@ -173,14 +184,16 @@ class BaseMART(CallbackSupportMixin, Estimator):
         tasks.end()
         return self
 
-    def _keep(self, attributes: Mapping[str, Any], parameters: Any) -> KeptTrees:
+    def _keep(
+        self, attributes: Mapping[str, Any], parameters: BoostingParameters
+    ) -> KeptTrees:
         """Return the parts of the last fit that a warm start keeps, or a new seed."""
         return keep_trees(attributes, parameters)
 
     def _read(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         columns: GivenColumns,
         validation: list[ValidationSet],
         parameters: BoostingParameters,
@@ -208,8 +221,8 @@ class BaseMART(CallbackSupportMixin, Estimator):
 
     def _read_data(
         self,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike | None,
         columns: GivenColumns,
         suffix: str = "",
         *,
@@ -226,16 +239,16 @@ class BaseMART(CallbackSupportMixin, Estimator):
             )
         check_holds_rows(y, name)
         try:
-            y = column_or_1d(y, warn=True)
+            column: NDArray[Any] = column_or_1d(y, warn=True)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-        if len(y) != n_rows:
+        if len(column) != n_rows:
             raise ValueError(
-                f"{name} has {len(y)} values for {n_rows} rows of X{suffix}: they have "
-                "inconsistent numbers of samples"
+                f"{name} has {len(column)} values for {n_rows} rows of X{suffix}: they "
+                "have inconsistent numbers of samples"
             )
         given = read_weights(columns.sample_weight, n_rows, f"sample_weight{suffix}")
-        targets, weights = self._read_targets(y, given, suffix, is_first=is_first)
+        targets, weights = self._read_targets(column, given, suffix, is_first=is_first)
         rows = np.flatnonzero(given)
         if is_first:
             self._categories = self._categories.restrict(features, rows)
@@ -251,11 +264,13 @@ class BaseMART(CallbackSupportMixin, Estimator):
         with ThreadTeam(fit_threads(self.n_jobs, data.X.size, ONE_PROCESS)) as team:
             return data.reordered(data.content_order(data.X.hashes(rows, team)))
 
-    def _read_features(self, X: Any, *, reset: bool = False, name: str = "X") -> Matrix:
+    def _read_features(
+        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
+    ) -> Matrix:
         """Return X as a checked matrix, with numbers in its categorical columns."""
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Find the leaf of each tree that a row comes to.
 
         Parameters
@@ -309,14 +324,14 @@ class BaseMART(CallbackSupportMixin, Estimator):
     def _trees(self) -> FittedTrees:
         return FittedTrees(self._categories, self._mapper, self.ensemble_)
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _scores(self, X: MatrixLike) -> FloatArray:
         """Return F of each row."""
         model = self._fitted()
         features = read_tree_features(model, X, model._categories, check_values=False)
         base_score = np.full(features.shape[0], model.base_score_)
         return model._trees.scores(features, base_score, model.n_jobs)
 
-    def _staged_scores(self, X: Any) -> Iterator[FloatArray]:
+    def _staged_scores(self, X: MatrixLike) -> Iterator[FloatArray]:
         """Yield F of each row after each tree."""
         model = self._fitted()
         features = model._read_features(X)
@@ -508,16 +523,16 @@ class MARTRegressor(RegressorMixin, BaseMART):
         subsample: float | Literal["auto"] = 1.0,
         max_bins: int = 255,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        categorical_features: Any = "from_dtype",
+        categorical_features: FeaturesLike = "from_dtype",
         category_smoothing: float = 10.0,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
+        monotonic_cst: MonotonicConstraints = None,
+        interaction_cst: InteractionConstraints = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 0.0,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -545,11 +560,11 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: MatrixLike) -> FloatArray:
         """Return F, (n_samples,) float64."""
         return self._scores(X)
 
-    def staged_predict(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict(self, X: MatrixLike) -> Iterator[FloatArray]:
         """Yield F after each tree, (n_samples,) float64."""
         yield from self._staged_scores(X)
 
@@ -584,7 +599,7 @@ class ClassifierParameters(BoostingParameters):
     """The parameters of MARTClassifier, which documents them."""
 
     sigma: Annotated[float, POSITIVE]
-    class_weight: Any  # checked where it is used
+    class_weight: ClassWeight  # checked where it is used
 
 
 class MARTClassifier(ClassifierMixin, BaseMART):
@@ -794,18 +809,18 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         subsample: float | Literal["auto"] = 1.0,
         max_bins: int = 255,
         sigma: float = 1.0,
-        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        class_weight: ClassWeight = None,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
-        categorical_features: Any = "from_dtype",
+        categorical_features: FeaturesLike = "from_dtype",
         category_smoothing: float = 10.0,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
+        monotonic_cst: MonotonicConstraints = None,
+        interaction_cst: InteractionConstraints = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 0.0,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -841,21 +856,21 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: MatrixLike) -> FloatArray:
         """Return F, (n_samples,) float64: above 0 for the second class."""
         return self._scores(X)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Return the probabilities of the classes, (n_samples, 2) float64."""
         model = self._fitted()
         return probabilities(model._scores(X), model._sigma)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Return the more probable class of each row, (n_samples,)."""
         model = self._fitted()
         return model.classes_[(model._scores(X) > 0).astype(np.intp)]
 
-    def staged_predict_proba(self, X: Any) -> Iterator[FloatArray]:
+    def staged_predict_proba(self, X: MatrixLike) -> Iterator[FloatArray]:
         """Yield the probabilities of the classes after each tree, (n_samples, 2)."""
         model = self._fitted()
         for scores in model._staged_scores(X):
@@ -869,8 +884,11 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     }
     _parameters = ClassifierParameters
 
-    def _keep(self, attributes: Mapping[str, Any], parameters: Any) -> KeptTrees:
+    def _keep(
+        self, attributes: Mapping[str, Any], parameters: BoostingParameters
+    ) -> KeptTrees:
         """Return the trees that a warm start keeps, of the same sigma, their scale."""
+        assert isinstance(parameters, ClassifierParameters)
         kept, sigma = super()._keep(attributes, parameters), parameters.sigma
         if kept.n_trees > 0 and sigma != self._sigma:
             raise ValueError(
@@ -922,7 +940,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         require(np.shape(self.classes_) == (2,), f"classes_ is {self.classes_!r}")
 
 
-def read_weights(sample_weight: Any, n_rows: int, name: str) -> FloatArray:
+def read_weights(sample_weight: ArrayLike | None, n_rows: int, name: str) -> FloatArray:
     """Return the weight of each row, (n_rows,) float64; 1 for None."""
     if sample_weight is None:
         return np.ones(n_rows)
@@ -991,7 +1009,7 @@ def at_most_two_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
     return classes
 
 
-def weight_of_rows(class_weight: Any, y: NDArray[Any]) -> FloatArray:
+def weight_of_rows(class_weight: ClassWeight, y: NDArray[Any]) -> FloatArray:
     """Return the weight of each row's class; an error that names `class_weight`."""
     if isinstance(class_weight, Mapping):
         for label, weight in class_weight.items():

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,7 @@ class PointwiseObjective(ABC):
     def costs(self, scores: FloatArray) -> FloatArray:
         """Return the unweighted cost of each row."""
 
-    def fitted(self, n_trees: int) -> dict[str, Any]:
+    def fitted(self, n_trees: int) -> dict[str, object]:
         """Return no attributes: the objective itself learns nothing."""
         return {}
 
