@@ -27,7 +27,7 @@ Path = str | os.PathLike[str]
 Number = TypeVar("Number", int, float)
 Name = str | int  # of a topic or a document
 Judgements = dict[tuple[Name, Name], float]
-Columns = Mapping[str, object] | DataFrameLike  # by name
+NamedColumns = Mapping[str, object] | DataFrameLike  # by name
 
 QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
@@ -259,8 +259,8 @@ def dump_run(
 
 
 def join_run(
-    run: Columns,
-    qrels: Columns,
+    run: NamedColumns,
+    qrels: NamedColumns,
     *,
     topics: Literal["qrels", "both"] = "qrels",
     unjudged: Literal["zero", "drop"] = "zero",
@@ -504,7 +504,7 @@ def _column(values: object, name: str) -> list[Name]:
 
 
 def _read_run(
-    run: Columns,
+    run: NamedColumns,
 ) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
     _check_has(run, "run", ("groups", "documents", "scores"))
@@ -514,7 +514,7 @@ def _read_run(
     return list(zip(topics, documents, strict=True)), scores
 
 
-def _read_qrels(qrels: Columns) -> Judgements:
+def _read_qrels(qrels: NamedColumns) -> Judgements:
     """Return the grade of each topic and document."""
     _check_has(qrels, "qrels", ("groups", "documents", "grades"))
     topics, documents = read_run_rows(qrels["groups"], qrels["documents"], "qrels.")

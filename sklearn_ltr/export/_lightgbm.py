@@ -84,7 +84,7 @@ TREE = (
 )
 
 Section = dict[str, str]  # key and value of lines "key=value"
-Number = TypeVar("Number", int, float)
+N = TypeVar("N", int, float)
 
 
 def to_lightgbm(estimator: BoostedTrees) -> str:
@@ -650,7 +650,7 @@ def one_integer(section: Section, key: str) -> int:
     return int(found[0])
 
 
-def many(section: Section, key: str, n: int, kind: type[Number]) -> list[Number]:
+def many(section: Section, key: str, n: int, kind: type[N]) -> list[N]:
     """Return the n finite numbers of a key."""
     found = to_numbers(value_of(section, key).split(), key, kind)
     if len(found) != n:
@@ -658,9 +658,9 @@ def many(section: Section, key: str, n: int, kind: type[Number]) -> list[Number]
     return found
 
 
-def to_numbers(words: Sequence[str], where: str, kind: type[Number]) -> list[Number]:
+def to_numbers(words: Sequence[str], where: str, kind: type[N]) -> list[N]:
     """Return text as finite numbers, int (of at most 18 digits) or float."""
-    found: list[Number] = []
+    found: list[N] = []
     for i, word in enumerate(words):
         try:
             if "_" in word or not word.isascii() or (kind is int and len(word) > 18):

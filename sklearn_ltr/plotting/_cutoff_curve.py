@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 T = TypeVar("T")
-Scores = ArrayLike | Mapping[str, ArrayLike]  # of one ranker, or of several by name
+RankerScores = (
+    ArrayLike | Mapping[str, ArrayLike]
+)  # of one ranker, or of several by name
 Curves = dict[str, FloatArray]
 
 # The axis is logarithmic if the largest gap between cutoffs exceeds this multiple of
@@ -193,7 +195,7 @@ class CutoffCurveDisplay:
     def from_predictions(
         cls,
         y_true: ArrayLike,
-        y_score: Scores,
+        y_score: RankerScores,
         *,
         groups: IdsLike,
         metric: str | Metric = "ndcg",
@@ -316,7 +318,7 @@ def evaluate_cutoffs(
     metric: Metric,
     cutoffs: IntArray,
     y_true: ArrayLike,
-    y_score: Scores,
+    y_score: RankerScores,
     name: str | None,
     groups: IdsLike,
     sample_weight: ArrayLike | None,

@@ -25,9 +25,9 @@ from sklearn_ltr._typing import IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
-OneMetric = str | Metric
-Metrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
-ShownMetrics = OneMetric | list[OneMetric] | dict[str, OneMetric]
+MetricLike = str | Metric
+Metrics = MetricLike | Iterable[MetricLike] | Mapping[str, MetricLike]
+ShownMetrics = MetricLike | list[MetricLike] | dict[str, MetricLike]
 RequestValue = bool | str | None
 
 RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
