@@ -27,7 +27,7 @@ Path = str | os.PathLike[str]
 Number = TypeVar("Number", int, float)
 Name = str | int  # of a topic or a document
 Judgements = dict[tuple[Name, Name], float]
-Columns = Mapping[str, IdsLike] | DataFrameLike  # by name
+Columns = Mapping[str, object] | DataFrameLike  # by name
 
 QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
@@ -451,7 +451,7 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
 
 
 def read_run_rows(
-    groups: IdsLike, documents: IdsLike, prefix: str = ""
+    groups: object, documents: object, prefix: str = ""
 ) -> tuple[list[Name], list[Name]]:
     """Return topic and document of each row, checked; `prefix` is for messages."""
     topics = _column(groups, f"{prefix}groups")
@@ -474,7 +474,7 @@ def read_run_rows(
     return topics, names
 
 
-def _column(values: IdsLike, name: str) -> list[Name]:
+def _column(values: object, name: str) -> list[Name]:
     """Return a column of names, all strings or all integers."""
     check_holds_rows(values, name, "name")
     array = values if isinstance(values, list | tuple) else np.asarray(values)

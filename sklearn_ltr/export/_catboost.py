@@ -7,24 +7,31 @@ import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
-from sklearn_ltr.export._estimators import from_tree_model
 from sklearn_ltr.export._float32 import rounded_at_most
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
+    TextOrFile,
     TreeBuilder,
     check_unknown,
     imported_model,
     text_of,
+    to_ranker,
     unknown_parts,
 )
 from sklearn_ltr.export._tree_model import Feature, Tree, TreeModel, made_up_names
+
+if TYPE_CHECKING:
+    from catboost import CatBoost
+
+    from sklearn_ltr import LambdaMARTRanker
 
 __all__ = ["from_catboost"]
 
@@ -41,7 +48,7 @@ DEEPEST_TREE = 16  # symmetric trees of CatBoost
 LARGEST_WEIGHT = 1e12
 
 
-def from_catboost(model: Any) -> Any:
+def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
     """Return a ranker that scores as a model trained by CatBoost.
 
     Parameters
@@ -84,15 +91,16 @@ def from_catboost(model: Any) -> Any:
         if not model.is_fitted():
             raise TypeError("model must be a fitted model of CatBoost: fit it first")
         model, theirs = written_by(model), partial(catboost_scores, model)
-    return from_tree_model(read_catboost(text_of(model, "CatBoost"), theirs))
+    return to_ranker(read_catboost(text_of(model, "CatBoost"), theirs))
 
 
-def catboost_scores(model: Any, X: NDArray[np.float64]) -> NDArray[Any]:
+def catboost_scores(model: CatBoost, X: FloatArray) -> ArrayLike:
     """Return the raw scores of a model of CatBoost."""
-    return np.asarray(model.predict(X, prediction_type="RawFormulaVal"))
+    scores: ArrayLike = model.predict(X, prediction_type="RawFormulaVal")
+    return scores
 
 
-def written_by(model: Any) -> bytes:
+def written_by(model: CatBoost) -> bytes:
     """Return the JSON of a fitted model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
@@ -171,7 +179,7 @@ def read_catboost_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
     return sides, names if all(names) else made_up_names(len(names))
 
 
-def read_catboost_tree(tree: Any, missing_left: Sequence[bool]) -> Tree:
+def read_catboost_tree(tree: object, missing_left: Sequence[bool]) -> Tree:
     """Return a tree."""
     splits = items(member(tree, "splits", list), dict, "splits")
     values = array(tree, "leaf_values", np.float64, "tree")

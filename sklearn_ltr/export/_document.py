@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-NAMES = {
+K = TypeVar("K")
+
+NAMES: dict[type, str] = {
     int: "an integer",
     float: "a finite number",
     bool: "true or false",
@@ -34,12 +36,12 @@ def parse(text: str | bytes) -> Any:
         raise ValueError(f"this is no valid JSON: {error}") from None
 
 
-def no_number(name: str) -> Any:
+def no_number(name: str) -> NoReturn:
     """Refuse NaN and Infinity, which JSON does not have."""
     raise ValueError(f"it holds {name}")
 
 
-def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object; an error if it has a key twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -47,16 +49,17 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def checked(value: Any, kind: Any, where: str) -> Any:
+def checked(value: object, kind: type[K], where: str) -> K:
     """Return a value if it is of a kind, a key of NAMES; else raise a ValueError."""
     if kind is float and type(value) is int and abs(value) <= 2**1023:
         value = float(value)
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+    is_infinite = isinstance(value, float) and not math.isfinite(value)
+    if type(value) is not kind or is_infinite:
         raise ValueError(f"{where} must be {NAMES[kind]}, got {excerpt(value)}")
     return value
 
 
-def member(document: Any, key: str, kind: Any, where: str = "") -> Any:
+def member(document: object, key: str, kind: type[K], where: str = "") -> K:
     """Return the checked value of a key of an object."""
     path = f"{where}.{key}" if where else key
     if type(document) is not dict or key not in document:
@@ -64,7 +67,7 @@ def member(document: Any, key: str, kind: Any, where: str = "") -> Any:
     return checked(document[key], kind, path)
 
 
-def items(values: Any, kind: Any, where: str) -> list[Any]:
+def items(values: object, kind: type[K], where: str) -> list[K]:
     """Return a list of which all items are of a kind."""
     return [
         checked(value, kind, f"{where}[{i}]")
@@ -72,20 +75,20 @@ def items(values: Any, kind: Any, where: str) -> list[Any]:
     ]
 
 
-def array(document: Any, key: str, dtype: Any, where: str) -> NDArray[Any]:
+def array(document: object, key: str, dtype: DTypeLike, where: str) -> NDArray[Any]:
     """Return a member that is a list of numbers or booleans as an array."""
-    kind = {"b": bool, "i": int, "f": float}[np.dtype(dtype).kind]
+    kind: type = {"b": bool, "i": int, "f": float}[np.dtype(dtype).kind]
     path = f"{where}.{key}"
-    values = items(member(document, key, list, where), kind, path)
+    values: list[float] = items(member(document, key, list, where), kind, path)
     if kind is int:
-        limits = np.iinfo(dtype)
+        limits = np.iinfo(np.dtype(dtype).name)
         for i, value in enumerate(values):
             if not limits.min <= value <= limits.max:
                 raise ValueError(f"{path}[{i}] is out of range: {excerpt(value)}")
     return np.array(values, dtype=dtype)
 
 
-def excerpt(value: Any) -> str:
+def excerpt(value: object) -> str:
     """Return a value for a message, cut to a line."""
     if isinstance(value, list | dict):
         return f"{NAMES[type(value)]} of {len(value)}"

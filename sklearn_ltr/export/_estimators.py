@@ -7,7 +7,7 @@ categories of a feature that no tree tells apart can share a bin.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,8 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 __all__ = ["from_tree_model", "to_tree_model"]
 
-ESTIMATORS: dict[str, Any] = {
+BoostedTrees: TypeAlias = LambdaMARTRanker | MARTRegressor | MARTClassifier
+ESTIMATORS: dict[str, type[BoostedTrees]] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
@@ -43,7 +44,7 @@ CURVES = tuple(
 )
 
 
-def to_tree_model(estimator: Any) -> TreeModel:
+def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     """Return a fitted estimator of boosted trees as plain data.
 
     Parameters
@@ -106,7 +107,7 @@ def to_tree_model(estimator: Any) -> TreeModel:
     return stack(to_tree_model(base), model)
 
 
-def trees_alone(estimator: Any) -> TreeModel:
+def trees_alone(estimator: BoostedTrees) -> TreeModel:
     """Return a fitted estimator as most formats hold it: nothing but a sum of trees."""
     model = to_tree_model(estimator)
     if model.uses_init_score:
@@ -117,7 +118,7 @@ def trees_alone(estimator: Any) -> TreeModel:
     return model.with_base_score_in_leaves()
 
 
-def own_trees(fitted: Any) -> TreeModel:
+def own_trees(fitted: BoostedTrees) -> TreeModel:
     """Return an estimator without its base model."""
     features = features_of(fitted)
     parameters = fitted.get_params(deep=False)
@@ -135,7 +136,7 @@ def own_trees(fitted: Any) -> TreeModel:
     )
 
 
-def features_of(fitted: Any) -> tuple[Feature, ...]:
+def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     """Return the columns that an estimator was fitted on."""
     n_features = fitted.n_features_in_
     names = getattr(fitted, "feature_names_in_", None)
@@ -155,7 +156,7 @@ def features_of(fitted: Any) -> tuple[Feature, ...]:
     return tuple(features)
 
 
-def trees_of(fitted: Any, features: Sequence[Feature]) -> tuple[Tree, ...]:
+def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, ...]:
     """Return the trees of an estimator."""
     ensemble, bins = fitted.ensemble_, fitted._mapper.categories
     bins_of = {
@@ -187,7 +188,7 @@ def trees_of(fitted: Any, features: Sequence[Feature]) -> tuple[Tree, ...]:
     return tuple(trees)
 
 
-def from_tree_model(model: TreeModel) -> Any:
+def from_tree_model(model: TreeModel) -> BoostedTrees:
     """Return the fitted estimator that a model describes.
 
     Parameters
@@ -248,7 +249,7 @@ def from_tree_model(model: TreeModel) -> Any:
     return estimator
 
 
-def set_fitted_state(estimator: Any, model: TreeModel) -> None:
+def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
     """Set the attributes that a fit sets."""
     training = model.training
     estimator.n_features_in_ = model.n_features
@@ -428,7 +429,7 @@ def left_categories(
     return tuple(c for c, left in zip(categories, goes_left, strict=True) if left)
 
 
-def training_state(fitted: Any) -> TrainingState | None:
+def training_state(fitted: BoostedTrees) -> TrainingState | None:
     """Return what a warm start needs, None if this estimator cannot continue so."""
     if fitted._is_imported:
         return None

@@ -12,12 +12,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._typing import FloatArray
+from sklearn_ltr.export._estimators import from_tree_model
 from sklearn_ltr.export._tree_model import (
     Category,
     Feature,
@@ -28,33 +30,33 @@ from sklearn_ltr.export._tree_model import (
 
 # Where a node hangs: its parent's number, and whether it is the left child
 Place = tuple[int, bool] | None
-Scores = Callable[[NDArray[np.float64]], NDArray[Any]]
+TextOrFile: TypeAlias = str | bytes | os.PathLike[str]
+Scores = Callable[[FloatArray], ArrayLike]
 
 N_PROBES = 500  # rows that another library scores as well
 FLOAT32_ROUNDING = 1e-5  # of sums in float32, relative to the largest values of leaves
 LARGEST_PROBE = 1e30
 
 
-def text_of(model: Any, library: str) -> str:
+def text_of(model: TextOrFile, library: str) -> str:
     """Return the text of a model, which may be in a file."""
     # text of one line that does not begin with a brace is a path
     if isinstance(model, str) and ("\n" in model or model.lstrip().startswith("{")):
         return model
-    if isinstance(model, str | os.PathLike):
-        model = Path(model).read_bytes()
-    if not isinstance(model, bytes | bytearray):
+    text = Path(model).read_bytes() if isinstance(model, str | os.PathLike) else model
+    if not isinstance(text, bytes | bytearray):
         raise TypeError(
             f"model must be a fitted model of {library}, its text or its file, got "
             f"{type(model).__name__}"
         )
     try:
-        return model.decode()
+        return text.decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"the model is no text ({error})") from None
 
 
 def unknown_parts(
-    document: Mapping[str, Any], known: Iterable[str], where: str
+    document: Mapping[str, object], known: Iterable[str], where: str
 ) -> list[str]:
     """Return the members of an object that a reader does not know."""
     return [f"{where}.{key}" for key in document if key not in set(known)]
@@ -141,15 +143,19 @@ def imported_model(
     """Return the trees of another library as the model of a ranker."""
     if not trees:
         raise ValueError("the model has no trees")
-    parameters: dict[str, Any] = {"n_estimators": len(trees)}
     return TreeModel(
         estimator=LambdaMARTRanker.__name__,
-        parameters=parameters,
+        parameters={"n_estimators": len(trees)},
         features=tuple(features),
         has_feature_names=[f.name for f in features] != made_up_names(len(features)),
         base_score=base_score,
         trees=tuple(trees),
     )
+
+
+def to_ranker(model: TreeModel) -> LambdaMARTRanker:
+    """Return the fitted ranker of a model of another library."""
+    return cast(LambdaMARTRanker, from_tree_model(model))
 
 
 def check_unknown(

@@ -21,7 +21,12 @@ import sklearn_ltr.metrics
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
 from sklearn_ltr._trees.ensemble import NODE_DTYPES
 from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
-from sklearn_ltr.export._estimators import CURVES, from_tree_model, to_tree_model
+from sklearn_ltr.export._estimators import (
+    CURVES,
+    BoostedTrees,
+    from_tree_model,
+    to_tree_model,
+)
 from sklearn_ltr.export._tree_model import (
     Category,
     Feature,
@@ -37,14 +42,14 @@ FORMAT = "sklearn_ltr"
 FORMAT_VERSION = 1
 CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 DEEPEST_LIST = 4  # of lists in lists
-METRIC_CLASSES: dict[str, Any] = {
+METRIC_CLASSES: dict[str, type[Metric]] = {
     name: cls
     for name in sklearn_ltr.metrics.__all__
     if isinstance(cls := getattr(sklearn_ltr.metrics, name), type) and cls is not Metric
 }
 
 
-def to_json(estimator: Any) -> str:
+def to_json(estimator: BoostedTrees) -> str:
     """Return a fitted model as JSON text.
 
     Unlike a pickle it is read without executing anything, by any language, and it does
@@ -117,7 +122,7 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def classes_value(classes: NDArray[Any]) -> dict[str, Any]:
+def classes_value(classes: NDArray[Any]) -> dict[str, object]:
     """Return the classes of a classifier."""
     values = classes.tolist()
     is_text = classes.dtype.kind == "O" and all(isinstance(c, str) for c in values)
@@ -127,7 +132,7 @@ def classes_value(classes: NDArray[Any]) -> dict[str, Any]:
     return {"kind": kind, "values": values}
 
 
-def feature_value(feature: Feature) -> dict[str, Any]:
+def feature_value(feature: Feature) -> dict[str, object]:
     """Return a column."""
     if feature.categories is None:
         return {"name": feature.name, "type": "number"}
@@ -135,16 +140,16 @@ def feature_value(feature: Feature) -> dict[str, Any]:
     return {"name": feature.name, "type": kind, "categories": [*feature.categories]}
 
 
-def tree_value(tree: Tree) -> dict[str, Any]:
+def tree_value(tree: Tree) -> dict[str, object]:
     """Return a tree."""
-    arrays: dict[str, Any] = {
+    arrays: dict[str, object] = {
         name: getattr(tree, name).tolist() for name in NODE_DTYPES
     }
     sets = {str(node): [*c] for node, c in sorted(tree.left_categories.items())}
     return arrays | {"left_categories": sets}
 
 
-def training_value(training: TrainingState) -> dict[str, Any]:
+def training_value(training: TrainingState) -> dict[str, object]:
     """Return what a warm start needs."""
     bias = training.position_bias
     return {
@@ -169,7 +174,7 @@ def curve_values(curves: Mapping[str, Sequence[float]]) -> dict[str, list[Any]]:
     }
 
 
-def from_json(text: str | bytes) -> Any:
+def from_json(text: str | bytes) -> BoostedTrees:
     """Return the fitted estimator that JSON text describes.
 
     Parameters
@@ -233,7 +238,7 @@ def warn_of_newer(version: str) -> None:
         )
 
 
-def read_model(document: Any) -> TreeModel:
+def read_model(document: dict[str, Any]) -> TreeModel:
     """Return the model of a document, its types checked."""
     given = member(document, "parameters", dict)
     columns = items(member(document, "features", list), dict, "features")
@@ -257,7 +262,7 @@ def read_model(document: Any) -> TreeModel:
     )
 
 
-def read_classes(value: Any) -> NDArray[Any]:
+def read_classes(value: object) -> NDArray[Any]:
     """Return the classes of a classifier."""
     kind = member(value, "kind", str, "classes")
     kinds = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
@@ -270,7 +275,7 @@ def read_classes(value: Any) -> NDArray[Any]:
         raise ValueError("classes.values are out of range") from None
 
 
-def read_feature(value: Any, where: str) -> Feature:
+def read_feature(value: object, where: str) -> Feature:
     """Return a column."""
     name, kind = member(value, "name", str, where), member(value, "type", str, where)
     if kind == "number":
@@ -296,9 +301,9 @@ def read_json_categories(
     )
 
 
-def read_json_tree(value: Any, features: Sequence[Feature], where: str) -> Tree:
+def read_json_tree(value: object, features: Sequence[Feature], where: str) -> Tree:
     """Return a tree."""
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         name: array(value, name, dtype, where) for name, dtype in NODE_DTYPES.items()
     }
     sets, feature = {}, arrays["feature"]
@@ -320,7 +325,7 @@ def read_index(key: str, n: int, where: str) -> int:
     return int(key)
 
 
-def read_training(value: Any) -> TrainingState:
+def read_training(value: dict[str, Any]) -> TrainingState:
     """Return what a warm start needs."""
     where = "training.bin_thresholds"
     thresholds = items(member(value, "bin_thresholds", list, "training"), list, where)
@@ -361,7 +366,7 @@ def read_training(value: Any) -> TrainingState:
     )
 
 
-def read_position_bias(value: Any) -> NDArray[np.float64] | None:
+def read_position_bias(value: dict[str, Any]) -> NDArray[np.float64] | None:
     """Return the bias of positions: one row, or one of t+ and one of t-."""
     if "position_bias" not in value:
         return None
@@ -373,7 +378,7 @@ def read_position_bias(value: Any) -> NDArray[np.float64] | None:
     return np.array(found[0] if len(found) == 1 else found, dtype=np.float64)
 
 
-def by_feature(value: Any, name: str, n_features: int) -> dict[int, Any]:
+def by_feature(value: object, name: str, n_features: int) -> dict[int, Any]:
     """Return a member of the training whose keys are features."""
     members = member(value, name, dict, "training")
     where = f"training.{name}"
@@ -391,7 +396,7 @@ def read_json_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float
     }
 
 
-def to_value(value: Any, name: str) -> Any:
+def to_value(value: object, name: str) -> object:
     """Return a parameter as a JSON value."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -421,7 +426,7 @@ def to_value(value: Any, name: str) -> Any:
     )
 
 
-def from_value(value: Any, where: str, depth: int = 0) -> Any:
+def from_value(value: object, where: str, depth: int = 0) -> Any:
     """Return the parameter that a JSON value stands for."""
     if depth > DEEPEST_LIST:
         raise ValueError(f"{where} is nested too deeply")

@@ -18,21 +18,23 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.export._document import checked, excerpt, items, parse
-from sklearn_ltr.export._estimators import from_tree_model, trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
+    TextOrFile,
     TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
     text_of,
+    to_ranker,
     unknown_parts,
 )
 from sklearn_ltr.export._tree_model import (
@@ -44,6 +46,11 @@ from sklearn_ltr.export._tree_model import (
     category_codes,
     node_means,
 )
+
+if TYPE_CHECKING:
+    from lightgbm import Booster, LGBMModel
+
+    from sklearn_ltr import LambdaMARTRanker
 
 __all__ = ["from_lightgbm", "to_lightgbm"]
 
@@ -77,9 +84,10 @@ TREE = (
 )
 
 Section = dict[str, str]  # key and value of lines "key=value"
+Number = TypeVar("Number", int, float)
 
 
-def to_lightgbm(estimator: Any) -> str:
+def to_lightgbm(estimator: BoostedTrees) -> str:
     """Return a fitted model as the text of a LightGBM model.
 
     ``lightgbm.Booster(model_str=text)`` and the programs that read `model.txt` load it.
@@ -160,7 +168,7 @@ def lightgbm_text(model: TreeModel) -> str:
     return "\n".join(lines)
 
 
-def join_values(values: Iterable[Any]) -> str:
+def join_values(values: Iterable[object]) -> str:
     """Return values with spaces between them, floats with all their digits."""
     return " ".join(map(str, values))
 
@@ -176,7 +184,7 @@ def feature_names(features: Sequence[Feature]) -> list[str]:
     return names
 
 
-def feature_info(codes: dict[Any, int] | None) -> str:
+def feature_info(codes: dict[Category, int] | None) -> str:
     """Return the codes of a feature, or a range, which no reader uses."""
     if codes is None:
         return "[0:1]"
@@ -195,7 +203,7 @@ def pandas_categorical(features: Sequence[Feature]) -> str:
     return json.dumps(listed or None)
 
 
-def tree_text(tree: Tree, codes: Sequence[dict[Any, int] | None]) -> str:
+def tree_text(tree: Tree, codes: Sequence[dict[Category, int] | None]) -> str:
     """Return a tree, its leaves numbered apart from the other nodes."""
     inner, leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
     # a child is a node if its number is >= 0, else leaf ~number
@@ -215,7 +223,7 @@ def tree_text(tree: Tree, codes: Sequence[dict[Any, int] | None]) -> str:
             goes_left = set(code) - goes_left
         decision[node], threshold[node] = CATEGORICAL, len(bitsets)
         bitsets.append(bitset([code[category] for category in goes_left]))
-    fields: dict[str, Any] = {
+    fields: dict[str, int | Iterable[object]] = {
         "num_leaves": len(leaves),
         "num_cat": len(bitsets),
         "split_feature": tree.feature[inner],
@@ -249,7 +257,7 @@ def bitset(codes: Sequence[int]) -> NDArray[np.uint32]:
     return words
 
 
-def from_lightgbm(model: Any) -> Any:
+def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
     """Return a ranker that scores as a model trained by LightGBM.
 
     Parameters
@@ -291,11 +299,12 @@ def from_lightgbm(model: Any) -> Any:
     >>> np.array_equal(from_lightgbm(booster).predict(X), booster.predict(X))
     True
     """
-    booster, theirs = getattr(model, "booster_", model), None
+    booster: Any = getattr(model, "booster_", model)
+    theirs = None
     if hasattr(booster, "model_to_string"):
         model = str(booster.model_to_string())
         theirs = partial(booster.predict, raw_score=True)
-    return from_tree_model(read_lightgbm(text_of(model, "LightGBM"), theirs))
+    return to_ranker(read_lightgbm(text_of(model, "LightGBM"), theirs))
 
 
 def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
@@ -641,7 +650,7 @@ def one_integer(section: Section, key: str) -> int:
     return int(found[0])
 
 
-def many(section: Section, key: str, n: int, kind: Any) -> list[Any]:
+def many(section: Section, key: str, n: int, kind: type[Number]) -> list[Number]:
     """Return the n finite numbers of a key."""
     found = to_numbers(value_of(section, key).split(), key, kind)
     if len(found) != n:
@@ -649,9 +658,9 @@ def many(section: Section, key: str, n: int, kind: Any) -> list[Any]:
     return found
 
 
-def to_numbers(words: Sequence[str], where: str, kind: Any) -> list[Any]:
+def to_numbers(words: Sequence[str], where: str, kind: type[Number]) -> list[Number]:
     """Return text as finite numbers, int (of at most 18 digits) or float."""
-    found = []
+    found: list[Number] = []
     for i, word in enumerate(words):
         try:
             if "_" in word or not word.isascii() or (kind is int and len(word) > 18):

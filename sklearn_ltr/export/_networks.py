@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -57,13 +57,15 @@ class Layers:
     biases: Sequence[NDArray[np.float32]]  # of all layers but the last
 
 
-def is_network(estimator: Any) -> bool:
+def is_network(estimator: BaseEstimator) -> bool:
     """Return whether this is a ranker with a network, perhaps after scalers."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     return isinstance(last, NETWORKS)
 
 
-def split_pipeline(estimator: Any) -> tuple[list[Scaling], Any, list[str]]:
+def split_pipeline(
+    estimator: BaseEstimator,
+) -> tuple[list[Scaling], BaseEstimator, list[str]]:
     """Return the scalers before an estimator, the estimator, and names of columns."""
     if not isinstance(estimator, Pipeline):
         check_is_fitted(estimator)
@@ -79,13 +81,13 @@ def split_pipeline(estimator: Any) -> tuple[list[Scaling], Any, list[str]]:
     return scalings, last, column_names(steps[0][1])
 
 
-def column_names(fitted: Any) -> list[str]:
+def column_names(fitted: BaseEstimator) -> list[str]:
     """Return the names of the columns that an estimator was fitted on."""
     names = getattr(fitted, "feature_names_in_", None)
     return made_up_names(fitted.n_features_in_) if names is None else names.tolist()
 
 
-def scaling(name: str, step: Any) -> Scaling:
+def scaling(name: str, step: BaseEstimator) -> Scaling:
     """Return what a step of a Pipeline computes; an error if it is no scaler."""
     if not isinstance(step, StandardScaler | MinMaxScaler):
         raise TypeError(
@@ -102,7 +104,7 @@ def scaling(name: str, step: Any) -> Scaling:
     return Standardization(mean.copy(), ones if step.scale_ is None else step.scale_)
 
 
-def layers_of(ranker: Any) -> Layers:
+def layers_of(ranker: BaseEstimator) -> Layers:
     """Return the network of a fitted ranker; an error if it is no perceptron."""
     network = ranker._fitted().network_
     if not isinstance(network, MultilayerPerceptron):
@@ -119,7 +121,7 @@ def linear_weights(layers: Layers) -> NDArray[np.float64] | None:
     return layers.weights[0][:, 0].astype(np.float64) if not layers.biases else None
 
 
-def dense_layers(layers: Layers) -> list[dict[str, Any]]:
+def dense_layers(layers: Layers) -> list[dict[str, object]]:
     """Return the weights of each layer as lists, a row for each output, and biases."""
     biases = [*layers.biases, np.zeros(1, dtype=np.float32)]
     return [

@@ -9,10 +9,11 @@ of the categories that go right, so that unseen categories go the missing way.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr.export._estimators import trees_alone
 from sklearn_ltr.export._networks import (
@@ -25,6 +26,9 @@ from sklearn_ltr.export._networks import (
 )
 from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
 
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto, TensorProto
+
 __all__ = ["to_onnx"]
 
 OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
@@ -33,7 +37,7 @@ SUM, NO_TRANSFORM = 1, 0
 LEQ, MEMBER = 0, 6  # modes of nodes
 
 
-def to_onnx(estimator: Any) -> Any:
+def to_onnx(estimator: BaseEstimator) -> ModelProto:
     """Return a fitted model as an ONNX model.
 
     Parameters
@@ -103,11 +107,11 @@ class OnnxGraph:
     """Nodes of a graph, one after another, beginning with the input X."""
 
     def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
         self.last = "X"
 
-    def constant(self, value: NDArray[Any]) -> str:
+    def constant(self, value: NDArray[np.generic]) -> str:
         """Add a constant, and return its name."""
         from onnx import numpy_helper
 
@@ -117,7 +121,7 @@ class OnnxGraph:
         )
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> None:
+    def add(self, operator: str, *inputs: str, **attributes: object) -> None:
         """Add a node that takes the last output, and `inputs`."""
         from onnx import helper
 
@@ -152,13 +156,13 @@ class OnnxGraph:
         self.add("MatMul", self.constant(layers.weights[-1]))
         self.add("Cast", to=TensorProto.DOUBLE)
 
-    def add_trees(self, fitted: Any) -> None:
+    def add_trees(self, fitted: BaseEstimator) -> None:
         """Add trees, in float64."""
         attributes = tree_ensemble_attributes(trees_alone(fitted))
         self.add("TreeEnsemble", domain="ai.onnx.ml", **attributes)
 
 
-def tree_ensemble_attributes(model: TreeModel) -> dict[str, Any]:
+def tree_ensemble_attributes(model: TreeModel) -> dict[str, object]:
     """Return the attributes of a TreeEnsemble that adds the trees."""
     from onnx import TensorProto, helper, numpy_helper
 
@@ -175,7 +179,7 @@ def tree_ensemble_attributes(model: TreeModel) -> dict[str, Any]:
     joined = {key: np.concatenate(parts) for key, parts in columns.items()}
     modes = joined.pop("nodes_modes").astype(np.uint8)
     weights = np.concatenate([t.value[t.is_leaf] for t in trees])
-    attributes: dict[str, Any] = {
+    attributes: dict[str, object] = {
         "aggregate_function": SUM,
         "post_transform": NO_TRANSFORM,
         "n_targets": 1,

@@ -6,16 +6,14 @@ takes missing values, and features that a line does not have, for 0.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
 from sklearn_ltr.export._tree_model import Tree, check_no_categories, fold
 
 __all__ = ["to_ranklib"]
 
 
-def to_ranklib(estimator: Any, *, missing: str = "error") -> str:
+def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     """Return a fitted model as RankLib's XML.
 
     RankLib reads it by ``-load``, Elasticsearch and OpenSearch Learning to Rank as

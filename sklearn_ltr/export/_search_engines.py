@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr.export._estimators import trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
@@ -47,6 +48,10 @@ SOLR_ACTIVATIONS = {"logistic": "sigmoid"}
 SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
 
 
+# What an engine computes for each column
+EngineFeatures: TypeAlias = Mapping[str, Mapping[str, object]]
+
+
 class Request(NamedTuple):
     """One HTTP request that a search engine expects.
 
@@ -64,14 +69,16 @@ class Request(NamedTuple):
     body: Any
 
 
-def check_name(name: Any, argument: str) -> str:
+def check_name(name: object, argument: str) -> str:
     """Return a name for a path, quoted; an error if it is no text or empty."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"{argument} must be text and not empty, got {name!r}")
     return quote(name, safe="")
 
 
-def check_features(names: Sequence[str], features: Any) -> Mapping[str, Any]:
+def check_features(
+    names: Sequence[str], features: EngineFeatures | None
+) -> EngineFeatures:
     """Return what the engine computes for each column; an error for other columns."""
     if not isinstance(features, Mapping):
         raise TypeError(
@@ -96,11 +103,11 @@ def check_features(names: Sequence[str], features: Any) -> Mapping[str, Any]:
 
 
 def to_elasticsearch_ltr(
-    estimator: Any,
+    estimator: BaseEstimator,
     *,
     name: str,
     feature_set: str,
-    features: Mapping[str, Any] | None = None,
+    features: EngineFeatures | None = None,
 ) -> list[Request]:
     """Return the requests that upload a fitted model to the plugin Learning to Rank.
 
@@ -169,7 +176,7 @@ def to_elasticsearch_ltr(
     return [*requests, Request("POST", f"{path}/_createmodel", body)]
 
 
-def plugin_feature(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
+def plugin_feature(name: str, query: Mapping[str, object]) -> dict[str, object]:
     """Return the feature of a feature set that a template of a query computes."""
     parameters = dict.fromkeys(TEMPLATE_PARAMETER.findall(json.dumps(query)))
     return {
@@ -180,7 +187,7 @@ def plugin_feature(name: str, query: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def linear_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
+def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]]:
     """Return the names of the columns, and a model of the plugin."""
     scalings, ranker, names = split_pipeline(estimator)
     weights = linear_weights(layers_of(ranker))
@@ -192,7 +199,7 @@ def linear_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
     if len(scalings) > 1:
         raise ValueError("the plugin normalizes a feature once: use one scaler")
     definition = json.dumps(dict(zip(names, float32_values(weights), strict=True)))
-    model: dict[str, Any] = {"type": "model/linear", "definition": definition}
+    model: dict[str, object] = {"type": "model/linear", "definition": definition}
     for scaling in scalings:
         if isinstance(scaling, Standardization):
             kind, first, second = "standard", "mean", "standard_deviation"
@@ -208,7 +215,7 @@ def linear_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
 
 
 def to_elasticsearch_ml(
-    estimator: Any, *, name: str, features: Mapping[str, Any]
+    estimator: BaseEstimator, *, name: str, features: EngineFeatures
 ) -> list[Request]:
     """Return the request that uploads a fitted model to Elastic's own learning to rank.
 
@@ -272,7 +279,7 @@ def to_elasticsearch_ml(
     return [Request("PUT", path, body)]
 
 
-def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, Any]:
+def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, object]:
     """Return the sum of all trees."""
     trees = [
         {
@@ -292,11 +299,11 @@ def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, Any]:
     }
 
 
-def elastic_nodes(tree: Tree) -> list[dict[str, Any]]:
+def elastic_nodes(tree: Tree) -> list[dict[str, object]]:
     """Return the nodes of a tree, parents before children."""
-    nodes: list[dict[str, Any]] = []
+    nodes: list[dict[str, object]] = []
     for node, is_leaf in enumerate(tree.is_leaf.tolist()):
-        fields: dict[str, Any] = {"node_index": node}
+        fields: dict[str, object] = {"node_index": node}
         if is_leaf:
             fields["leaf_value"] = float(tree.value[node])
         else:
@@ -313,11 +320,11 @@ def elastic_nodes(tree: Tree) -> list[dict[str, Any]]:
 
 
 def to_solr(
-    estimator: Any,
+    estimator: BaseEstimator,
     *,
     name: str,
     store: str = "_DEFAULT_",
-    features: Mapping[str, Any] | None = None,
+    features: EngineFeatures | None = None,
     missing: str = "branch",
 ) -> list[Request]:
     """Return the requests that upload a fitted model to Solr's Learning to Rank.
@@ -396,14 +403,14 @@ def to_solr(
     return [*requests, Request("PUT", "/schema/model-store", body)]
 
 
-def trees_model(model: TreeModel, missing: str) -> dict[str, Any]:
+def trees_model(model: TreeModel, missing: str) -> dict[str, object]:
     """Return a MultipleAdditiveTreesModel."""
     names = [feature.name for feature in model.features]
     trees = [
         {"weight": "1.0", "root": tree_root(tree, names, missing)}
         for tree in model.trees
     ]
-    params: dict[str, Any] = {"trees": trees}
+    params: dict[str, object] = {"trees": trees}
     if missing == "branch":
         params = {"isNullSameAsZero": "false", **params}
     return {
@@ -413,15 +420,15 @@ def trees_model(model: TreeModel, missing: str) -> dict[str, Any]:
     }
 
 
-def tree_root(tree: Tree, names: list[str], missing: str) -> dict[str, Any]:
+def tree_root(tree: Tree, names: list[str], missing: str) -> dict[str, object]:
     """Return a tree; numbers are text, which all versions of Solr read."""
     value = float32_values(tree.value)
     threshold = less_slack(at_most(tree.threshold).clip(-LARGEST, LARGEST)).tolist()
 
-    def leaf(node: int) -> dict[str, Any]:
+    def leaf(node: int) -> dict[str, object]:
         return {"value": repr(value[node])}
 
-    def split(node: int, left: Any, right: Any) -> dict[str, Any]:
+    def split(node: int, left: object, right: object) -> dict[str, object]:
         side = "left" if tree.missing_left[node] else "right"
         return {
             "feature": names[tree.feature[node]],
@@ -452,11 +459,11 @@ def less_slack(threshold: NDArray[np.float32]) -> NDArray[np.float32]:
     return best
 
 
-def network_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
+def network_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]]:
     """Return the names of the columns, and a LinearModel or NeuralNetworkModel."""
     scalings, ranker, names = split_pipeline(estimator)
     layers = layers_of(ranker)
-    listed: list[dict[str, Any]] = [{"name": name} for name in names]
+    listed: list[dict[str, object]] = [{"name": name} for name in names]
     if len(scalings) > 1:
         raise ValueError("Solr has one normalizer for each feature: use one scaler")
     for scaling in scalings:
@@ -464,7 +471,7 @@ def network_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
             feature["norm"] = norm
     weights = linear_weights(layers)
     if weights is not None:
-        params: dict[str, Any] = {
+        params: dict[str, object] = {
             "weights": dict(zip(names, float32_values(weights), strict=True))
         }
         kind = "LinearModel"
@@ -476,7 +483,7 @@ def network_model(estimator: Any) -> tuple[list[str], dict[str, Any]]:
     return names, {"class": MODEL + kind, "features": listed, "params": params}
 
 
-def normalizers(scaling: Scaling) -> list[dict[str, Any]]:
+def normalizers(scaling: Scaling) -> list[dict[str, object]]:
     """Return the normalizer of each feature."""
     if isinstance(scaling, Standardization):
         return [

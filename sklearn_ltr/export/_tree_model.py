@@ -313,7 +313,7 @@ def fold(
     return parts[0]
 
 
-def category_codes(feature: Feature) -> dict[Any, int] | None:
+def category_codes(feature: Feature) -> dict[Category, int] | None:
     """Return the code of each category elsewhere; None for a feature of numbers."""
     if feature.categories is None:
         return None

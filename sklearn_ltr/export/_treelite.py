@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
+
+if TYPE_CHECKING:
+    from treelite import Model
+    from treelite.model_builder import ModelBuilder
 
 __all__ = ["to_treelite"]
 
 TASKS = {"LambdaMARTRanker": "kLearningToRank", "MARTClassifier": "kBinaryClf"}
 
 
-def to_treelite(estimator: Any) -> Any:
+def to_treelite(estimator: BoostedTrees) -> Model:
     """Return a fitted model as a model of treelite, with thresholds in float64.
 
     Parameters
@@ -77,7 +81,7 @@ def to_treelite(estimator: Any) -> Any:
     return builder.commit()
 
 
-def add_tree(builder: Any, tree: Tree, model: TreeModel) -> None:
+def add_tree(builder: ModelBuilder, tree: Tree, model: TreeModel) -> None:
     """Add a tree."""
     builder.start_tree()
     for node, is_leaf in enumerate(tree.is_leaf.tolist()):
@@ -99,7 +103,9 @@ def add_tree(builder: Any, tree: Tree, model: TreeModel) -> None:
     builder.end_tree()
 
 
-def build_category_test(builder: Any, tree: Tree, node: int, model: TreeModel) -> None:
+def build_category_test(
+    builder: ModelBuilder, tree: Tree, node: int, model: TreeModel
+) -> None:
     """Add a test of a set of categories."""
     # the set is of those that go the other way than missing ones, so that unseen
     # categories go the missing way

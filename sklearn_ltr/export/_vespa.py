@@ -11,20 +11,19 @@ missing values left has its children exchanged.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 
-from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, above
-from sklearn_ltr.export._tree_model import Tree, TreeModel, fold
+from sklearn_ltr.export._tree_model import Category, Tree, TreeModel, fold
 
 __all__ = ["to_vespa"]
 
 VESPA_OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
 
 
-def to_vespa(estimator: Any) -> str:
+def to_vespa(estimator: BoostedTrees) -> str:
     """Return a fitted model as the JSON of a LightGBM model, for Vespa only.
 
     The file stands in the folder `models` of an application package, and a rank
@@ -91,7 +90,7 @@ def to_vespa(estimator: Any) -> str:
     return text.replace('"tree_info": []', f'"tree_info": [{trees}]', 1)
 
 
-def category_positions(model: TreeModel, j: int) -> dict[Any, int]:
+def category_positions(model: TreeModel, j: int) -> dict[Category, int]:
     """Return the position of each category of a feature, which must be text."""
     feature = model.features[j]
     if feature.categories and not feature.is_text:
@@ -102,7 +101,7 @@ def category_positions(model: TreeModel, j: int) -> dict[Any, int]:
     return {category: code for code, category in enumerate(feature.categories or ())}
 
 
-def tree_json(tree: Tree, codes: list[dict[Any, int]]) -> str:
+def tree_json(tree: Tree, codes: list[dict[Category, int]]) -> str:
     """Return a tree."""
     threshold = np.minimum(above(tree.threshold), LARGEST).astype(np.float64).tolist()
     value = tree.value.tolist()
@@ -112,7 +111,7 @@ def tree_json(tree: Tree, codes: list[dict[Any, int]]) -> str:
 
     def split(node: int, left: str, right: str) -> str:
         j = int(tree.feature[node])
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "split_feature": j,
             "threshold": threshold[node],
             "decision_type": "<=",

@@ -12,13 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
-from sklearn_ltr.export._estimators import from_tree_model, trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
     above,
@@ -29,11 +30,13 @@ from sklearn_ltr.export._float32 import (
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
+    TextOrFile,
     TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
     text_of,
+    to_ranker,
     unknown_parts,
 )
 from sklearn_ltr.export._tree_model import (
@@ -48,12 +51,17 @@ from sklearn_ltr.export._tree_model import (
     node_means,
 )
 
+if TYPE_CHECKING:
+    from xgboost import Booster, XGBModel
+
+    from sklearn_ltr import LambdaMARTRanker
+
 __all__ = ["from_xgboost", "to_xgboost", "to_xgboost_dump"]
 
 NO_PARENT = 2**31 - 1
 INT64 = 15  # XGBoost's number for categories that are integers
 WRITTEN_AS = [3, 1, 0]  # the first version that stores categories
-XGBOOST_OBJECTIVES: dict[str, dict[str, Any]] = {
+XGBOOST_OBJECTIVES: dict[str, dict[str, object]] = {
     "LambdaMARTRanker": {"name": "rank:ndcg", "lambdarank_param": {}},
     "MARTRegressor": {
         "name": "reg:squarederror",
@@ -92,7 +100,7 @@ XGBOOST_PARTS = {
 }
 
 
-def to_xgboost(estimator: Any) -> str:
+def to_xgboost(estimator: BoostedTrees) -> str:
     """Return a fitted model as the JSON of an XGBoost model.
 
     ``xgboost.Booster().load_model(bytearray(text, "utf-8"))`` loads it, and so do the
@@ -167,7 +175,7 @@ def xgboost_text(model: TreeModel) -> str:
     return json.dumps({"version": WRITTEN_AS, "learner": learner}, allow_nan=False)
 
 
-def to_xgboost_dump(estimator: Any) -> str:
+def to_xgboost_dump(estimator: BoostedTrees) -> str:
     """Return the trees of a fitted model as XGBoost's JSON dump.
 
     This is the form of ``Booster.get_dump(dump_format="json")``, one list of all trees.
@@ -204,7 +212,7 @@ def thresholds(tree: Tree) -> NDArray[np.float64]:
     return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
 
 
-def xgboost_tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, Any]:
+def xgboost_tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, object]:
     """Return a tree of a model."""
     left, right, default_left, right_codes = sides(tree, model)
     # nodes are renumbered level by level: `order` lists them, `place` is the reverse
@@ -282,9 +290,9 @@ def breadth_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[int
     return order
 
 
-def categories_value(model: TreeModel) -> dict[str, Any]:
+def categories_value(model: TreeModel) -> dict[str, object]:
     """Return the categories of all features, by code, as XGBoost stores them."""
-    encoded: list[dict[str, Any]] = []
+    encoded: list[dict[str, object]] = []
     order: list[int] = []  # of each feature's categories, which ascend already
     sizes = [0]
     for feature in model.features:
@@ -338,7 +346,7 @@ def tree_dump(tree: Tree, model: TreeModel) -> str:
     return fold(tree, leaf, split)
 
 
-def from_xgboost(model: Any) -> Any:
+def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
     """Return a ranker that scores as a model trained by XGBoost.
 
     Parameters
@@ -385,18 +393,18 @@ def from_xgboost(model: Any) -> Any:
     if booster is not None:
         model = bytes(booster.save_raw("json"))
         theirs = partial(xgboost_scores, booster)
-    return from_tree_model(read_xgboost(text_of(model, "XGBoost"), theirs))
+    return to_ranker(read_xgboost(text_of(model, "XGBoost"), theirs))
 
 
-def booster_of(model: Any) -> Any:
+def booster_of(model: object) -> Booster | None:
     """Return the booster of an object of XGBoost, None for another object."""
-    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    booster: Any = model.get_booster() if hasattr(model, "get_booster") else model
     if booster is not model and hasattr(model, "best_iteration"):
         booster = booster[: model.best_iteration + 1]  # as `predict` of the estimator
     return booster if hasattr(booster, "save_raw") else None
 
 
-def xgboost_scores(booster: Any, X: NDArray[np.float64]) -> NDArray[Any]:
+def xgboost_scores(booster: Booster, X: FloatArray) -> ArrayLike:
     """Return the raw scores of a booster for rows with codes."""
     import xgboost
 
@@ -406,7 +414,8 @@ def xgboost_scores(booster: Any, X: NDArray[np.float64]) -> NDArray[Any]:
         feature_types=booster.feature_types,
         enable_categorical=True,
     )
-    return np.asarray(booster.predict(rows, output_margin=True))
+    scores: ArrayLike = booster.predict(rows, output_margin=True)
+    return scores
 
 
 def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
@@ -474,7 +483,7 @@ def feature(name: str, categories: Sequence[Category] | None) -> Feature:
     return Feature(name, tuple(sorted(categories)), is_text)
 
 
-def count(parameters: Mapping[str, Any], key: str) -> int:
+def count(parameters: Mapping[str, object], key: str) -> int:
     """Return a number >= 0 that is stored as text."""
     text = member(parameters, key, str, "learner_model_param")
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
@@ -482,7 +491,9 @@ def count(parameters: Mapping[str, Any], key: str) -> int:
     return int(text)
 
 
-def check_one_score(parameters: Mapping[str, Any], model: Mapping[str, Any]) -> None:
+def check_one_score(
+    parameters: Mapping[str, object], model: Mapping[str, object]
+) -> None:
     """Raise a ValueError unless each row has one score."""
     n_classes = count(parameters, "num_class")
     n_targets = count(parameters, "num_target") if "num_target" in parameters else 1
@@ -494,7 +505,9 @@ def check_one_score(parameters: Mapping[str, Any], model: Mapping[str, Any]) -> 
         )
 
 
-def base_score(learner: Mapping[str, Any], parameters: Mapping[str, Any]) -> float:
+def base_score(
+    learner: Mapping[str, object], parameters: Mapping[str, object]
+) -> float:
     """Return the score before the first tree."""
     name = member(member(learner, "objective", dict), "name", str, "objective")
     text = member(parameters, "base_score", str, "learner_model_param")
@@ -515,7 +528,7 @@ def base_score(learner: Mapping[str, Any], parameters: Mapping[str, Any]) -> flo
 
 
 def read_xgboost_columns(
-    learner: Mapping[str, Any], n_features: int
+    learner: Mapping[str, object], n_features: int
 ) -> tuple[list[str], list[str]]:
     """Return the name of each column, and its type, which is "c" for categories."""
     names = items(learner.get("feature_names", []), str, "learner.feature_names")
@@ -543,7 +556,7 @@ class XGBoostNodes(NamedTuple):
     right_codes: dict[int, list[int]]  # codes that a node sends right
 
 
-def read_xgboost_nodes(tree: Any, n_features: int) -> XGBoostNodes:
+def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     """Return the arrays of a tree, checked."""
     arrays = {
         key: array(tree, key, dtype, "tree")
@@ -583,7 +596,7 @@ def read_xgboost_nodes(tree: Any, n_features: int) -> XGBoostNodes:
 
 
 def read_xgboost_categories(
-    model: Mapping[str, Any],
+    model: Mapping[str, object],
     types: Sequence[str],
     trees: Sequence[XGBoostNodes],
     version: list[int],
@@ -640,7 +653,7 @@ def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) ->
     return builder.tree()
 
 
-def read_sets(tree: Any, n_nodes: int) -> dict[int, list[int]]:
+def read_sets(tree: dict[str, Any], n_nodes: int) -> dict[int, list[int]]:
     """Return the codes that nodes of categories send right."""
     types = array({"split_type": [0] * n_nodes} | tree, "split_type", np.int64, "tree")
     if not types.any():
@@ -673,7 +686,7 @@ def read_sets(tree: Any, n_nodes: int) -> dict[int, list[int]]:
 
 
 def stored_categories(
-    model: Mapping[str, Any], counts_bytes: bool
+    model: Mapping[str, object], counts_bytes: bool
 ) -> dict[int, list[Category]]:
     """Return the categories of a DataFrame's columns, which XGBoost >= 3.1 stores."""
     if "cats" not in model:
@@ -686,7 +699,7 @@ def stored_categories(
 
 
 def stored_column(
-    column: Mapping[str, Any], where: str, counts_bytes: bool
+    column: Mapping[str, object], where: str, counts_bytes: bool
 ) -> list[Category]:
     """Return the categories of a column: numbers, or text as bytes and offsets."""
     values = member(column, "values", list, where)

@@ -77,13 +77,8 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "metrics",
     },
 }
-SHARED = {
-    "_compile",
-    "_parameters",
-    "_saved",
-    "_comm",
-    "_typing",
-}  # every room may import these
+# every room may import these
+SHARED = {"_compile", "_parameters", "_saved", "_comm", "_typing"}
 OPTIONAL = {
     "catboost",
     "cloudpickle",
