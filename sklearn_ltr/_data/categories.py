@@ -1,8 +1,9 @@
 """The categories of categorical features, as numbers.
 
 A category that is a number stands for itself.  Text is replaced by its position among
-the text of the column at `fit`, sorted; text unseen then, and missing values, by NaN.
-So neither the order of the categories in a dtype nor their codes matter.
+the text of the column at `fit`, sorted; text that is new since `fit`, and missing
+values, by NaN.  So neither the order of the categories in a dtype nor their codes
+matter.
 """
 
 from __future__ import annotations

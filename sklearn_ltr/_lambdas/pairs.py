@@ -384,7 +384,7 @@ def average_over_equals(n: int, k: int, documents: FloatArray) -> None:
     """Average derivatives over documents of equal score and grade."""
     # Their order in the list is only the order of the rows; the mean is the expected
     # value over all orders.  Below position k the list is not sorted, but derivatives
-    # of equal documents can differ there only in the run that extends across k.
+    # of equal documents differ there only in the run that extends across position k.
     scores, grades = documents[SCORE], documents[GRADE]
     gradient, hessian = documents[GRADIENT], documents[HESSIAN]
     start = 0

@@ -153,7 +153,7 @@ class ShortClickLogWarning(UserWarning):
 
 
 def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
-    """Warn of an additive bias from few lists; `weights`: of those with pairs."""
+    """Warn of an additive bias from few lists, given their weights."""
     if not parameters.has_additive_bias or len(weights) == 0:
         return
     n_lists = number_of_lists(weights)
