@@ -66,7 +66,6 @@ reveal_type(MARTClassifier(class_weight={"a": 2}).predict_proba([[1.0]]))  # nda
 bag = BaggingRanker(ranker).fit(data.data, [1], positions=[0])
 reveal_type(bag.merge())  # LambdaMARTRanker
 BlendedRanker([("a", ranker), MARTRegressor()], cv=[([0], [1])]).fit(data.data, [1])
-BlendedRanker(cv=0.5)  # error
 reveal_type(best_blend([1.0], (2.0,), [1], groups=["a"]).alpha)  # float
 run = {"groups": [1], "documents": ["a"], "scores": [1.0]}
 reveal_type(join_run(run, pl.DataFrame()).y_true)  # ndarray
