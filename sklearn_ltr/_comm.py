@@ -6,10 +6,12 @@ goes through it.  With one process, sums and lists are its own.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+V = TypeVar("V")
 
 
 class Comm(Protocol):
@@ -28,10 +30,10 @@ class Comm(Protocol):
         It may take the memory of `values`.
         """
 
-    def gather(self, value: Any) -> list[Any]:
+    def gather(self, value: V) -> list[V]:
         """Return the values that all workers gave, by rank."""
 
-    def gather_to(self, rank: int, value: Any) -> list[Any]:
+    def gather_to(self, rank: int, value: V) -> list[V]:
         """Return the values of all workers on the worker `rank`; [] on the others."""
 
     def print_line(self, line: str) -> None:
@@ -48,11 +50,11 @@ class OneProcess:
         """Return the values."""
         return values
 
-    def gather(self, value: Any) -> list[Any]:
+    def gather(self, value: V) -> list[V]:
         """Return the value."""
         return [value]
 
-    def gather_to(self, rank: int, value: Any) -> list[Any]:
+    def gather_to(self, rank: int, value: V) -> list[V]:
         """Return the value."""
         return [value]
 

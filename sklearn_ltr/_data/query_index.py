@@ -40,6 +40,7 @@ class QueryIndex:
         if comm.n_workers == 1:
             position, first_row = np.arange(n_queries), offsets[:-1]
             return cls(position, offsets, first_row, n_queries, n_rows, None, comm)
+        assert data.numbers is not None  # several workers number their queries
         gathered = comm.gather((data.numbers, data.sizes))
         order = np.argsort(np.concatenate([others for others, _ in gathered]))
         position = np.empty(len(order), dtype=np.int64)
@@ -58,12 +59,11 @@ class QueryIndex:
         numbers: IntArray = np.arange(self.offsets[-1])
         return numbers + np.repeat(shift, np.diff(self.offsets))
 
-    def gather(self, values: NDArray[np.floating]) -> FloatArray:
+    def gather(self, values: FloatArray) -> FloatArray:
         """Return the values of all queries in order, given those of this worker."""
         gathered = self.comm.gather(values)
         if self.order is None:
-            alone: FloatArray = gathered[0]
-            return alone
+            return gathered[0]
         everywhere: FloatArray = np.concatenate(gathered)[self.order]
         return everywhere
 

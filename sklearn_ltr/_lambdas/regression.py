@@ -77,7 +77,8 @@ def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:
     """Return the spread of the grades of all workers."""
     rows = index.gather_rows(data.y, data.sample_weight)
     own = None if rows is None else spread_of_grades(*rows)
-    spread: GradeSpread = index.comm.gather(own)[0]
+    spread = index.comm.gather(own)[0]
+    assert spread is not None  # worker 0 has all rows
     return spread
 
 

@@ -28,7 +28,7 @@ from sklearn_ltr._compile import kernel
 from sklearn_ltr._parameters import BOOL, Values, declared_values, real, shown
 from sklearn_ltr._saved import saved_part
 
-Array = NDArray[np.floating]
+WeightArray = NDArray[np.floating]
 
 # The weights are float32.  A gradient is about sigma times the weight of a query, or
 # alpha times a weight of the network, and Adam squares it.
@@ -41,9 +41,9 @@ ADAPTIVE_DIVISOR = 5.0
 
 @kernel
 def adam_step(
-    w: Array,
-    g: Array,
-    moments: Array,
+    w: WeightArray,
+    g: WeightArray,
+    moments: WeightArray,
     rate: float,
     one_minus_beta_1: float,
     one_minus_beta_2: float,
@@ -60,9 +60,9 @@ def adam_step(
 
 @kernel
 def momentum_step(
-    w: Array,
-    g: Array,
-    u: Array,
+    w: WeightArray,
+    g: WeightArray,
+    u: WeightArray,
     rate: float,
     momentum: float,
     decay: float,
@@ -75,13 +75,13 @@ def momentum_step(
         w[i] += momentum * u[i] - step if nesterov else u[i]
 
 
-def cast_to_dtype_of(w: Array, *numbers: float) -> list[Any]:
+def cast_to_dtype_of(w: WeightArray, *numbers: float) -> list[Any]:
     """Return scalars of the dtype of w: kernels compute in that precision only."""
     dtype = w.dtype.type
     return [dtype(number) for number in numbers]
 
 
-def flat_gradient(g: ArrayLike, w: Array) -> Array:
+def flat_gradient(g: ArrayLike, w: WeightArray) -> WeightArray:
     """Return a gradient as an array of shape (w.size,) and the dtype of w."""
     # numba would compile the kernels once more for arrays that are strided, read-only
     # or not aligned
@@ -119,16 +119,19 @@ class Optimizer:
         return {"rate": self.rate, **own}
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[WeightArray]:
         """Its state, one array for each of the weights; none before the first step."""
         raise NotImplementedError
 
-    def shape_of(self, w: Array) -> tuple[int, ...]:
+    def shape_of(self, w: WeightArray) -> tuple[int, ...]:
         """Return the shape of the state of an array of weights."""
         raise NotImplementedError
 
     def step(
-        self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
+        self,
+        weights: Sequence[WeightArray],
+        gradients: Sequence[WeightArray],
+        decay: float,
     ) -> None:
         """Update all weights, C-contiguous arrays of one dtype, in place."""
         raise NotImplementedError
@@ -141,7 +144,7 @@ class Optimizer:
         """Reduce the rate after training has stalled; return False if it stays."""
         return False
 
-    def check(self, weights: Sequence[Array]) -> None:
+    def check(self, weights: Sequence[WeightArray]) -> None:
         """Raise an error unless it can continue to train these weights."""
         arrays = self.arrays
         if len(arrays) not in (0, len(weights)):
@@ -175,19 +178,22 @@ class Adam(Optimizer):
     beta_2: Annotated[float, real(0, 1, "left")] = 0.999
     epsilon: Annotated[float, real(SMALLEST_SINGLE, GRADIENTS[1])] = 1e-8
     n_steps: int = 0
-    moments: list[Array] = field(default_factory=list)
+    moments: list[WeightArray] = field(default_factory=list)
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[WeightArray]:
         """The moments."""
         return self.moments
 
-    def shape_of(self, w: Array) -> tuple[int, ...]:
+    def shape_of(self, w: WeightArray) -> tuple[int, ...]:
         """Return the shape of the moments of an array of weights."""
         return 2, w.size
 
     def step(
-        self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
+        self,
+        weights: Sequence[WeightArray],
+        gradients: Sequence[WeightArray],
+        decay: float,
     ) -> None:
         """Update all weights in place."""
         if not self.moments:
@@ -221,7 +227,7 @@ class SGD(Optimizer):
     momentum: Annotated[float, real(0, 1)] = 0.9
     nesterovs_momentum: Annotated[bool, BOOL] = True
     power_t: Annotated[float, real(0, 10)] = 0.5  # exponent of "invscaling"
-    velocities: list[Array] = field(default_factory=list)
+    velocities: list[WeightArray] = field(default_factory=list)
     initial_rate: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -235,16 +241,19 @@ class SGD(Optimizer):
         return super().settings | first
 
     @property
-    def arrays(self) -> list[Array]:
+    def arrays(self) -> list[WeightArray]:
         """The velocities."""
         return self.velocities
 
-    def shape_of(self, w: Array) -> tuple[int, ...]:
+    def shape_of(self, w: WeightArray) -> tuple[int, ...]:
         """Return the shape of the velocities of an array of weights."""
         return (w.size,)
 
     def step(
-        self, weights: Sequence[Array], gradients: Sequence[Array], decay: float
+        self,
+        weights: Sequence[WeightArray],
+        gradients: Sequence[WeightArray],
+        decay: float,
     ) -> None:
         """Update all weights in place."""
         if not self.velocities:

@@ -31,8 +31,7 @@ from scipy.special import expit
 from sklearn_ltr._compile import ThreadTeam, kernel, one_blas_thread
 from sklearn_ltr._data.tables import Matrix
 from sklearn_ltr._saved import KEY, check_checksum, checksum_of, saved_part
-
-Array = NDArray[np.float32]
+from sklearn_ltr._typing import Float32Array
 
 ROWS_PER_TASK = 512  # rows of one forward or backward task of a thread
 
@@ -45,15 +44,15 @@ class Activation(NamedTuple):
     """The two passes of an activation; z, a and gradient are (n_rows, n_units)."""
 
     # (z, b): overwrites z with f(z + b)
-    forward: Callable[[Array, Array], object]
+    forward: Callable[[Float32Array, Float32Array], object]
     # (gradient, a, b_gradient): multiplies dC/da by f', which makes it dC/dz, and adds
     # its sum over the rows to b_gradient, (n_units,).  May overwrite a, which is not
     # needed afterwards.
-    backward: Callable[[Array, Array, Array], object]
+    backward: Callable[[Float32Array, Float32Array, Float32Array], object]
 
 
 @kernel
-def relu_forward(z: Array, b: Array) -> None:
+def relu_forward(z: Float32Array, b: Float32Array) -> None:
     """Overwrite z with max(0, z + b)."""
     zero = np.float32(0.0)
     for i in range(z.shape[0]):
@@ -63,7 +62,9 @@ def relu_forward(z: Array, b: Array) -> None:
 
 
 @kernel
-def relu_backward(gradient: Array, a: Array, b_gradient: Array) -> None:
+def relu_backward(
+    gradient: Float32Array, a: Float32Array, b_gradient: Float32Array
+) -> None:
     """Set the gradient to zero where a unit is not active, and sum it over the rows."""
     zero = np.float32(0.0)
     for i in range(a.shape[0]):
@@ -74,41 +75,43 @@ def relu_backward(gradient: Array, a: Array, b_gradient: Array) -> None:
 
 
 def _in_numpy(
-    function: Callable[[Array], object],
-    multiply_by_derivative: Callable[[Array, Array], object],
+    function: Callable[[Float32Array], object],
+    multiply_by_derivative: Callable[[Float32Array, Float32Array], object],
 ) -> Activation:
     """Make an activation from f and ``gradient *= f'``, both in-place functions."""
 
-    def forward(z: Array, b: Array) -> None:
+    def forward(z: Float32Array, b: Float32Array) -> None:
         z += b
         function(z)
 
-    def backward(gradient: Array, a: Array, b_gradient: Array) -> None:
+    def backward(
+        gradient: Float32Array, a: Float32Array, b_gradient: Float32Array
+    ) -> None:
         multiply_by_derivative(gradient, a)
         b_gradient += gradient.sum(axis=0)
 
     return Activation(forward, backward)
 
 
-def _identity(*arrays: Array) -> None:
+def _identity(*arrays: Float32Array) -> None:
     """Leave all arrays unchanged: f(z) = z, f' = 1."""
 
 
-def _tanh(z: Array) -> None:
+def _tanh(z: Float32Array) -> None:
     np.tanh(z, out=z)
 
 
-def _multiply_by_tanh_derivative(gradient: Array, a: Array) -> None:
+def _multiply_by_tanh_derivative(gradient: Float32Array, a: Float32Array) -> None:
     a *= a
     np.subtract(1, a, out=a)
     gradient *= a
 
 
-def _logistic(z: Array) -> None:
+def _logistic(z: Float32Array) -> None:
     expit(z, out=z)
 
 
-def _multiply_by_logistic_derivative(gradient: Array, a: Array) -> None:
+def _multiply_by_logistic_derivative(gradient: Float32Array, a: Float32Array) -> None:
     gradient *= a
     np.subtract(1, a, out=a)
     gradient *= a
@@ -199,11 +202,11 @@ class MultilayerPerceptron:
                 raise ValueError("its weights are not finite float32 numbers")
 
     @property
-    def parameters(self) -> list[Array]:
+    def parameters(self) -> list[Float32Array]:
         """All weights, for updates in place."""
         return [*self.coefs, *self.intercepts]
 
-    def forward(self, X: Matrix) -> Array:
+    def forward(self, X: Matrix) -> Float32Array:
         """Return the scores of a batch, (n_documents,), and keep all layer outputs."""
         n = X.shape[0]
         hidden = [np.empty((n, len(b)), dtype=np.float32) for b in self.intercepts]
@@ -223,7 +226,7 @@ class MultilayerPerceptron:
         self._run_tasks(forward_rows, range(0, n, ROWS_PER_TASK))
         return scores
 
-    def backward(self, score_gradient: NDArray[np.floating]) -> list[Array]:
+    def backward(self, score_gradient: NDArray[np.floating]) -> list[Float32Array]:
         """Return dC/dw of all `parameters`, given dC/ds of the last `forward`."""
         n = len(score_gradient)
         gradient = np.asarray(score_gradient, dtype=np.float32)[:, None]
@@ -242,7 +245,7 @@ class MultilayerPerceptron:
             flat[0] += flat_sum
         return sums[0]
 
-    def _shaped_like_parameters(self, flat: Array) -> list[Array]:
+    def _shaped_like_parameters(self, flat: Float32Array) -> list[Float32Array]:
         """Return views of a flat array, one of the shape of each of `parameters`."""
         parts, start = [], 0
         for w in self.parameters:
@@ -250,7 +253,9 @@ class MultilayerPerceptron:
             start += w.size
         return parts
 
-    def _backward_rows(self, gradient: Array, rows: slice, sums: list[Array]) -> None:
+    def _backward_rows(
+        self, gradient: Float32Array, rows: slice, sums: list[Float32Array]
+    ) -> None:
         """Add the weights' gradient of some rows to `sums`, last layer first."""
         n_layers = len(self.coefs)
         backward = ACTIVATIONS[self.activation].backward
@@ -275,7 +280,7 @@ class MultilayerPerceptron:
         else:
             work(0)
 
-    def predict(self, X: Matrix, team: ThreadTeam) -> Array:
+    def predict(self, X: Matrix, team: ThreadTeam) -> Float32Array:
         """Return scores, (n_documents,), that do not depend on the other rows of X."""
         scores = np.empty(X.shape[0], dtype=np.float32)
         starts = iter(range(0, X.shape[0], ROWS_PER_TASK))
@@ -297,7 +302,7 @@ class MultilayerPerceptron:
         return scores
 
 
-def multiply(a: Matrix, w: Array, product: Array) -> None:
+def multiply(a: Matrix, w: Float32Array, product: Float32Array) -> None:
     """Write the matrix product of a and w."""
     if issparse(a):
         product[...] = a @ w
@@ -305,19 +310,19 @@ def multiply(a: Matrix, w: Array, product: Array) -> None:
         np.matmul(a, w, out=product)
 
 
-def multiply_row_by_row(a: Matrix, w: Array) -> Array:
+def multiply_row_by_row(a: Matrix, w: Float32Array) -> Float32Array:
     """Return the matrix product, computed as vector times matrix for each row of a."""
     # A product of whole matrices would round a row differently depending on the number
     # of rows, on the row's position among them and on BLAS's number of threads.
     if issparse(a):
         return np.asarray(a @ w)  # scipy multiplies row by row
-    product: Array = np.matmul(a[:, None, :], w)
+    product: Float32Array = np.matmul(a[:, None, :], w)
     return product[:, 0]
 
 
 def initial_weights(
     fan_in: int, fan_out: int, activation: str, rng: np.random.Generator
-) -> Array:
+) -> Float32Array:
     """Draw the weights of a layer so that outputs vary about as much as inputs."""
     # normal with variance 2 / fan_in for "relu" (He et al.), otherwise uniform with
     # variance 2 / (fan_in + fan_out) (Glorot and Bengio)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._networks.descent import PREDICTION_BATCH
-
-Array = NDArray[np.float32]
+from sklearn_ltr._typing import Float32Array
 
 
 class TorchNetwork:
@@ -78,7 +77,8 @@ class TorchNetwork:
         self._reset()
 
     def _reset(self) -> None:
-        self._weights: list[Array] | None = None  # copied from the module on first use
+        # copied from the module on first use
+        self._weights: list[Float32Array] | None = None
         self._scores: Any = None  # tensor of the last forward pass, with its graph
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,13 +113,13 @@ class TorchNetwork:
         return self._module
 
     @property
-    def parameters(self) -> list[Array]:
+    def parameters(self) -> list[Float32Array]:
         """The weights that are trained, for updates in place."""
         if self._weights is None:
             self._weights = [_to_numpy(p) for p in _trainable(self._module)]
         return self._weights
 
-    def forward(self, X: Array) -> NDArray[np.float64]:
+    def forward(self, X: Float32Array) -> NDArray[np.float64]:
         """Return the scores of a batch, (n_documents,), and keep their graph.
 
         Raises
@@ -142,7 +142,7 @@ class TorchNetwork:
         self._scores = scores
         return _to_float64(scores)
 
-    def backward(self, score_gradient: NDArray[np.floating]) -> list[Array]:
+    def backward(self, score_gradient: NDArray[np.floating]) -> list[Float32Array]:
         """Return dC/dw of all `parameters`, given dC/ds of the last `forward`.
 
         The gradient of a parameter that the scores do not depend on is zero.
@@ -168,7 +168,7 @@ class TorchNetwork:
             for w, gradient in zip(self.parameters, gradients, strict=True)
         ]
 
-    def predict(self, X: Array) -> NDArray[np.float64]:
+    def predict(self, X: Float32Array) -> NDArray[np.float64]:
         """Return scores, (n_documents,), in evaluation mode and in batches of rows.
 
         Raises
@@ -219,7 +219,7 @@ def _tensors(module: Any) -> list[Any]:
     return [*module.parameters(), *module.buffers()]
 
 
-def _to_numpy(tensor: Any) -> Array:
+def _to_numpy(tensor: Any) -> Float32Array:
     """Return a C-contiguous copy in CPU memory."""
     return np.array(tensor.detach().cpu().numpy(), dtype=np.float32, order="C")
 
@@ -229,7 +229,7 @@ def _to_float64(scores: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def _scores_of(module: Any, X: Array, device: Any) -> Any:
+def _scores_of(module: Any, X: Float32Array, device: Any) -> Any:
     """Return the module's scores of X, a tensor of shape (n_documents,)."""
     import torch
 

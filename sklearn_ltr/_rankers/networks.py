@@ -414,7 +414,7 @@ class HasTable(Protocol):
 
 Data = TypeVar("Data", bound=HasTable)
 QueryData = FitData[TrainingData]
-NewBatches = Callable[[Data, Any, KeptNetwork, ThreadTeam], Batches]
+NewBatches = Callable[[Data, NetworkParameters, KeptNetwork, ThreadTeam], Batches]
 
 
 def learn(

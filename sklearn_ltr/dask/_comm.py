@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._comm import V
 from sklearn_ltr._estimators.base import FittedAttributes
 
 ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `abort`
@@ -353,7 +354,7 @@ class DaskComm:
         for other, kept, given in reversed(divided):
             self._exchange(other, own[kept], own[given])
 
-    def gather(self, value: Any) -> list[Any]:
+    def gather(self, value: V) -> list[V]:
         """Return the values that all workers gave, by rank."""
         self.n_exchanges += 1
         by_rank = {self.rank: value}
@@ -374,7 +375,7 @@ class DaskComm:
             self._send_value(other, by_rank)
         return in_order(by_rank)
 
-    def gather_to(self, rank: int, value: Any) -> list[Any]:
+    def gather_to(self, rank: int, value: V) -> list[V]:
         """Return the values of all workers on the worker `rank`; [] on the others."""
         # Of two corners, one has the same bit as the goal, the corner of `rank`.  The
         # other one sends it all values that it has, and is done.
@@ -462,6 +463,6 @@ class DaskComm:
         )
 
 
-def in_order(by_rank: dict[int, Any]) -> list[Any]:
+def in_order(by_rank: dict[int, V]) -> list[V]:
     """Return the values by rank."""
     return [by_rank[rank] for rank in range(len(by_rank))]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ from sklearn_ltr.dask._partitions import (
     Collections,
     Partition,
     PartitionGraph,
+    Summary,
     count_rows_of,
     delayed_partitions,
     join_rows,
@@ -87,6 +88,9 @@ from sklearn_ltr.dask._watch import (
     wait_for,
 )
 
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
 
 class Traffic(NamedTuple):
     """The data that were sent between the workers during a fit, in numbers.
@@ -111,7 +115,8 @@ class Traffic(NamedTuple):
 class WorkerData(NamedTuple):
     """The data that one worker fits, of training or of validation."""
 
-    parts: list[tuple[int, Any, IntArray | None]]  # number, partition, chosen queries
+    # number, partition, chosen queries
+    parts: list[tuple[int, Future | PartitionGraph, IntArray | None]]
     numbers: IntArray  # of its queries, in the order of their labels
 
 
@@ -124,13 +129,13 @@ class Divided(NamedTuple):
 
 
 def fit_on_cluster(
-    client: Any,
+    client: Client,
     ranker: LambdaMARTRanker,
     parameters: LambdaMARTParameters,
     seed: int,
     arguments: Collections,
     validation: Collections,
-) -> tuple[dict[str, Any], Traffic]:
+) -> tuple[dict[str, object], Traffic]:
     """Return the fitted attributes, and how much was sent between workers."""
     # the ranker holds its parameters, base model, and the trees of a warm start; the
     # arguments of `fit` are Dask collections by name
@@ -154,7 +159,7 @@ def fit_on_cluster(
 
 
 def distribute_rows(
-    client: Any,
+    client: Client,
     parameters: LambdaMARTParameters,
     seed: int,
     arguments: Collections,
@@ -212,8 +217,8 @@ def held_out_queries(
 
 
 def load(
-    client: Any, arguments: Collections, suffix: str
-) -> tuple[list[Any], list[Any]]:
+    client: Client, arguments: Collections, suffix: str
+) -> tuple[list[Future | PartitionGraph], list[Summary | None]]:
     """Read the partitions on the workers that hold them; return (parts, summaries)."""
     # a part is a future of rows that the cluster keeps, or of a `PartitionGraph`
     from dask import delayed
@@ -248,15 +253,15 @@ def load(
 
 
 def divide(
-    client: Any,
+    client: Client,
     locations: QueryLocations,
     owner: IntArray,
-    given: list[Any],
+    given: list[Future | PartitionGraph],
     suffix: str,
 ) -> Divided:
     """Give each worker its queries; the rows to be sent are cut out where they are."""
     query, workers = locations.query, locations.workers
-    parts: dict[str, list[tuple[int, Any, IntArray | None]]] = {}
+    parts: dict[str, list[tuple[int, Future | PartitionGraph, IntArray | None]]] = {}
     to = owner[query]
     for number in np.unique(locations.partition).tolist():
         inside = locations.partition == number
@@ -287,12 +292,12 @@ def divide(
 
 
 def run_fits(
-    client: Any,
+    client: Client,
     ranker: LambdaMARTRanker,
     seed: int,
     divided: list[Divided],
     ids: dict[str, str],
-) -> tuple[dict[str, Any], Traffic]:
+) -> tuple[dict[str, object], Traffic]:
     """Run a task on each worker that fits its rows; return (attributes, traffic)."""
     import cloudpickle
 
@@ -344,7 +349,7 @@ def run_fits(
 
 
 def fitted_by_others(
-    client: Any, addresses: list[str], tasks: list[Any], actors: list[Any]
+    client: Client, addresses: list[str], tasks: list[Future], actors: list[Any]
 ) -> dict[str, Any]:
     """Wait for the tasks of the workers that are left; return the latest attributes."""
     from distributed import wait
@@ -366,7 +371,9 @@ def n_trees_of(attributes: Mapping[str, Any]) -> int:
     return len(attributes.get("ensemble_", ()))
 
 
-def open_endpoints(client: Any, workers: list[str]) -> tuple[list[Any], list[Endpoint]]:
+def open_endpoints(
+    client: Client, workers: list[str]
+) -> tuple[list[Future], list[Endpoint]]:
     """Let workers listen for each other; return futures of actors, and endpoints."""
     key = secrets.token_bytes(16)
     placed = [

@@ -17,11 +17,13 @@ import datetime
 import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
-from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.clicks import simulate_clicks
 from sklearn_ltr.datasets import join_run, make_ranking
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.export import from_json, from_lightgbm, to_json, to_onnx
 from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import NDCG, ndcg_score
 from sklearn_ltr.plotting import CutoffCurveDisplay
 from sklearn_ltr.preprocessing import CategoryPairs
@@ -49,6 +51,22 @@ pairs = CategoryPairs()
 reveal_type(pairs.transform(pl.DataFrame({"a": ["x"]})))  # DataFrame
 log = simulate_clicks(data.target, data.utility, groups=data.groups)
 reveal_type(log.clicks)  # ndarray
+LambdaMARTRanker(monotonic_cst={"a": 1}, random_state=np.int64(0)).fit(
+    pl.DataFrame({"a": [1.0]}), pl.Series([1]), groups=pl.Series(["q"]),
+    X_val=(data.data, [[1.0]]), y_val=(data.target, [1]), groups_val=([1], ["a"]),
+)
+LambdaMARTRanker().fit(data.data, None)  # error
+LambdaMARTRanker(categorical_features={1: 2})  # error
+LambdaRankRanker(solver_params={"momentum": 0}, hidden_layer_sizes=())
+RankNetRanker().fit(csr_array(data.data), pairs=[[0, 1]], pair_probabilities=[0.9])
+reveal_type(RankNetRanker().predict_pair_proba([[1.0]], [[2.0]]))  # ndarray
+reveal_type(ranker.rank(data.data, groups=data.groups))  # ndarray
+reveal_type(MARTRegressor().fit(data.data, [1.0]).predict(data.data))  # ndarray
+reveal_type(MARTClassifier(class_weight={"a": 2}).predict_proba([[1.0]]))  # ndarray
+bag = BaggingRanker(ranker).fit(data.data, [1], positions=[0])
+reveal_type(bag.merge())  # LambdaMARTRanker
+BlendedRanker([("a", ranker), MARTRegressor()], cv=[([0], [1])]).fit(data.data, [1])
+reveal_type(best_blend([1.0], (2.0,), [1], groups=["a"]).alpha)  # float
 run = {"groups": [1], "documents": ["a"], "scores": [1.0]}
 reveal_type(join_run(run, pl.DataFrame()).y_true)  # ndarray
 """
