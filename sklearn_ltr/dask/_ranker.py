@@ -172,11 +172,6 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
                         "groups of all rows (without groups all would be one query, on "
                         "one worker)"
                     )
-        if vars(self).get("_skl_callbacks"):
-            raise ValueError(
-                "callbacks are not called on the workers of a cluster: remove them by "
-                "set_callbacks(), or fit a LambdaMARTRanker"
-            )
         if self.init is not None:
             try:
                 check_is_fitted(self.init)
@@ -185,6 +180,30 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
                     "init is not fitted, and DaskLambdaMARTRanker fits no base model: "
                     "fit it first"
                 ) from error
+
+    def set_callbacks(self, *callbacks: object) -> Self:
+        """Refuse callbacks: they are not called on the workers of a cluster.
+
+        Parameters
+        ----------
+        *callbacks
+            None.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If there are any.
+        """
+        if callbacks:
+            raise ValueError(
+                "callbacks are not called on the workers of a cluster: fit a "
+                "LambdaMARTRanker to have them called"
+            )
+        return self
 
     def to_local(self) -> LambdaMARTRanker:
         """Return the fitted model as a ranker that needs no Dask.
@@ -316,8 +335,7 @@ default=None
 def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
     """Return a plain ranker with the same attributes, but for the cluster's."""
     local = LambdaMARTRanker()
-    left_out = {"traffic_", "_skl_callbacks"}
-    local.__dict__ = {n: v for n, v in vars(ranker).items() if n not in left_out}
+    local.__dict__ = {n: v for n, v in vars(ranker).items() if n != "traffic_"}
     return local
 
 

@@ -136,12 +136,11 @@ def test_arguments_must_be_collections_of_the_same_partitions(client):
         ranker.set_params(init=None, learning_rate=-1).fit(**ddf)
 
 
-def test_callbacks_are_refused(client):
+def test_callbacks_are_refused():
     callback = pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
-    ddf = dd.from_pandas(FRAME, npartitions=2, sort=False)
-    ranker = DaskLambdaMARTRanker(**OPTIONS).set_callbacks(callback.ProgressBar())
+    ranker = DaskLambdaMARTRanker(**OPTIONS).set_callbacks()
     with pytest.raises(ValueError, match="not called on the workers"):
-        ranker.fit(**arguments(ddf))
+        ranker.set_callbacks(callback.ProgressBar())
 
 
 def test_there_must_be_a_cluster(monkeypatch):

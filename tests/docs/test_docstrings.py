@@ -266,7 +266,7 @@ def test_fitted_attributes_are_declared_with_the_shape_of_their_docstring(name):
     declared = CLASSES[name]._attributes
     for one in objects(name):
         found = set(vars(one)) - set(one.get_params(deep=False))
-        assert found - {"_skl_callbacks"} <= declared.keys()
+        assert found <= declared.keys()
         assert {n for n, a in declared.items() if not a.when} <= found
     for attribute, kind in kinds.items():
         if attribute in declared:  # others are properties
