@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +20,7 @@ from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._estimators.base import FitParameters
+from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr.metrics import Metric
 
 
@@ -59,25 +58,15 @@ VANISHING_LAMBDAS = (
 )
 
 
-def caller_stacklevel() -> int:
-    """Return the `stacklevel` at which a warning names the caller of this package."""
-    level, frame = 0, inspect.currentframe()
-    ours = ("sklearn_ltr", "sklearn.callback")  # the latter's decorator wraps `fit`
-    while frame and frame.f_globals.get("__name__", "").startswith(ours):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
 def read_queries(groups: Any, n_documents: int, suffix: str = "") -> QueryGroups:
     """Return the queries of the rows; a few rows without `groups` are one query."""
     # `suffix` is appended to the argument's name in messages ("_val")
     if groups is not None:
         return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
     queries = single_query(n_documents, suffix)
-    warnings.warn(
+    warn_caller(
         missing_groups_message(suffix, "so all rows were taken for one query"),
         MissingGroupsWarning,
-        stacklevel=caller_stacklevel(),
     )
     return queries
 

@@ -29,6 +29,7 @@ from sklearn_ltr._data import RowColumns, check_scores, takes_columns
 from sklearn_ltr._data.features import find_features
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
@@ -459,16 +460,19 @@ def fit_and_score(
         clones = [clone(ranker) for ranker in rankers]
         of_each = [requested_metadata(model, rows.metadata) for model in clones]
         check_taken(rows, of_each)
+        warned = []
         for model, params in zip(clones, of_each, strict=True):
-            if splits is not None:
-                scores.append(
-                    cross_val_predict(
+            with collected_warnings() as found:
+                if splits is not None:
+                    of_folds = cross_val_predict(
                         model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
                     )
-                )
-            models.append(model.fit(rows.X, rows.y, **params))
+                    scores.append(of_folds)
+                models.append(model.fit(rows.X, rows.y, **params))
+            warned.append(found)
             if splits is None:
                 scores.append(model.predict(rows.X))
+    warn_of_members(warned)
     return models, scores
 
 
