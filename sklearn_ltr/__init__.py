@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from sklearn_ltr._data.cross_validation import SplitQueriesWarning
 from sklearn_ltr._estimators.base import NewerVersionWarning
+from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._networks import TorchNetwork
 from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker, ShortClickLogWarning
 from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
@@ -21,6 +22,7 @@ __all__ = [
     "LambdaRankRanker",
     "MissingGroupsWarning",
     "NewerVersionWarning",
+    "NothingLearnedWarning",
     "RankNetRanker",
     "ShortClickLogWarning",
     "SplitQueriesWarning",

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import ast
 import pickle
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -165,7 +167,10 @@ def run_train(given: argparse.Namespace) -> None:
     for held in valid:
         arguments |= {"X_val": held.data, "y_val": held.target}
         arguments |= {} if is_regressor else {"groups_val": held.groups}
-    ranker.fit(train.data, train.target, **arguments)
+    with warnings.catch_warnings(record=True) as caught:
+        ranker.fit(train.data, train.target, **arguments)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"python -m sklearn_ltr train: warning: {message}", file=sys.stderr)
     write_file(given.model, WRITERS[kind](ranker))
     if not given.quiet:
         print(f"wrote {given.model}")

@@ -45,6 +45,7 @@ from sklearn_ltr._estimators.monitor import (
     first_validation_curve,
     name_sets,
 )
+from sklearn_ltr._estimators.nothing_learned import warn_if_nothing_learned
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._trees.binning import (
     BinMapper,
@@ -448,9 +449,19 @@ def boost_trees(
     if best is not None:
         n_iter = best
     attributes = fitted()
+    ensemble = attributes["ensemble_"].part(0, n_iter)
+    warn_if_nothing_learned(
+        fit.learned,
+        train.binned,
+        index,
+        train.scores,
+        p,
+        ensemble,
+        kept.n_trees + len(trees),
+    )
     return {
         **attributes,
-        "ensemble_": attributes["ensemble_"].part(0, n_iter),
+        "ensemble_": ensemble,
         "n_iter_": n_iter,
         **objective.fitted(max(0, n_iter - kept.n_trees)),
     }

@@ -9,7 +9,6 @@ members of a bag with the bins of one table (`SharedBins`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
@@ -55,6 +54,7 @@ from sklearn_ltr._estimators.boosted_trees import (
     read_tree_features,
     share_bins,
 )
+from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
@@ -79,7 +79,6 @@ from sklearn_ltr._rankers.evaluation import (
     with_largest_grade,
 )
 from sklearn_ltr._rankers.reading import (
-    caller_stacklevel,
     check_lambdas,
     check_learnable,
     hold_out_queries,
@@ -158,12 +157,11 @@ def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None
         return
     n_lists = number_of_lists(weights)
     if n_lists < FEW_LISTS:
-        warnings.warn(
+        warn_caller(
             f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
             "click and a document without one; on logs so short it ranked worse than "
             "no correction: give position_bias=None, or a longer log",
             ShortClickLogWarning,
-            stacklevel=caller_stacklevel(),
         )
 
 

@@ -8,7 +8,6 @@ the documents, holds some out, has lambdas computed of batches of the others
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -49,6 +48,7 @@ from sklearn_ltr._estimators.base import (
     require,
     with_callbacks,
 )
+from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.monitor import (
     TRAIN,
     EvalsResult,
@@ -60,6 +60,7 @@ from sklearn_ltr._estimators.monitor import (
     first_validation_curve,
     name_sets,
 )
+from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
     BiasChoice,
@@ -92,7 +93,6 @@ from sklearn_ltr._rankers.base import (
 )
 from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr._rankers.reading import (
-    caller_stacklevel,
     check_lambdas,
     check_learnable,
     hold_out_queries,
@@ -918,21 +918,19 @@ def warn_unless_scaled(X: Table, rows: NDArray[np.intp]) -> None:
     size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
     if size.max() > LARGE_FEATURE:
         column = int(size.argmax())
-        warnings.warn(
+        warn_caller(
             f"column {column} of X has root mean square {size[column]:.3g}, and "
             "networks learn well from columns of about unit size; put StandardScaler "
             "before the ranker in a Pipeline",
             UnscaledFeaturesWarning,
-            stacklevel=caller_stacklevel(),
         )
 
 
 def warn_if_constant(scores: FloatArray) -> None:
     """Warn of a network that gives all documents the same score."""
     if len(scores) > 1 and np.ptp(scores) == 0:
-        warnings.warn(
+        warn_caller(
             "the network gives all documents the same score: its units no longer react "
             "to X. Scale the columns of X, or lower learning_rate_init or alpha",
-            UserWarning,
-            stacklevel=caller_stacklevel(),
+            NothingLearnedWarning,
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +19,7 @@ from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._estimators.base import FitParameters
+from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._typing import IdsLike
 from sklearn_ltr.metrics import Metric
 
@@ -59,15 +58,6 @@ VANISHING_LAMBDAS = (
 )
 
 
-def caller_stacklevel() -> int:
-    """Return the `stacklevel` at which a warning names the caller of this package."""
-    level, frame = 0, inspect.currentframe()
-    ours = ("sklearn_ltr", "sklearn.callback")  # the latter's decorator wraps `fit`
-    while frame and frame.f_globals.get("__name__", "").startswith(ours):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
 def read_queries(
     groups: IdsLike | None, n_documents: int, suffix: str = ""
 ) -> QueryGroups:
@@ -76,10 +66,9 @@ def read_queries(
     if groups is not None:
         return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
     queries = single_query(n_documents, suffix)
-    warnings.warn(
+    warn_caller(
         missing_groups_message(suffix, "so all rows were taken for one query"),
         MissingGroupsWarning,
-        stacklevel=caller_stacklevel(),
     )
     return queries
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import pickle
 import secrets
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -41,6 +40,7 @@ from sklearn_ltr._estimators.boosted_trees import (
     keep_trees,
     read_categories,
 )
+from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.base_model import check_init_score_given
 from sklearn_ltr._rankers.lambdamart import (
@@ -49,7 +49,6 @@ from sklearn_ltr._rankers.lambdamart import (
     warn_if_short,
 )
 from sklearn_ltr._rankers.reading import (
-    caller_stacklevel,
     draw_held_out,
     hold_out_queries,
     read_training_data,
@@ -149,11 +148,10 @@ def fit_on_cluster(
             # a stop depends on all trees, so on those before the loss, too
             if may_stop_early(parameters, validation) or n_trees <= n_kept:
                 raise
-            warnings.warn(
+            warn_caller(
                 f"a worker has left the cluster, and the fit goes on without it, from "
                 f"tree {n_trees} on; the model will be the same",
                 RuntimeWarning,
-                stacklevel=caller_stacklevel(),
             )
             ranker = continued(ranker, error.fitted)
 
@@ -342,7 +340,9 @@ def run_fits(
             "the workers have fitted different models: have they different versions of "
             "numpy or of sklearn_ltr?"
         )
-    _, saved, n_exchanges, n_bytes = results[0]
+    _, saved, found, n_exchanges, n_bytes = results[0]
+    for message, category in found:  # all workers have found the same
+        warn_caller(message, category)
     moved_queries = sum(d.n_moved_queries for d in divided)
     moved_rows = sum(d.n_moved_rows for d in divided)
     return pickle.loads(saved), Traffic(moved_queries, moved_rows, n_exchanges, n_bytes)
@@ -397,15 +397,15 @@ def fit_on_worker(
     partitions: list[list[Partition | PartitionGraph]],
     chosen: list[list[IntArray | None]],
     expected: tuple[str | None, bool],
-) -> tuple[str, bytes, int, int]:
+) -> tuple[str, bytes, list[Found], int, int]:
     """Learn from the rows of one worker together with the other workers; run on it."""
     # The lists have an entry for the training data and, if there are any, one for the
     # validation data: `numbers` of this worker's queries among all, in the order of
     # their labels; `partitions`; and which queries of each are `chosen`, None: all.
     # `endpoints` are where all workers listen, `actor` has the connections of this one;
     # `expected` is its id, and whether any worker has validation data.  Returned are a
-    # digest of the model, the pickled fitted attributes (only from rank 0), and the
-    # numbers of exchanges and bytes.
+    # digest of the model, the pickled fitted attributes (only from rank 0), what to
+    # warn of, and the numbers of exchanges and bytes.
     from distributed import get_worker, secede
 
     worker, (worker_id, is_validated) = get_worker(), expected
@@ -418,10 +418,13 @@ def fit_on_worker(
             for given in zip(partitions, chosen, numbers, strict=True)
         ]
         attributes, seed = pickle.loads(state)
-        fitted = fit_rows(attributes, seed, arguments, is_validated, comm, comm.keep)
-    saved = pickle.dumps(fitted)
+        with collected_warnings() as found:
+            fitted = fit_rows(
+                attributes, seed, arguments, is_validated, comm, comm.keep
+            )
+    saved = pickle.dumps(fitted) if rank == 0 else b""
     digest = hashlib.sha256(pickle.dumps(fitted["ensemble_"])).hexdigest()
-    return digest, saved if rank == 0 else b"", comm.n_exchanges, comm.n_bytes
+    return digest, saved, found, comm.n_exchanges, comm.n_bytes
 
 
 class WorkerRows(NamedTuple):

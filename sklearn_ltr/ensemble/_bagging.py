@@ -32,6 +32,7 @@ from sklearn_ltr._data.features import find_features
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
+from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_of_members
 from sklearn_ltr._parameters import (
     BOOL,
     FractionOrCount,
@@ -478,7 +479,9 @@ def fit_members(
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
-    return list(Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(jobs))
+    fitted = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(jobs)
+    warn_of_members([found for _, found in fitted])
+    return [member for member, _ in fitted]
 
 
 def fit_member(
@@ -487,8 +490,8 @@ def fit_member(
     rows: FitRows,
     validation: Mapping[str, object],
     in_parallel: bool,
-) -> BaseEstimator:
-    """Fit one member to the queries drawn for it."""
+) -> tuple[BaseEstimator, list[Found]]:
+    """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
         holding = holding_parameters(member)
@@ -502,7 +505,8 @@ def fit_member(
                 validation |= {f"{name}_val": column for name, column in others.items()}
         X, y, metadata = take_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
-        return member.fit(X, y, **given)
+        with collected_warnings() as found:
+            return member.fit(X, y, **given), found
 
 
 def with_known_bins(

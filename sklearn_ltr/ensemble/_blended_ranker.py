@@ -44,6 +44,7 @@ from sklearn_ltr._data import GivenColumns, RowColumns, check_scores, takes_colu
 from sklearn_ltr._data.features import find_features
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
@@ -484,16 +485,19 @@ def fit_and_score(
         clones = [clone(ranker) for ranker in rankers]
         requested = [requested_metadata(model, rows.metadata) for model in clones]
         check_taken(rows, requested)
+        warned = []
         for model, params in zip(clones, requested, strict=True):
-            if splits is not None:
-                scores.append(
-                    cross_val_predict(
+            with collected_warnings() as found:
+                if splits is not None:
+                    by_fold = cross_val_predict(
                         model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
                     )
-                )
-            models.append(model.fit(rows.X, rows.y, **params))
+                    scores.append(by_fold)
+                models.append(model.fit(rows.X, rows.y, **params))
+            warned.append(found)
             if splits is None:
                 scores.append(model.predict(rows.X))
+    warn_of_members(warned)
     return models, scores
 
 

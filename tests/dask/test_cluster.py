@@ -14,7 +14,11 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from sklearn_ltr import LambdaMARTRanker, ShortClickLogWarning
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    NothingLearnedWarning,
+    ShortClickLogWarning,
+)
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from tests.dask import N_ROWS, bytes_of, make_data, positions_of
 
@@ -163,6 +167,18 @@ def test_that_a_log_is_short_is_said_once_and_where_the_user_is(client):
         LambdaMARTRanker(**ranker.get_params()).fit(
             **arguments(frame), positions=frame["position"]
         )
+    assert [str(w.message) for w in caught] == [str(w.message) for w in of_one_machine]
+    assert [w.filename for w in caught] == [__file__]
+
+
+def test_a_model_without_a_split_is_warned_of_once_and_where_the_user_is(client):
+    ddf = on_workers(client, cut(FRAME, [200, 900]), 3)
+    ranker = DaskLambdaMARTRanker(**OPTIONS | {"min_samples_leaf": 700})
+    client.run(warnings.simplefilter, "error", NothingLearnedWarning)
+    with pytest.warns(NothingLearnedWarning) as caught:
+        ranker.fit(**arguments(ddf))
+    with pytest.warns(NothingLearnedWarning) as of_one_machine:
+        LambdaMARTRanker(**ranker.get_params()).fit(**arguments(FRAME))
     assert [str(w.message) for w in caught] == [str(w.message) for w in of_one_machine]
     assert [w.filename for w in caught] == [__file__]
 

@@ -141,6 +141,16 @@ def test_early_stopping_networks_and_regressors(folder, capsys):
         assert 0 < float(line.split()[-1]) <= 1
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_model_without_a_split_is_warned_of_in_a_line(folder, capsys):
+    words = ["train", "train.txt", "--model", "m.json", "--set", "min_samples_leaf=999"]
+    assert main(words) == 0
+    out, error = capsys.readouterr()
+    assert out.splitlines()[-1] == "wrote m.json"
+    (line,) = error.splitlines()
+    assert line.startswith("python -m sklearn_ltr train: warning: no tree has a split")
+
+
 def test_models_are_converted_between_formats(folder, capsys):
     X = load_letor("test.txt").data
     words = ["--model", "m.json", "--quiet", *SETTINGS]

@@ -67,6 +67,7 @@ def test_every_parameter_that_is_a_float_by_default_is_found(estimator):
     assert floats <= set(float_parameters(estimator))
 
 
+@pytest.mark.filterwarnings("ignore:.*raise subsample")
 @every_estimator
 @pytest.mark.parametrize("size", EXTREMES)
 def test_a_parameter_is_refused_by_name_or_gives_a_sensible_model(estimator, size):
@@ -222,6 +223,7 @@ def test_more_leaves_than_the_rows_fill_cost_nothing_and_change_nothing(estimato
     assert peak < 100 * 2**20  # of histograms alone it would be 30 GiB
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_ltr.NothingLearnedWarning")
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 39, 40, 41])
 def test_memory_is_allocated_for_the_leaves_that_depth_and_rows_allow(n_rows):
     def limits(**options):

@@ -24,8 +24,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 #: Names by module; those of metrics follow from the registry
 NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
-    "NewerVersionWarning RankNetRanker ShortClickLogWarning SplitQueriesWarning "
-    "TorchNetwork UnscaledFeaturesWarning",
+    "NewerVersionWarning NothingLearnedWarning RankNetRanker ShortClickLogWarning "
+    "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "
     "counterfactual_score interleave interleaving_test preferences_from_clicks "

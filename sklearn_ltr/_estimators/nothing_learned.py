@@ -1,0 +1,136 @@
+"""Trees that have learned nothing, and why, in numbers of the data."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._estimators.caller import warn_caller
+from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
+from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.parameters import TreeParameters
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class NothingLearnedWarning(UserWarning):
+    """A fitted model gives all rows the same score: no tree has a split, for instance.
+
+    The message says why: few rows, features that are constant, or the like.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = LambdaMARTRanker(n_estimators=1).fit(
+    ...         [[3.0], [3.0]], [0, 1], groups=[7, 7]
+    ...     )
+    >>> caught[0].category is NothingLearnedWarning
+    True
+    """
+
+
+def warn_if_nothing_learned(
+    data: TrainingData,
+    binned: BinnedData,
+    index: QueryIndex,
+    scores: FloatArray,
+    parameters: TreeParameters,
+    ensemble: TreeEnsemble,
+    n_grown: int,
+) -> None:
+    """Warn of trees that tell no rows apart; all workers of a fit call this."""
+    # `scores` are those of the training rows after all trees
+    n_trees = len(ensemble)
+    if not (ensemble.feature >= 0).any():
+        reason = (
+            why_no_split(data, binned, index, parameters)
+            if n_trees == n_grown
+            else f"early stopping keeps {n_trees} of {n_grown} trees, since no later "
+            "one improved the validation score"
+        )
+        message = (
+            f"no tree has a split, so the trees give all rows the same score: {reason}"
+        )
+    elif data.labels is not None and not any(index.comm.gather(orders(data, scores))):
+        message = (
+            f"no tree tells documents of a query apart: in the {index.n_rows:,} rows "
+            f"of the {index.n_queries:,} queries that are learned from, the features "
+            "that trees split are the same for all documents of a query; add features "
+            "of documents, and check groups"
+        )
+    else:
+        return
+    warn_caller(message, NothingLearnedWarning)
+
+
+def orders(data: TrainingData, scores: FloatArray) -> bool:
+    """Return whether documents of a query have different scores, or had some before."""
+    if data.columns.init_score is not None:
+        return True
+    starts = data.offsets[:-1]
+    highest = np.maximum.reduceat(scores, starts)
+    return bool((highest > np.minimum.reduceat(scores, starts)).any())
+
+
+def why_no_split(
+    data: TrainingData,
+    binned: BinnedData,
+    index: QueryIndex,
+    parameters: TreeParameters,
+) -> str:
+    """Return the reason, and what to do."""
+    comm, n_rows = index.comm, index.n_rows
+    min_samples_leaf = parameters.min_samples_leaf
+    counts = comm.sum(
+        np.array([np.bincount(column, minlength=256) for column in binned.columns])
+    )
+    own = data.y.min(initial=np.inf), data.y.max(initial=-np.inf)
+    lowest, highest = np.transpose(comm.gather(own))
+    if lowest.min() == highest.max():
+        return f"y is {lowest.min():g} in all {n_rows:,} rows; check y"
+    smaller = max(
+        n_rows_of_smaller_side(counted, n_categories)
+        for counted, n_categories in zip(counts, binned.n_categories, strict=True)
+    )
+    has_queries = data.labels is not None
+    rows = f"the {n_rows:,} rows that are learned from"
+    if has_queries:
+        rows += " (of queries with different grades)"
+    if smaller == 0:
+        return (
+            f"all features ({len(counts):,}) are constant in {rows}, or missing, or "
+            "categories that are seen once; check X"
+        )
+    if smaller < min_samples_leaf:
+        return (
+            f"min_samples_leaf={min_samples_leaf}, and of {rows} no split has more "
+            f"than {smaller:,} in its smaller leaf; lower min_samples_leaf"
+        )
+    n_drawn = n_rows * parameters.sampled_fraction(n_rows)
+    if n_drawn < 2:
+        return (
+            f"subsample={parameters.subsample:g} draws {n_drawn:.2g} of {rows} for a "
+            "tree on average; raise subsample"
+        )
+    within = " within queries" if has_queries else ""
+    return (
+        f"no split of {rows} lowers the cost; check that the rows of X are those of y, "
+        f"that features differ{within}, and that monotonic_cst is not opposite to y"
+    )
+
+
+def n_rows_of_smaller_side(counts: IntArray, n_categories: int) -> int:
+    """Return the most rows that a split of a feature can have on its smaller side."""
+    n_rows, n_missing = counts.sum(), counts[MISSING_BIN]
+    if n_categories > 0:  # a set of categories is at least one
+        left = counts[:n_categories]
+    else:
+        left = np.cumsum(counts[:MISSING_BIN])
+        left = np.concatenate((left, left + n_missing))
+    return int(np.minimum(left, n_rows - left).max())

@@ -1,0 +1,152 @@
+"""Models that tell no rows apart are warned of, in numbers that say why."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+RNG = np.random.default_rng(0)
+X, Y, GROUPS = RNG.normal(size=(300, 3)), RNG.integers(0, 3, 300), np.arange(300) // 10
+MANY = {"min_samples_leaf": 200}
+OF_TREES = (LambdaMARTRanker, MARTClassifier, MARTRegressor)
+
+
+def make(estimator=LambdaMARTRanker, **options):
+    return estimator(**{"n_estimators": 3, "random_state": 0} | options)
+
+
+def warned(model, X=X, y=Y, **columns):
+    """The message of the only warning of a fit, which names the line that calls it."""
+    if isinstance(model, MARTClassifier):
+        y = y > 0
+    if not isinstance(model, (MARTClassifier, MARTRegressor)):
+        columns = {"groups": GROUPS[: len(X)]} | columns
+    with pytest.warns(NothingLearnedWarning) as caught:
+        model.fit(X, y[: len(X)], **columns)
+    assert [w.filename for w in caught] == [__file__]
+    return str(caught[0].message)
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_too_few_rows_for_two_leaves(estimator):
+    message = warned(make(estimator, **MANY))
+    assert "no tree has a split" in message
+    assert "min_samples_leaf=200, and of the 300 rows" in message
+    assert "more than 150 in its smaller leaf; lower min_samples_leaf" in message
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+@pytest.mark.parametrize("value", [1.0, np.nan])
+def test_features_that_are_constant_or_missing(estimator, value):
+    message = warned(make(estimator), np.full_like(X, value))
+    assert "all features (3) are constant in the 300 rows" in message
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_features_that_differ_in_a_few_rows(estimator):
+    message = warned(make(estimator, min_samples_leaf=20), np.eye(300)[:, :5])
+    assert "no split has more than 1 in its smaller leaf" in message
+    missing = np.where(np.arange(300) < 7, np.nan, 1.0)[:, None]
+    message = warned(make(estimator, min_samples_leaf=20), missing)
+    assert "no split has more than 7 in its smaller leaf" in message
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_categories_of_few_rows(estimator):
+    codes = np.arange(300) % 30
+    frame = pd.DataFrame({"shop": pd.Categorical(codes)})
+    message = warned(make(estimator, min_samples_leaf=20), frame)
+    assert "no split has more than 10 in its smaller leaf" in message
+    alone = warned(make(estimator, categorical_features=[0]), np.arange(300.0)[:, None])
+    assert "categories that are seen once" in alone
+
+
+def test_features_of_queries_alone():
+    of_queries = np.repeat(RNG.normal(size=(30, 2)), 10, axis=0)
+    message = warned(make(), of_queries)
+    assert "the same for all documents of a query" in message
+    assert "300 rows of the 30 queries" in message
+    # on top of scores that differ within queries, too few trees may leave them alone
+    make().fit(of_queries, Y, groups=GROUPS, init_score=X[:, 0])
+
+
+def test_constraints_that_forbid_every_split():
+    message = warned(make(monotonic_cst=[-1]), Y[:, None].astype(float))
+    assert "no split of the 300 rows" in message and "monotonic_cst" in message
+
+
+def test_targets_that_are_all_equal():
+    message = warned(make(MARTRegressor), y=np.full(300, 4.0))
+    assert "y is 4 in all 300 rows" in message
+
+
+def test_samples_of_no_row():
+    message = warned(make(subsample=1e-9))
+    assert "subsample=1e-09 draws 3e-07 of the 300 rows" in message
+
+
+def test_rows_that_are_not_learned_from_do_not_count():
+    y = np.where(GROUPS < 25, 1, Y)
+    message = warned(make(min_samples_leaf=30), y=y)
+    assert "of the 50 rows that are learned from" in message
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+def test_a_warm_start_warns_unless_one_of_all_trees_has_a_split(estimator):
+    model = make(estimator, warm_start=True, **MANY)
+    warned(model)
+    warned(model.set_params(n_estimators=5))
+    y = Y > 0 if estimator is MARTClassifier else Y
+    groups = {"groups": GROUPS} if estimator is LambdaMARTRanker else {}
+    model.set_params(n_estimators=6, min_samples_leaf=5).fit(X, y, **groups)
+    model.set_params(n_estimators=7, **MANY).fit(X, y, **groups)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_a_bag_warns_once(n_jobs, bootstrap):
+    bag = BaggingRanker(
+        make(**MANY), 4, bootstrap=bootstrap, random_state=0, n_jobs=n_jobs
+    )
+    assert warned(bag).startswith("4 of 4 members: no tree has a split")
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_a_blend_warns_once(cv):
+    members = [make(), make_pipeline(StandardScaler(), make(**MANY)), make(**MANY)]
+    method = {"method": "equal"} if cv is None else {"method": "sweep", "cv": cv}
+    message = warned(BlendedRanker(members, random_state=0, **method))
+    assert message.startswith("2 of 3 members: no tree has a split")
+
+
+def test_a_base_model_is_named_apart():
+    ranker = make(init=make().fit(X, Y, groups=GROUPS), **MANY)
+    assert "so the trees give all rows the same score" in warned(ranker)
+    assert np.ptp(ranker.predict(X)) > 0
+
+
+def test_early_stopping_may_keep_trees_without_a_split():
+    # a tree is grown on one feature, and that of the first is constant
+    features = np.c_[np.zeros((300, 7)), Y]
+    model = make(n_estimators=40, colsample_bytree=1, n_iter_no_change=40)
+    against = {"X_val": features, "y_val": 2 - Y, "groups_val": GROUPS}
+    message = warned(model, features, **against)
+    assert "early stopping keeps 1 of 40 trees" in message
+
+
+def test_ordinary_fits_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for estimator in OF_TREES:
+            groups = {"groups": GROUPS} if estimator is LambdaMARTRanker else {}
+            y = Y > 0 if estimator is MARTClassifier else Y
+            make(estimator, n_estimators=1).fit(X, y, **groups)
