@@ -51,6 +51,7 @@ from sklearn_ltr._data import (
     check_sample_weight,
     check_scores,
     count_rows,
+    rescale,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
@@ -229,6 +230,7 @@ def _curve(
     start = bound.mean(decreasing, weights)
     if bound.metric.no_relevant == "skip":
         weights = weights * bound.has_relevant
+    weights, _ = rescale(weights)
     alphas, changes = _changes(
         bound, scores_1, scores_2, order, weights / weights.sum()
     )
