@@ -27,6 +27,7 @@ from sklearn_ltr._data.columns import (
     check_scores,
     describe_columns,
     read_positions,
+    rescale,
     takes_columns,
 )
 from sklearn_ltr._data.groups import (
@@ -75,6 +76,7 @@ __all__ = [
     "places_in_queries",
     "read_numbers",
     "read_positions",
+    "rescale",
     "split_validation",
     "takes_columns",
 ]

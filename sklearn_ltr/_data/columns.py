@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.rows import read_numbers
+from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
 
 MOST_POSITIONS = 1000  # click models hold dense matrices of (position, position)
@@ -84,6 +85,16 @@ def check_sample_weight(
     if not weights.any():
         raise ValueError(f"{name} is zero for every query: nothing would count")
     return weights
+
+
+def rescale(numbers: FloatArray) -> tuple[FloatArray, int]:
+    """Return numbers over a power of two, and its exponent; 0 for most numbers."""
+    # sums of them, and of products of a few, neither overflow nor vanish
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest == 0.0 or SMALLEST <= largest <= LARGEST:
+        return numbers, 0
+    _, exponent = np.frexp(largest)
+    return np.ldexp(numbers, -exponent), int(exponent)
 
 
 def check_base_scores(scores: object, n_rows: int, name: str) -> FloatArray:

@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from sklearn_ltr._data.rows import LARGEST_EXACT, find_merged
 from sklearn_ltr._data.tables import Matrix, Table
 from sklearn_ltr._typing import FeaturesLike, MatrixLike
 
@@ -27,7 +28,13 @@ CATEGORICAL = ("category", "categorical", "enum", "dictionary")
 NUMERIC = (
     "int8", "int16", "int32", "int64", "uint", "float", "halffloat", "double", "bool"
 )  # fmt: skip
-# Floats hold all integers up to these; columns of other dtypes become float64
+# Those that float64 holds exactly
+EXACT = (
+    "int8", "int16", "int32", "uint8", "uint16", "uint32", "float", "halffloat",
+    "double", "bool",
+)  # fmt: skip
+# Floats hold all integers up to these; those of other dtypes become float64, in which
+# 2^53 may have been 2^53 + 1
 LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
@@ -153,7 +160,7 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
     if is_numeric(dtype):
-        return NumberColumn(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53))
+        return NumberColumn(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53 - 1))
     is_categorical = dtype.startswith(CATEGORICAL)
     accessor: Any = getattr(column, "cat", None)
     if hasattr(accessor, "codes"):
@@ -235,6 +242,7 @@ def read_feature_table(
         table.sum_duplicates()
     if check_values:
         check_finite(table, name, allow_nan=allow_nan)
+    check_whole_numbers(X, table, name)
     return table
 
 
@@ -269,6 +277,69 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
         raise ValueError(
             f"{name} contains {found} at row {row}, column {column}; replace it first, "
             "by a large finite value or an imputer in a Pipeline, say"
+        )
+
+
+def check_whole_numbers(X: Any, table: Matrix, name: str) -> None:
+    """Raise a ValueError if different whole numbers of a column became one float."""
+    if table.shape[0] < 2 or not _may_be_rounded(X):
+        return
+    if issparse(X):
+        large = np.abs(table.data) >= LARGEST_EXACT
+        columns, X = np.unique(table.indices[large]).tolist(), X.tocsc()
+    else:
+        largest = np.fmax(np.fmax.reduce(table), -np.fmin.reduce(table))
+        columns = np.flatnonzero(largest >= LARGEST_EXACT).tolist()
+    for j in columns:
+        if issparse(X):
+            values = X[:, [j]].toarray()[:, 0]
+            numbers = values.astype(np.float64)
+        else:
+            values, numbers = _values_of(X, j), table[:, j]
+        label = X.columns[j] if is_frame(X) else j
+        label = X.column_names[j] if is_arrow(X) else label
+        _check_distinct(values, numbers, f"{name} in column {label!r}")
+
+
+def _may_be_rounded(X: Any) -> bool:
+    """Return whether X may hold numbers that float64 does not hold."""
+    if is_frame(X) or is_arrow(X):
+        dtypes = X.schema.types if is_arrow(X) else X.dtypes
+        return not all(
+            str(dtype).lower().removeprefix("sparse[").startswith(EXACT)
+            for dtype in set(dtypes)
+        )
+    dtype = getattr(X, "dtype", np.dtype(object))
+    return not isinstance(dtype, np.dtype) or (
+        dtype.kind in "iuO" and dtype.itemsize == 8
+    )
+
+
+def _values_of(X: Any, feature: int) -> NDArray[Any]:
+    """Return a column of a table as its own numbers; what is missing may be any."""
+    if hasattr(X, "iloc"):
+        column = X.iloc[:, feature]
+        is_numpy = isinstance(column.dtype, np.dtype)
+        return np.asarray(column if is_numpy else column.fillna(0))
+    if is_frame(X) or is_arrow(X):
+        column = X.column(feature) if is_arrow(X) else X[:, feature]
+        return np.asarray(column.fill_null(0))
+    return np.asarray(X)[:, feature]
+
+
+def _check_distinct(
+    values: NDArray[Any], numbers: NDArray[np.float64], name: str
+) -> None:
+    """Raise a ValueError if different values of a column are equal as floats."""
+    rows = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
+    order, _, merged = find_merged(values[rows], numbers[rows])
+    if merged.any():
+        a, b = rows[order[np.argmax(merged) :][:2]].tolist()
+        raise ValueError(
+            f"{name} holds different whole numbers that are equal in float64: row {a} "
+            f"has {values[a]} and row {b} has {values[b]}; subtract a constant from "
+            "the column, so that they differ, or make it a categorical column of text "
+            "if they are ids"
         )
 
 
@@ -321,13 +392,17 @@ def _as_numbers(X: Any, name: str) -> Any:
         return _frame_of_numbers(X, name)
     if isinstance(X, list | tuple):
         try:
-            X = np.asarray(X)
+            given, X = X, np.asarray(X)
+            # integers beyond 64 bits, or beside fractions, which numpy has rounded
+            if X.dtype == np.float64 and (np.abs(X) >= LARGEST_EXACT).any():
+                X = np.array(given, dtype=object)
         except ValueError as error:  # rows of different lengths
             raise ValueError(f"{name}: {error}") from None
     if isinstance(X, np.ndarray):
         check_numbers(X, name)
         if X.dtype.kind == "O" and any(map(is_na, X.flat)):
-            X = np.array([np.nan if is_na(x) else x for x in X.flat]).reshape(X.shape)
+            missing = np.fromiter(map(is_na, X.flat), np.bool_, X.size)
+            X = np.where(missing.reshape(X.shape), np.nan, X)
     return X
 
 
@@ -344,11 +419,14 @@ def _frame_of_numbers(X: Any, name: str) -> Any:
         if is_numeric(dtype):
             continue
         values = X.iloc[:, number] if hasattr(X, "iloc") else X[:, number]
-        check_numbers(np.asarray(values), f"{name} in column {column!r}")
-        _check_objects(np.asarray(values), f"{name} in column {column!r}")
+        label = f"{name} in column {column!r}"
+        check_numbers(np.asarray(values), label)
+        _check_objects(np.asarray(values), label)
         if hasattr(X, "isetitem") and any(map(is_na, values)):  # pandas
             X = X.copy(deep=False) if X is given else X
-            X.isetitem(number, values.to_numpy(dtype=np.float64, na_value=np.nan))
+            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            _check_distinct(np.asarray(values), numbers, label)
+            X.isetitem(number, numbers)
     return X
 
 

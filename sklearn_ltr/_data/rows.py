@@ -154,9 +154,7 @@ def read_numbers(
         numbers: FloatArray = np.require(rows, np.float64, ["C", "W"])
     if _is_exact(rows, numbers) or not np.isfinite(numbers).all():
         return numbers
-    order = np.argsort(rows, kind="stable")
-    rises = (rows[order][1:] != rows[order][:-1]).astype(np.bool_)
-    merged = rises & (numbers[order][1:] == numbers[order][:-1])
+    order, rises, merged = find_merged(rows, numbers)
     if not merged.any():
         return numbers
     if only_order:
@@ -170,6 +168,15 @@ def read_numbers(
         f"{rows[b : b + 1].tolist()[0]!r}; subtract a constant from all, so that they "
         "differ"
     )
+
+
+def find_merged(
+    rows: NDArray[Any], numbers: FloatArray
+) -> tuple[Rows, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the order of rows, where they rise in it, and where numbers do not."""
+    order = np.argsort(rows, kind="stable")
+    rises = (rows[order][1:] != rows[order][:-1]).astype(np.bool_)
+    return order, rises, rises & (numbers[order][1:] == numbers[order][:-1])
 
 
 def _check_elements(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data import TrainingData, rescale
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.ranknet import pair_costs
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -89,13 +89,15 @@ class PairCostEvaluation:
         self._index = index or QueryIndex.locate(data, ONE_PROCESS)
         query = np.repeat(np.arange(data.n_queries), data.sizes)
         self._sigma, self._tied_pairs = sigma, tied_pairs
-        self._offsets, self._weights = data.offsets, data.sample_weight
+        self._offsets = data.offsets
         self._by_grade = np.lexsort((-data.y, query))  # descending within a query
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
         n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
-        weighted = self._index.gather(n_pairs * self._weights)
-        self._n_pairs = float(weighted.sum())
+        n_pairs = self._index.gather(n_pairs)
+        weights = self._index.gather(data.sample_weight)
+        self._weights, _ = rescale(np.where(n_pairs > 0, weights, 0.0))
+        self._n_pairs = float((n_pairs * self._weights).sum())
         self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray) -> None:
@@ -112,8 +114,8 @@ class PairCostEvaluation:
             self._tied_pairs,
             self._costs,
         )
-        costs = self._index.gather(self._costs * self._weights)
-        return float(costs.sum()) / self._n_pairs
+        costs = self._index.gather(self._costs)
+        return float((costs * self._weights).sum()) / self._n_pairs
 
 
 def count_pairs(

@@ -51,6 +51,7 @@ from sklearn_ltr._data import (
     check_sample_weight,
     check_scores,
     count_rows,
+    rescale,
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
@@ -227,6 +228,7 @@ def _curve(
     start = bound.mean(decreasing, weights)
     if bound.metric.no_relevant == "skip":
         weights = weights * bound.has_relevant
+    weights, _ = rescale(weights)
     alphas, changes = _changes(
         bound, scores_1, scores_2, order, weights / weights.sum()
     )

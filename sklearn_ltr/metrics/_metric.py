@@ -32,6 +32,7 @@ from sklearn_ltr._data import (
     count_missing,
     count_rows,
     describe_query,
+    rescale,
 )
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
@@ -445,13 +446,15 @@ def mean_of_values(
     """Return the weighted mean over (n_queries,) values; ValueError if none counts."""
     if metric.no_relevant == "skip":
         values, weights = values[has_relevant], weights[has_relevant]
+    weights, _ = rescale(weights)
+    values, exponent = rescale(values)
     total = weights.sum()
     if not total > 0:
         raise ValueError(
             f'{metric.name} has no query to average: no_relevant="skip" left '
             "out all that have a weight above zero"
         )
-    return float((values * weights).sum() / total)
+    return float(np.ldexp((values * weights).sum() / total, exponent))
 
 
 def value_of_list(metric: Metric, ranked_grades: FloatArray) -> float:

@@ -15,6 +15,7 @@ from sklearn_ltr._data import (
     check_grades,
     check_sample_weight,
     check_scores,
+    rescale,
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
@@ -407,11 +408,14 @@ def mean_and_standard_error(
             'there is no query to average: no_relevant="skip" left out all that have a '
             "weight above zero"
         )
-    x, w = values[included], weights[included] / weights[included].sum()
+    x, exponent = rescale(values[included])
+    w, _ = rescale(weights[included])
+    w = w / w.sum()
     mean = float(w @ x)
-    if n == 1:
-        return mean, np.nan
-    return mean, float(np.sqrt(n / (n - 1)) * np.linalg.norm(w * (x - mean)))
+    error = np.nan
+    if n > 1:
+        error = np.sqrt(n / (n - 1)) * np.linalg.norm(w * (x - mean))
+    return float(np.ldexp(mean, exponent)), float(np.ldexp(error, exponent))
 
 
 def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCollection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -154,6 +155,58 @@ def test_a_bad_table_is_refused_by_each_reader(estimator, table, error, message)
         refused(lambda: on_two(estimator).predict(table), error, message)
 
 
+#: whole numbers of which three are equal in float64, at column 1
+LARGE = [2**60 + row % 4 for row in range(N)]
+BESIDE = np.c_[X[:, 0], X[:, 0]].astype(object)
+BESIDE[:, 1] = LARGE
+MISSING = [None, *LARGE[1:]]
+MERGED: dict[str, Any] = {
+    "int64": np.c_[np.zeros(N, dtype=np.int64), LARGE],
+    "uint64": np.c_[[0] * N, np.array(LARGE)].astype(np.uint64) + np.uint64(2**63),
+    "other bytes": np.c_[np.zeros(N, dtype=np.int64), LARGE].astype(">i8"),
+    "objects": BESIDE,
+    "objects with NA": replaced(pd.NA, BESIDE),
+    "decimals": np.c_[X[:, 0], [Decimal(n) for n in LARGE]],
+    "beside fractions": BESIDE.tolist(),
+    "both signs": [[0, 2**63 + row % 4 if row else -1] for row in range(N)],
+    "beyond 64 bits": [[0, 2**80 + row % 4] for row in range(N)],
+    "csr": sparse.csr_matrix(np.c_[np.zeros(N, dtype=np.int64), LARGE]),
+    "coo": sparse.coo_matrix(np.c_[np.zeros(N, dtype=np.int64), LARGE]),
+    "pandas": framed(LARGE),
+    "Int64": framed(pd.array(MISSING, dtype="Int64")),
+    "Int64 of Arrow": framed(pd.array(MISSING, dtype="int64[pyarrow]")),
+    "pandas objects": framed(pd.Series([pd.NA, *LARGE[1:]], dtype=object)),
+    "polars": of_polars(LARGE),
+    "polars with null": of_polars(MISSING),
+    "arrow": of_arrow(LARGE),
+    "arrow with null": of_arrow(MISSING),
+    "decimals of arrow": of_arrow(pa.array(MISSING, type=pa.decimal128(30, 0))),
+}
+
+
+@pytest.mark.parametrize("kind", MERGED)
+def test_whole_numbers_that_float64_merges_are_refused(kind):
+    table = MERGED[kind]
+    named = hasattr(table, "columns")
+    message = f"X in column {'b' if named else 1!r} holds different whole numbers that "
+    refused(lambda: fit(MARTRegressor, {"X": table}), ValueError, message)
+    given = {"X": framed(X[:, 1]) if named else X, "X_val": table, "y_val": Y}
+    message = message.replace("X ", "X_val ")
+    refused(lambda: fit(MARTRegressor, given), ValueError, message)
+    # a row alone is equal to no other
+    model = fit(MARTRegressor, {"X": given["X"]})
+    row = table[:1] if not hasattr(table, "tocsr") else table.tocsr()[:1]
+    assert np.isfinite(model.predict(row)).all()
+
+
+def test_large_whole_numbers_that_float64_tells_apart_are_taken():
+    table = np.c_[2**60 + 2**10 * (np.arange(N) % 4), np.arange(N)]
+    found, expected = (fit(MARTRegressor, {"X": t}) for t in (table, table * 1.0))
+    np.testing.assert_array_equal(found.predict(table), expected.predict(table * 1.0))
+    nothing = framed(pd.array([None] * N, dtype="Int64"))
+    assert fit(MARTRegressor, {"X": nothing}).predict(nothing[:1]).shape == (1,)
+
+
 @pytest.mark.parametrize(("table", "message"), OF_NETWORKS)
 def test_networks_need_numbers_in_single_precision(table, message):
     refused(lambda: fit(RankNetRanker, {"X": table}), ValueError, message)
@@ -232,6 +285,7 @@ NO_CATEGORIES: list[tuple[Any, str]] = [
     (code(-1, np.int8), f"{IN_COLUMN} -1: "),
     (code(INF), f"{IN_COLUMN} inf: "),
     (code(2**64 - 1, np.uint64), IN_COLUMN),
+    (code(2**53 + 1, np.int64), IN_COLUMN),
     (code(2.0**25, np.float32), "from 0 to 16777216"),
     (code(4096.0, np.float16), "from 0 to 2048"),
     (code(0.5, object).tolist(), f"{IN_COLUMN} 0.5: "),

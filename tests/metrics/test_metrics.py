@@ -339,6 +339,37 @@ def test_a_mean_compares_scores_as_given():
     assert MAP()(y, large, groups=groups) == MAP()(y, scores, groups=groups)
 
 
+@pytest.mark.parametrize("name", ["ndcg", "map", "dcg@3", "err"])
+def test_weights_of_any_size_give_the_same_mean(name):
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 3, 60), rng.normal(size=60)
+    groups, weight = np.repeat(np.arange(12), 5), np.repeat(rng.integers(1, 4, 12), 5)
+    given = {"groups": groups, "metric": name}
+    metric = get_metric(name)
+    expected = metric(y, scores, groups=groups, sample_weight=weight)
+    curve = best_blend(scores, -scores, y, sample_weight=weight, **given)
+    for exponent in (-1074, -500, 500, 1022):
+        scaled = np.ldexp(weight.astype(float), exponent)
+        assert metric(y, scores, groups=groups, sample_weight=scaled) == expected
+        found = best_blend(scores, -scores, y, sample_weight=scaled, **given)
+        assert (found.alpha, found.value) == (curve.alpha, curve.value)
+        assert found.values.tolist() == curve.values.tolist()
+    # what is too small to count beside the others is as if it were not there
+    scaled = np.where(groups < 6, 1e308, 5e-324)
+    kept = metric(y[:30], scores[:30], groups=groups[:30])
+    found = metric(y, scores, groups=groups, sample_weight=scaled)
+    assert found == pytest.approx(kept, rel=1e-14)
+
+
+def test_values_of_any_size_have_a_mean():
+    class Large(Metric):
+        def value(self, ranked_grades):
+            return 1e308 * ranked_grades[0]
+
+    mean = Large()([1, 1, 0], [3, 2, 1], groups=[0, 1, 2], sample_weight=[2, 1, 1])
+    assert mean == pytest.approx(0.75e308)
+
+
 # --- objects, names, functions ----------------------------------------------------
 
 

@@ -69,6 +69,19 @@ def test_values_are_those_of_the_definition_and_sorted_by_their_difference(ax):
     assert_allclose(weighted.standard_error, error, rtol=1e-12)
 
 
+def test_weights_and_values_of_any_size_give_the_same_mean_and_error():
+    values, weights = np.array([[0.5, 0.25, 0.0], [1.0, 0.25, 0.75]]), [1.0, 3.0, 2.0]
+    expected = QueryComparisonDisplay(*values, weights=weights)
+    for e in (-1074, 1022):
+        scaled = np.ldexp(weights, e)
+        found = QueryComparisonDisplay(*values, weights=scaled)
+        assert found.mean_difference == expected.mean_difference
+        assert found.standard_error == expected.standard_error
+        found = QueryComparisonDisplay(*np.ldexp(values, e), weights=weights)
+        assert_allclose(found.mean_difference, np.ldexp(expected.mean_difference, e))
+    assert found.standard_error == np.ldexp(expected.standard_error, e)
+
+
 def test_values_that_differ_by_rounding_are_tied():
     display = QueryComparisonDisplay([0.3, 0.5], [0.1 + 0.2, 0.5 + 1e-9])
     assert (display.n_won, display.n_lost, display.n_tied) == (1, 0, 1)
