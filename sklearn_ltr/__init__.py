@@ -9,6 +9,7 @@ from importlib.metadata import version
 from sklearn_ltr._data.cross_validation import SplitQueriesWarning
 from sklearn_ltr._estimators.base import NewerVersionWarning
 from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
+from sklearn_ltr._estimators.validation_range import ValidationRangeWarning
 from sklearn_ltr._networks import TorchNetwork
 from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker, ShortClickLogWarning
 from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
@@ -28,6 +29,7 @@ __all__ = [
     "SplitQueriesWarning",
     "TorchNetwork",
     "UnscaledFeaturesWarning",
+    "ValidationRangeWarning",
 ]
 publish(globals())
 __version__ = version("sklearn_ltr")

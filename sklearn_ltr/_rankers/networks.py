@@ -61,6 +61,7 @@ from sklearn_ltr._estimators.monitor import (
     name_sets,
 )
 from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
+from sklearn_ltr._estimators.validation_range import given_sets, warn_of_ranges
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
     BiasChoice,
@@ -449,6 +450,7 @@ def run_epochs(
     p, X, rows = parameters, batches.X, batches.rows
     if kept.is_new:
         network = new_network(p, kept.seed, X, rows)
+        warn_of_features(X, rows, validation, is_drawn=p.network is None)
     else:
         network = deepcopy(kept.attributes["network_"])
     if isinstance(network, MultilayerPerceptron):
@@ -547,7 +549,6 @@ def new_network(
         network = deepcopy(p.network)
         check_network(network, dense_rows(X.take(rows[[0, -1]]), slice(None)))
         return network
-    warn_unless_scaled(X, rows)
     rng = np.random.default_rng([seed, 3])
     return MultilayerPerceptron(X.shape[1], p.hidden_layer_sizes, p.activation, rng)
 
@@ -911,19 +912,41 @@ def scores_after(
     return scores
 
 
-def warn_unless_scaled(X: Table, rows: NDArray[np.intp]) -> None:
-    """Warn of features far larger than 1 in these rows; reads some of them only."""
+def warn_of_features(
+    X: Table,
+    rows: NDArray[np.intp],
+    validation: list[TrainingData],
+    *,
+    is_drawn: bool,
+) -> None:
+    """Warn of features that are large, or on another scale in validation data."""
+    # a network that the user has made may have scales of its own
+    given = given_sets(X, validation)
+    is_number = np.ones(X.shape[1], dtype=np.bool_)
+    is_warned = is_drawn and warn_unless_scaled(X, rows, "X")
+    if warn_of_ranges(X, rows, given, is_number) or is_warned or not is_drawn:
+        return
+    for name, held in given.items():
+        warn_unless_scaled(held.X, held.rows, name)
+
+
+def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
+    """Warn of features far larger than 1 in these rows; say whether there are any."""
+    # reads some of the rows only
     sample = X.take(rows[:: max(1, len(rows) // CHECKED_ROWS)]).astype(np.float64)
     squares = sample.multiply(sample) if issparse(sample) else sample**2
     size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
-    if size.max() > LARGE_FEATURE:
-        column = int(size.argmax())
-        warn_caller(
-            f"column {column} of X has root mean square {size[column]:.3g}, and "
-            "networks learn well from columns of about unit size; put StandardScaler "
-            "before the ranker in a Pipeline",
-            UnscaledFeaturesWarning,
-        )
+    if size.max() <= LARGE_FEATURE:
+        return False
+    column = int(size.argmax())
+    transforms = "" if name == "X" else ', with transform_input=["X_val"]'
+    warn_caller(
+        f"column {column} of {name} has root mean square {size[column]:.3g}, and "
+        "networks learn well from columns of about unit size; put StandardScaler "
+        f"before the ranker in a Pipeline{transforms}",
+        UnscaledFeaturesWarning,
+    )
+    return True
 
 
 def warn_if_constant(scores: FloatArray) -> None:

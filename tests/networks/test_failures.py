@@ -10,7 +10,11 @@ import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr import RankNetRanker, UnscaledFeaturesWarning
+from sklearn_ltr import (
+    RankNetRanker,
+    UnscaledFeaturesWarning,
+    ValidationRangeWarning,
+)
 from sklearn_ltr.metrics import NDCG
 from tests.networks import (
     BEST_FEATURE,
@@ -95,7 +99,10 @@ def test_predict_raises_an_error_only_if_scores_overflow(ranker):
 @both_rankers
 def test_divergence_on_validation_data_alone_raises_an_error(ranker):
     val = Lists(VALIDATION.X * 1e38, VALIDATION.y, VALIDATION.groups)
-    with pytest.raises(ValueError, match="diverged.*finite"):
+    with (
+        pytest.warns(ValidationRangeWarning),
+        pytest.raises(ValueError, match="diverged.*finite"),
+    ):
         validated(ranker, DATA, val, learning_rate_init=1.0)
 
 

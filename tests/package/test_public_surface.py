@@ -25,7 +25,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
     "NewerVersionWarning NothingLearnedWarning RankNetRanker ShortClickLogWarning "
-    "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning",
+    "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning ValidationRangeWarning",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "
     "counterfactual_score interleave interleaving_test preferences_from_clicks "
