@@ -223,10 +223,11 @@ def read_feature_table(
         if check_values:
             check_finite(table, name, allow_nan=allow_nan)
         return table
+    table = _as_numbers(X, name)
     try:
         table = validate_data(
             estimator,
-            _as_numbers(X, name),
+            table,
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
