@@ -623,11 +623,11 @@ class LambdaMARTRanker(BaseRanker):
     _uses_init_score: bool
     _categories: FeatureCategories
     _is_imported = False  # trees of another library, or joined from two models
-    _attributes: ClassVar[Attributes] = {
+    _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
+        "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,
         "init_": Attribute(by_reading=True),
         "_uses_init_score": Attribute(by_reading=True),
-        "train_score_": Attribute(CURVE, when="metric is not None"),
         "loss_curve_": Attribute(CURVE, when="metric=None"),
         "position_bias_": Attribute(
             "(n_positions,) or (2, n_positions)", when="position_bias is given"

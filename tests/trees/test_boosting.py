@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.boosting import boost
 from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
@@ -48,10 +49,11 @@ def run(
     rows = np.arange(len(X))
     parameters = growth() if parameters is None else parameters
     steps = [(index, 0.5) for index in tree_indices]
-    mapper = fit_bins(X, rows, 32, NO_CATEGORY_BINS, ONE_PROCESS, ONE_THREAD)
+    table = table_of(X)
+    mapper = fit_bins(table, rows, 32, NO_CATEGORY_BINS, ONE_PROCESS, ONE_THREAD)
     scores = np.zeros(len(X)) if scores is None else scores
     with ThreadTeam(n_threads) as team:
-        binned = mapper.transform(X, rows, team)
+        binned = mapper.transform(table, rows, team)
         grower = grower_of(binned, parameters, team)
         sampler = sampler_of(X, **drawn)
         trees = list(boost(grower, objective, sampler, scores, steps))

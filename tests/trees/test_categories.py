@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees import splitting
 from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._trees.categories import (
@@ -223,7 +224,7 @@ def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
             assert not bins.has_shared.any()
             continue
         assert dict(zip(bins.value, bins.bin, strict=True)) == expected[0]
-        X, every = x[:, np.newaxis], np.arange(150)
+        X, every = table_of(x[:, np.newaxis]), np.arange(150)
         ((feature, in_training),) = bins.bins_in_training(
             X, every, targets.fold, [sums], smoothing
         )

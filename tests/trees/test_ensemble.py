@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.leaf_values import add_binned
 from tests.trees import ONE_THREAD, Grown, grow_on
@@ -82,7 +83,7 @@ def test_a_new_row_reaches_the_same_leaf_by_value_as_by_bin(dtype):
     mapper = grown[0].mapper
     # some values equal a threshold
     new[:20] = [[some[len(some) // 2] for some in mapper.bin_thresholds]]
-    binned = mapper.transform(new, np.arange(500), ONE_THREAD)
+    binned = mapper.transform(table_of(new), np.arange(500), ONE_THREAD)
     for one in grown:
         scores = np.zeros(500)
         add_binned(binned, one.tree, scores, ONE_THREAD)
