@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, check_cv, cross_val_predict
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
@@ -26,13 +26,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._data import RowColumns, check_scores, takes_columns
-from sklearn_ltr._data.features import find_features
+from sklearn_ltr._data.features import find_features, read_feature_table
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._saved import saved_part
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
 from sklearn_ltr.ensemble._members import (
@@ -420,16 +421,51 @@ def check_dense_numbers(X: Any) -> None:
         )
 
 
+@saved_part
+class DoublePrecisionScaler(StandardScaler):
+    """A StandardScaler that computes in float64 whatever X is."""
+
+    # StandardScaler computes in float32 where X is, and returns zeros and NaN for a
+    # column whose variance is infinite
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn mean and standard deviation; a ValueError names a column without."""
+        table = read_feature_table(self, X, reset=True, name="X")
+        names = getattr(self, "feature_names_in_", None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            super().fit(np.ascontiguousarray(table, np.float64), y, sample_weight)
+        if names is not None:
+            self.feature_names_in_ = names
+        bad = ~np.isfinite(self.var_)
+        if bad.any():
+            j = int(np.argmax(bad))
+            largest = np.abs(table[:, j]).max()
+            raise ValueError(
+                f"X in column {j if names is None else names[j]!r} holds numbers up to "
+                f"{largest:.3g} in size, whose variance is beyond float64, and "
+                "BlendedRanker() standardises X for its network: divide the column by "
+                "a constant, or replace such numbers first"
+            )
+        return self
+
+    def transform(self, X: Any, copy: Any = None) -> FloatArray:
+        """Return the standardised columns, float64."""
+        check_is_fitted(self)
+        table = read_feature_table(self, X, reset=False, name="X")
+        if issparse(table):  # StandardScaler raises the error
+            table = super().transform(X)
+        return (table.astype(np.float64) - self.mean_) / self.scale_
+
+
 def make_rankers(metric: Any, seed: int | None = None) -> list[Any]:
     """Return the rankers that are blended if none are given."""
     trees = BaggingRanker(LambdaMARTRanker(metric=metric), 5, random_state=seed)
     network = LambdaRankRanker(metric=metric, random_state=seed)
     with sklearn.config_context(enable_metadata_routing=True):
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        return [
-            trees,
-            make_pipeline(scaler, network.set_fit_request(sample_weight=True)),
-        ]
+        scaler = DoublePrecisionScaler().set_fit_request(sample_weight=False)
+        network.set_fit_request(sample_weight=True)
+        steps = [("standardscaler", scaler), ("lambdarankranker", network)]
+        return [trees, Pipeline(steps)]
 
 
 def is_named(entry: Any) -> bool:
