@@ -11,14 +11,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import COLUMNS, RowColumns, takes_columns
+from sklearn_ltr._data import COLUMNS, QueryGroups, RowColumns, takes_columns
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._estimators.boosted_trees import keep_trees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
-from sklearn_ltr.dask._partitions import is_collection
+from sklearn_ltr.dask._partitions import (
+    count_rows_of,
+    delayed_parts,
+    is_collection,
+    join_rows,
+)
+from sklearn_ltr.dask._plan import check_same_kinds
 from sklearn_ltr.dask._watch import current_client
 
 FloatArray = NDArray[np.float64]
@@ -245,7 +251,7 @@ default=None
         ranks : ndarray of shape (n_documents,), int64
             1 is first.  (Scores and groups of all documents come to the caller.)
         """
-        scores, groups = computed(self.predict(X, init_score=init_score), groups)
+        scores, groups = computed(self.predict(X, init_score=init_score), groups=groups)
         return self._ranks(np.asarray(scores), groups)
 
     def score(
@@ -272,8 +278,8 @@ default=None
             (Scores, y, groups and weights of all documents come to the caller.)
         """
         scores = self.predict(X, init_score=init_score)
-        scores, *others = computed(scores, y, groups, sample_weight)
-        return self._mean_metric(np.asarray(scores), *others)
+        scores, y, weight, groups = computed(scores, y, sample_weight, groups=groups)
+        return self._mean_metric(np.asarray(scores), y, groups, weight)
 
     def staged_predict(self, X: Any, *, init_score: Any = None) -> Iterator[FloatArray]:
         """Score documents after each tree.
@@ -303,12 +309,21 @@ def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
     return local
 
 
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return what Dask collections hold, and other values as they are."""
+def computed(*values: Any, groups: Any) -> tuple[Any, ...]:
+    """Return what Dask collections hold, groups last, and other values as they are."""
     import dask
 
-    found: tuple[Any, ...] = dask.compute(*values)
-    return found
+    found = dask.compute(*values)
+    if not is_collection(groups):
+        return (*found, groups)
+    parts = dask.compute(*delayed_parts(groups))
+    labels = {
+        number: QueryGroups.from_groups(part, count_rows_of(part)).labels
+        for number, part in enumerate(parts)
+        if count_rows_of(part) > 0
+    }
+    check_same_kinds(labels, "groups")
+    return (*found, join_rows([{"groups": part} for part in parts])["groups"])
 
 
 def score_frame(X: Any, model: LambdaMARTRanker, *init_score: Any) -> Any:

@@ -454,7 +454,8 @@ class DoublePrecisionScaler(StandardScaler):
         table = read_feature_table(self, X, reset=False, name="X")
         if issparse(table):  # StandardScaler raises the error
             table = super().transform(X)
-        return (table.astype(np.float64) - self.mean_) / self.scale_
+        scaled: FloatArray = (table.astype(np.float64) - self.mean_) / self.scale_
+        return scaled
 
 
 def make_rankers(metric: Any, seed: int | None = None) -> list[Any]:

@@ -81,7 +81,7 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, Any]]) -> None:
 
 def predict_scores(members: Sequence[Any], X: Any, name: str) -> list[FloatArray]:
     """Return the scores of documents by fitted members, each (n_documents,) float64."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] == 0:  # which scikit-learn's estimators refuse
         check_columns(members[0], X, "X")
         return [np.empty(0) for _ in members]
