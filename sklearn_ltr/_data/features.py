@@ -223,11 +223,11 @@ def read_feature_table(
         if check_values:
             check_finite(table, name, allow_nan=allow_nan)
         return table
-    table = _as_numbers(X, name)
+    numbers = _as_numbers(X, name)
     try:
         table = validate_data(
             estimator,
-            table,
+            numbers,
             reset=reset,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -243,7 +243,7 @@ def read_feature_table(
         table.sum_duplicates()
     if check_values:
         check_finite(table, name, allow_nan=allow_nan)
-    check_whole_numbers(X, table, name)
+    check_whole_numbers(numbers, table, name)
     return table
 
 

@@ -365,13 +365,13 @@ def sort_ids(ids: list[Any]) -> list[Any]:
             return ordered
     except (TypeError, ValueError):
         pass
-    return sorted(ids, key=_sort_key)
+    return sorted(ids, key=sort_key)
 
 
-def _sort_key(value: Any) -> tuple[str, Any]:
+def sort_key(value: Any) -> tuple[str, Any]:
     """Return the kind of an id, and a key that orders the ids of one kind."""
     if isinstance(value, tuple):
-        return "tuple", tuple(map(_sort_key, value))
+        return "tuple", tuple(map(sort_key, value))
     if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, DATES):
         # numbers of numpy would not compare exactly with large integers
         return "number", value.item() if isinstance(value, np.generic) else value

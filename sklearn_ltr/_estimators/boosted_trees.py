@@ -46,7 +46,6 @@ from sklearn_ltr._estimators.monitor import (
     name_sets,
 )
 from sklearn_ltr._estimators.nothing_learned import warn_if_nothing_learned
-from sklearn_ltr._estimators.validation_range import given_sets, warn_of_ranges
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._trees.binning import (
     BinMapper,
@@ -257,11 +256,6 @@ def bin_data(
 ) -> BinnedFit:
     """Turn all rows into bins: X is not needed after this; all workers call it."""
     p = parameters
-    if comm is ONE_PROCESS:  # workers would read partitions twice
-        is_number = np.ones(data.train.X.shape[1], dtype=np.bool_)
-        is_number[categorical] = False
-        X, given = data.train.X, given_sets(data.train.X, data.validation)
-        warn_of_ranges(X, data.train.rows, given, is_number)
     learned = cost.learned(data.train)
     index = QueryIndex.locate(learned, comm)
     n_threads = fit_threads(p.n_jobs, data.train.X.size, comm)

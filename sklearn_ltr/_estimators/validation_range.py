@@ -12,6 +12,7 @@ from sklearn_ltr._estimators.caller import warn_caller
 
 FloatArray = NDArray[np.float64]
 
+NONE_CATEGORICAL = np.empty(0, dtype=np.int64)
 CHECKED_ROWS = 1000  # of each table
 # Of real data, 0.1% of the values of other queries are out of the range of 1,000 rows,
 # and 1.2% if there are few queries.  Of raw values beside standardised ones, it is 39%
@@ -51,15 +52,16 @@ def given_sets(X: Table, validation: list[TrainingData]) -> dict[str, TrainingDa
 def warn_of_ranges(
     X: Table,
     rows: NDArray[np.intp],
-    given: dict[str, TrainingData],
-    is_number: NDArray[np.bool_],
+    validation: list[TrainingData],
+    categorical: NDArray[np.int64] = NONE_CATEGORICAL,
 ) -> bool:
-    """Warn of a validation set that is mostly out of the range of X; say whether."""
-    # `is_number` says which columns are not categories, (n_features,)
+    """Warn of a given set that is mostly out of the range of X; say whether."""
+    given = given_sets(X, validation)
     if not given:
         return False
     low, high = ranges(sampled(X, rows))
-    varies = (low < high) & is_number
+    varies = low < high
+    varies[categorical] = False
     n_columns = int(np.count_nonzero(varies))
     if n_columns == 0:
         return False

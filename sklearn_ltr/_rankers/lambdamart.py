@@ -56,6 +56,7 @@ from sklearn_ltr._estimators.boosted_trees import (
 )
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.monitor import ScoredMeasure
+from sklearn_ltr._estimators.validation_range import warn_of_ranges
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import (
@@ -875,6 +876,7 @@ tuples, default=None
             self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
             for one in validation
         ]
+        warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
         train, sets = hold_out_queries(FitData(train, sets), p, kept.seed)
         warn_if_short(p, train.sample_weight[train.has_pairs])
 

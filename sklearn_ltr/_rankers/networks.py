@@ -921,12 +921,10 @@ def warn_of_features(
 ) -> None:
     """Warn of features that are large, or on another scale in validation data."""
     # a network that the user has made may have scales of its own
-    given = given_sets(X, validation)
-    is_number = np.ones(X.shape[1], dtype=np.bool_)
     is_warned = is_drawn and warn_unless_scaled(X, rows, "X")
-    if warn_of_ranges(X, rows, given, is_number) or is_warned or not is_drawn:
+    if warn_of_ranges(X, rows, validation) or is_warned or not is_drawn:
         return
-    for name, held in given.items():
+    for name, held in given_sets(X, validation).items():
         warn_unless_scaled(held.X, held.rows, name)
 
 

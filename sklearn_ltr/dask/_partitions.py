@@ -107,6 +107,10 @@ def delayed_parts(values: Any) -> list[Any]:
     else:
         parts = values.to_delayed()
     found: list[Any] = np.asarray(parts, dtype=object).ravel().tolist()
+    # optimized, the graph of a persisted array has lost what the cluster holds
+    if found and any(part.key not in found[0].__dask_graph__() for part in found):
+        parts = values.to_delayed(optimize_graph=False)
+        found = np.asarray(parts, dtype=object).ravel().tolist()
     return found
 
 
@@ -371,10 +375,11 @@ def make_partition_graphs(
 
 
 def culled(part: Any) -> Graph:
-    """Return the tasks that a delayed object needs."""
+    """Return the tasks that a delayed object needs; none if the cluster holds it."""
     from dask.optimization import cull
 
-    graph: Graph = cull(part.__dask_graph__(), [part.key])[0]
+    given = part.__dask_graph__()
+    graph: Graph = cull(given, [part.key])[0] if part.key in given else {}
     return graph
 
 
@@ -403,7 +408,7 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None
                 raise NotRepeatableError
             return super().reducer_override(value)
 
-    if not all(is_complete(graph) for graph, _ in graphs.values()):
+    if not all(graph and is_complete(graph) for graph, _ in graphs.values()):
         return None
     file = BoundedFile()
     try:

@@ -7,16 +7,23 @@ has no query to learn from: then it gives its rows to the others, and takes no p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._data import Labels, QueryGroups, describe_query
+from sklearn_ltr._data.groups import sort_key
 from sklearn_ltr._parameters import SMALLEST
 from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._partitions import Summary, check_alike
+
+# of ids, by the kind of their dtype
+NUMBERS = dict.fromkeys("iuf", "numbers")
+KINDS = NUMBERS | {"b": "booleans", "M": "datetime64", "m": "timedelta64"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +72,9 @@ def locate_queries(
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
         raise ValueError(f"X{suffix} has no rows: all of its partitions are empty")
-    labels = join_labels([summary.labels for _, summary in found])
+    parts = {number: summary.labels for number, summary in found}
+    check_same_kinds(parts, f"groups{suffix}")
+    labels = join_labels(list(parts.values()))
     queries = QueryGroups.from_groups(labels, len(labels), f"groups{suffix}")
     known = list(workers or [])
     known += sorted({summary.worker for _, summary in found} - set(known))
@@ -100,6 +109,76 @@ def locate_queries(
         high > low,
         weight,
     )
+
+
+def check_same_kinds(parts: Mapping[int, Labels], name: str) -> None:
+    """Raise a ValueError if one query may be named by different ids in two partitions.
+
+    The labels are by the number of the partition.  One machine would take text and
+    numbers for the ids of different queries; of these partitions, too, which may be
+    files that were read by different rules.
+    """
+    kinds = {number: kinds_of(labels) for number, labels in parts.items()}
+    first: dict[frozenset[str], int] = {}
+    for number, found in kinds.items():
+        first.setdefault(found, number)
+    for (one, a), (other, b) in combinations(first.items(), 2):
+        if not one & other:
+            found_there = (
+                f"{', '.join(sorted(kinds))} in partition {number}, such as "
+                f"{describe_query(parts[number], 0)}"
+                for kinds, number in ((one, a), (other, b))
+            )
+            raise ValueError(
+                f"{name} has {', and '.join(found_there)}: a query with rows in both "
+                "would become two; convert them alike, by ddf.astype(...) or when the "
+                "files are read"
+            )
+    arrays = {n: p for n, p in parts.items() if isinstance(p, np.ndarray)}
+    dtypes = {labels.dtype: n for n, labels in arrays.items()}
+    for (number, labels), another in product(arrays.items(), dtypes.values()):
+        if labels.dtype != arrays[another].dtype and may_differ(
+            labels, arrays[another]
+        ):
+            raise ValueError(
+                f"{name} is {labels.dtype} in partition {number} and "
+                f"{arrays[another].dtype} in partition {another}, which hold different "
+                f"numbers, such as {describe_query(labels, -1)}: convert them alike, "
+                "by ddf.astype(...) or when the files are read"
+            )
+
+
+def may_differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Return whether two dtypes may hold an id of `a` as two different numbers."""
+    if a.dtype.kind == b.dtype.kind == "f":
+        return bool((a != np.floor(a)).any())
+    # int64 and uint64, or floats, are rounded in one array
+    is_rounded = np.result_type(a, b).kind == "f" and a.dtype.kind in "iu"
+    return is_rounded and max(map(abs, a[[0, -1]].tolist())) >= 2**53
+
+
+def kinds_of(labels: Labels) -> frozenset[str]:
+    """Return the kinds of ids: numbers, text, dates and so on."""
+    if isinstance(labels, np.ndarray):
+        return frozenset([KINDS[labels.dtype.kind]])
+    # ids of most types are alike; tuples by what they hold
+    some = {type(label): label for label in labels}
+    kinds = {kind_of(label) for label in some.values()}
+    if tuple in some:
+        kinds |= {kind_of(label) for label in labels if isinstance(label, tuple)}
+    return frozenset(kinds)
+
+
+def kind_of(label: Any) -> str:
+    """Return the kind of an id."""
+    if isinstance(label, tuple):
+        return f"tuples of {', '.join(map(kind_of, label))}"
+    if isinstance(label, bool | np.bool_):
+        return KINDS["b"]
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        return KINDS[label.dtype.kind]
+    kind, _ = sort_key(label)
+    return {"number": KINDS["i"], "str": "text"}.get(kind, kind)
 
 
 def join_labels(parts: list[Any]) -> Any:

@@ -11,7 +11,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import COLUMNS, GivenColumns, RowColumns, takes_columns
+from sklearn_ltr._data import (
+    COLUMNS,
+    GivenColumns,
+    QueryGroups,
+    RowColumns,
+    takes_columns,
+)
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._estimators.boosted_trees import keep_trees
@@ -26,7 +32,13 @@ from sklearn_ltr._typing import (
     MatrixLike,
 )
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
-from sklearn_ltr.dask._partitions import is_collection
+from sklearn_ltr.dask._partitions import (
+    count_rows_of,
+    delayed_parts,
+    is_collection,
+    join_rows,
+)
+from sklearn_ltr.dask._plan import check_same_kinds
 from sklearn_ltr.dask._watch import current_client
 
 
@@ -280,7 +292,7 @@ default=None
         ranks : ndarray of shape (n_documents,), int64
             1 is first.  (Scores and groups of all documents come to the caller.)
         """
-        scores, groups = computed(self.predict(X, init_score=init_score), groups)
+        scores, groups = computed(self.predict(X, init_score=init_score), groups=groups)
         return self._ranks(np.asarray(scores), groups)
 
     def score(
@@ -307,8 +319,8 @@ default=None
             (Scores, y, groups and weights of all documents come to the caller.)
         """
         scores = self.predict(X, init_score=init_score)
-        scores, *others = computed(scores, y, groups, sample_weight)
-        return self._mean_metric(np.asarray(scores), *others)
+        scores, y, weight, groups = computed(scores, y, sample_weight, groups=groups)
+        return self._mean_metric(np.asarray(scores), y, groups, weight)
 
     def staged_predict(
         self, X: MatrixLike, *, init_score: ArrayLike | None = None
@@ -339,12 +351,21 @@ def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
     return local
 
 
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return the values of Dask collections, and other values as they are."""
+def computed(*values: Any, groups: Any) -> tuple[Any, ...]:
+    """Return the values of Dask collections, groups last, others as they are."""
     import dask
 
-    found: tuple[Any, ...] = dask.compute(*values)
-    return found
+    found = dask.compute(*values)
+    if not is_collection(groups):
+        return (*found, groups)
+    parts = dask.compute(*delayed_parts(groups))
+    labels = {
+        number: QueryGroups.from_groups(part, count_rows_of(part)).labels
+        for number, part in enumerate(parts)
+        if count_rows_of(part) > 0
+    }
+    check_same_kinds(labels, "groups")
+    return (*found, join_rows([{"groups": part} for part in parts])["groups"])
 
 
 def score_frame(X: Any, model: LambdaMARTRanker, *init_score: Any) -> Any:

@@ -33,7 +33,7 @@ from sklearn.model_selection import (
     check_cv,
     cross_val_predict,
 )
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
@@ -41,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._data import GivenColumns, RowColumns, check_scores, takes_columns
-from sklearn_ltr._data.features import find_features
+from sklearn_ltr._data.features import find_features, read_feature_table
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
@@ -49,6 +49,7 @@ from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
@@ -441,6 +442,43 @@ def check_dense_numbers(X: MatrixLike) -> None:
         )
 
 
+@saved_part
+class DoublePrecisionScaler(StandardScaler):
+    """A StandardScaler that computes in float64 whatever X is."""
+
+    # StandardScaler computes in float32 where X is, and returns zeros and NaN for a
+    # column whose variance is infinite
+
+    def fit(self, X: MatrixLike, y: object = None, sample_weight: Any = None) -> Self:
+        """Learn mean and standard deviation; a ValueError names a column without."""
+        table = read_feature_table(self, X, reset=True, name="X")
+        names = getattr(self, "feature_names_in_", None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            super().fit(np.ascontiguousarray(table, np.float64), y, sample_weight)
+        if names is not None:
+            self.feature_names_in_ = names
+        bad = ~np.isfinite(self.var_)
+        if bad.any():
+            j = int(np.argmax(bad))
+            largest = np.abs(table[:, j]).max()
+            raise ValueError(
+                f"X in column {j if names is None else names[j]!r} holds numbers up to "
+                f"{largest:.3g} in size, whose variance is beyond float64, and "
+                "BlendedRanker() standardises X for its network: divide the column by "
+                "a constant, or replace such numbers first"
+            )
+        return self
+
+    def transform(self, X: MatrixLike, copy: bool | None = None) -> FloatArray:
+        """Return the standardised columns, float64."""
+        check_is_fitted(self)
+        table = read_feature_table(self, X, reset=False, name="X")
+        if issparse(table):  # StandardScaler raises the error
+            table = super().transform(X)
+        scaled: FloatArray = (table.astype(np.float64) - self.mean_) / self.scale_
+        return scaled
+
+
 def make_rankers(
     metric: str | Metric | None, seed: int | None = None
 ) -> list[BaseEstimator]:
@@ -448,11 +486,10 @@ def make_rankers(
     trees = BaggingRanker(LambdaMARTRanker(metric=metric), 5, random_state=seed)
     network = LambdaRankRanker(metric=metric, random_state=seed)
     with sklearn.config_context(enable_metadata_routing=True):
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        return [
-            trees,
-            make_pipeline(scaler, network.set_fit_request(sample_weight=True)),
-        ]
+        scaler = DoublePrecisionScaler().set_fit_request(sample_weight=False)
+        network.set_fit_request(sample_weight=True)
+        steps = [("standardscaler", scaler), ("lambdarankranker", network)]
+        return [trees, Pipeline(steps)]
 
 
 def is_named(entry: object) -> TypeGuard[tuple[str, BaseEstimator]]:

@@ -17,6 +17,7 @@ from sklearn_ltr._data import (
     check_base_scores,
     count_rows,
 )
+from sklearn_ltr._data.features import check_columns
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
@@ -84,6 +85,10 @@ def predict_scores(
     members: Sequence[BaseEstimator], X: MatrixLike, name: str
 ) -> list[FloatArray]:
     """Return the scores of documents by fitted members, each (n_documents,) float64."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] == 0:  # which scikit-learn's estimators refuse
+        check_columns(members[0], X, "X")
+        return [np.empty(0) for _ in members]
     scores = [member.predict(X) for member in members]
     n_documents = count_rows(scores[0], f"what {name}[0] predicts")
     return [

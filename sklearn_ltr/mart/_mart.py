@@ -59,6 +59,7 @@ from sklearn_ltr._estimators.boosted_trees import (
     read_categories,
     read_tree_features,
 )
+from sklearn_ltr._estimators.validation_range import warn_of_ranges
 from sklearn_ltr._parameters import (
     LARGEST_SCORE,
     POSITIVE,
@@ -206,6 +207,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         sets = [
             self._read_data(one.X, one.y, one.columns, one.suffix) for one in validation
         ]
+        warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
         if p.early_stopping is True and not sets:
             strata = self._strata(train)
             train, *sets = hold_out_rows(

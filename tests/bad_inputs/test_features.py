@@ -194,7 +194,7 @@ def test_whole_numbers_that_float64_merges_are_refused(kind):
     message = message.replace("X ", "X_val ")
     refused(lambda: fit(MARTRegressor, given), ValueError, message)
     # a row alone is equal to no other
-    model = fit(MARTRegressor, {"X": given["X"]})
+    model = fit(MARTRegressor, {"X": framed(np.arange(N)) if named else X})
     row = table[:1] if not hasattr(table, "tocsr") else table.tocsr()[:1]
     assert np.isfinite(model.predict(row)).all()
 

@@ -14,7 +14,9 @@ from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._data import QueryGroups
 from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
+from sklearn_ltr.dask._plan import check_same_kinds
 from tests.dask.test_cluster import (
     COLUMNS,
     FRAME,
@@ -101,6 +103,64 @@ def test_bad_rows_are_refused(client, name):
     with pytest.raises((ValueError, TypeError), match=message):
         ranker.fit(**given)
     assert vars(ranker) == vars(DaskLambdaMARTRanker(**OPTIONS))
+
+
+#: ids of two partitions, in which the same query would become two, and what is said
+DAYS = pd.date_range("2020-01-01", periods=3)
+TWO_KINDS = {
+    "text and numbers": (["1"], [1], "text in partition 0, such as '1', and numbers"),
+    "text and bytes": (["a"], [b"a"], "text .* bytes in partition 3"),
+    "dates and text": (DAYS, ["2020-01-01"], "datetime64 .* and text"),
+    "times and dates": (DAYS, list(DAYS.date), "datetime64 .* and datetime.date"),
+    "times of a zone": (DAYS, DAYS.tz_localize("UTC"), "datetime64 .* and datetime "),
+    "booleans": ([True, False], [1, 0], "booleans .* and numbers"),
+    "tuples": ([("a", 1)], [("a", "1")], "tuples of text, numbers in .* text, text in"),
+    "large numbers": ([2**53 + 1], [1.0], "int64 in partition 0 and float64"),
+    "signs": (np.array([2**63], np.uint64), [-1], "uint64 in partition 0 and int64"),
+    "fractions": (np.array([0.1], np.float32), [0.1], "float32 in .* and float64"),
+}
+ONE_KIND = [
+    ([1, 2], [1.0, 2.0]), ([1], np.array([1], np.int8)), ([1], [0.5]), ([2**70], [1]),
+    (["a", 1], ["b"]), (["a"], pd.array(["b"], dtype="string")),
+    (DAYS, DAYS.astype("datetime64[s]")), ([("a", 1)], [("b", 2.0)]), ([True], [False]),
+]  # fmt: skip
+
+
+def labels_of(ids):
+    return QueryGroups.from_groups(ids, len(ids)).labels
+
+
+@pytest.mark.parametrize("kind", TWO_KINDS)
+def test_ids_of_two_kinds_are_refused(kind):
+    one, other, message = TWO_KINDS[kind]
+    with pytest.raises(ValueError, match=f"groups (has|is) {message}"):
+        check_same_kinds({0: labels_of(one), 3: labels_of(other)}, "groups")
+    with pytest.raises(ValueError, match="groups (has|is) .*convert them alike"):
+        check_same_kinds({0: labels_of(other), 3: labels_of(one)}, "groups")
+
+
+@pytest.mark.parametrize(("one", "other"), ONE_KIND)
+def test_ids_that_mean_the_same_in_all_partitions_are_taken(one, other):
+    check_same_kinds({0: labels_of(one), 1: labels_of(other)}, "groups")
+
+
+def test_ids_of_two_kinds_are_refused_in_fits_and_scores(client):
+    parts = changed(1, query=FRAME["query"].iloc[500:1000].astype(str))
+    ddf = on_workers(client, parts, 2)
+    message = "groups has numbers in partition 0, such as .*, and text in partition 1"
+    with pytest.raises(ValueError, match=message):
+        DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
+    good = arguments(on_workers(client, changed(0), 2))
+    ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**good)
+    for call in (
+        lambda: ranker.rank(good["X"], groups=ddf["query"]),
+        lambda: ranker.score(good["X"], good["y"], groups=ddf["query"]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    bad = {f"{name}_val": values for name, values in arguments(ddf).items()}
+    with pytest.raises(ValueError, match=message.replace("groups", "groups_val")):
+        DaskLambdaMARTRanker(**OPTIONS).fit(**good, **bad)
 
 
 def test_a_position_that_a_list_has_twice_is_refused(client):

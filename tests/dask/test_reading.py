@@ -33,6 +33,7 @@ from tests.dask.test_cluster import (
 )
 
 pd = pytest.importorskip("pandas")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 # of Dask, which reads Parquet files by it
@@ -154,8 +155,29 @@ def test_what_the_cluster_has_or_needs_all_rows_is_kept(client, files):
         "sorted": ddf.sort_values("f0"),
         "given": large,
     }
+    stored = da.from_array(make_data()["X"], chunks=(400, 9))
+    together = da.concatenate([stored[:400].persist(), stored[400:]])
+    kept |= {
+        "persisted array": stored.persist(),
+        "persisted twice": stored.persist().persist(),
+        "optimized again": dask.optimize(stored.persist())[0],
+        "columns of it": stored.persist()[:, 2:5],
+        "chunks of columns": stored.rechunk((400, 3)).persist(),
+        "computed from it": stored.persist() * 2,
+        "values of a frame": ddf[COLUMNS[:9]].to_dask_array().persist(),
+    }
     for name, values in kept.items():
         assert set(graphs_of(X=values)) == {None}, name
+    assert None in graphs_of(X=together)
+
+
+def test_persisted_arrays_are_read_where_they_are(client):
+    data = make_data()
+    given = {
+        name: da.from_array(values, chunks=(400, *values.shape[1:])).persist()
+        for name, values in data.items()
+    }
+    fit_on(None, LambdaMARTRanker(**OPTIONS).fit(**data), given=given)
 
 
 def test_rows_that_change_between_readings_are_refused(client, files, no_room):

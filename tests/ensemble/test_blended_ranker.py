@@ -333,6 +333,46 @@ def test_without_rankers_a_bag_of_trees_and_a_network_are_blended():
     assert again.predict(X).tobytes() == found.predict(X).tobytes()
 
 
+def test_without_rankers_any_form_of_the_same_numbers_gives_the_same_bits():
+    single = (X * [1, 100, 0.001, 7, 1] + [0, 1e4, 5, 0, 0]).astype(np.float32)
+    double = single.astype(np.float64)
+    model = BlendedRanker(random_state=0)
+    expected = clone(model).fit(double, Y, groups=GROUPS).predict(double).tobytes()
+    names = list("abcde")
+    for table in (
+        single,
+        np.asfortranarray(double),
+        pd.DataFrame(single, columns=names),
+        pd.DataFrame(double, columns=names),
+    ):
+        found = clone(model).fit(table, Y, groups=GROUPS)
+        assert found.predict(table).tobytes() == expected
+        assert hasattr(found, "feature_names_in_") == hasattr(table, "columns")
+
+
+def test_numbers_too_large_to_be_standardised_are_named():
+    large = X.copy()
+    large[3, 1] = -1e300
+    for table, column in (
+        (large, 1),
+        (pd.DataFrame(large, columns=list("abcde")), "b"),
+    ):
+        message = (
+            f"X in column {column!r} holds numbers up to 1e+300 in size, whose var"
+        )
+        with pytest.raises(ValueError, match=re.escape(message)):
+            BlendedRanker(random_state=0).fit(table, Y, groups=GROUPS)
+
+
+def test_no_rows_have_no_scores_whatever_the_rankers():
+    for model in (fitted(TREES, Ridge()), BlendedRanker().fit(X, Y, groups=GROUPS)):
+        assert model.predict(X[:0]).shape == (0,)
+        with pytest.raises(ValueError, match="X has 3 features, but "):
+            model.predict(X[:0, :3])
+    bag = BaggingRanker(Ridge(), 2).fit(X, Y, groups=GROUPS)
+    assert bag.predict(csr_array(X[:0])).shape == (0,)
+
+
 def test_a_table_that_a_network_cannot_use_needs_rankers():
     kind = pd.Categorical(GROUPS % 3)
     with_gap = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
