@@ -26,6 +26,11 @@ NOT_RANKED = (
     "; leave documents that were not ranked out of the rows, and give their grades to "
     "a metric by y_missing and groups_missing"
 )
+NOT_JUDGED = "; if it stands for a document that was not judged{example}, drop the row"
+NO_GRADES = (
+    ". Of returns, and of numbers where lower is better, such as finishing places, "
+    "give the rank in the query, 0 for the worst"
+)
 
 
 def check_grades(
@@ -34,10 +39,17 @@ def check_grades(
     """Return grades, finite and >= 0, in canonical order, (n_documents,) float64."""
     grades = _read_rows(y, queries, name, warns_of_column=True)
     valid = (grades >= 0) & (grades < np.inf)
-    _check_rows(
-        valid, grades, queries, f"{name} must hold finite relevance grades >= 0"
-    )
+    advice = "" if valid.all() else advice_on_grade(float(grades[np.argmin(valid)]))
+    required = f"{name} must hold finite relevance grades >= 0"
+    _check_rows(valid, grades, queries, required, advice)
     return queries.sort(grades)
+
+
+def advice_on_grade(grade: float) -> str:
+    """Return what to do about a grade that is no number >= 0."""
+    if grade < 0:
+        return NOT_JUDGED.format(example=", as -1 does in files of TREC") + NO_GRADES
+    return NOT_JUDGED.format(example="") if np.isnan(grade) else ""
 
 
 def check_scores(

@@ -363,10 +363,18 @@ def gain_per_document(
     bad = ~((values >= 0) & (values <= largest))
     if bad.any():
         first_bad = values[int(np.argmax(bad))]
+        advice = ""
+        if gain == "exponential":
+            advice = (
+                '; with so many grades give a metric of gain="linear", such as '
+                'NDCG(10, gain="linear"), or put grades together, 0 to 4, say'
+            )
+        elif gain == "linear":
+            advice = "; divide the grades, or give their rank in the query"
         raise ValueError(
             f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
-            f"but it is {first_bad} where "
-            f"{_describe_first(bad, grades, offsets, labels)}"
+            f"but it is {first_bad:.3g} where "
+            f"{_describe_first(bad, grades, offsets, labels)}{advice}"
         )
     return values
 

@@ -187,7 +187,8 @@ class ERR(ClosedFormMetric):
             query = int(np.searchsorted(offsets, position, side="right")) - 1
             raise ValueError(
                 f"ERR takes grades up to max_grade={most:g}, but query "
-                f"{describe_query(labels, query)} has grade {grades[position]}"
+                f"{describe_query(labels, query)} has grade {grades[position]}; put "
+                'grades together, 0 to 4, say, or use NDCG(10, gain="linear")'
             )
         return self.satisfaction(grades)
 

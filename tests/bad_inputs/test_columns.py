@@ -158,9 +158,11 @@ TO_RANK = "must be finite to be ranked, but"
 #: What is wrong with numbers: entry, value, message
 RULES: dict[str, list[tuple[Any, str]]] = {
     "grades": [
-        (last(NAN), f"{GRADES} {ROW} nan"),
+        (last(NAN), f"{GRADES} {ROW} nan; if it stands for a document that was no"),
         (last(INF), f"{GRADES} {ROW} inf"),
-        (last(-1), f"{GRADES} {ROW} -1.0"),
+        (last(-1), f"{GRADES} {ROW} -1.0; if it stands for a document that was not "
+         "judged, as -1 does in files of TREC, drop the row. Of returns, and of "),
+        (last(-0.0027), f"{GRADES} {ROW} -0.0027; if it stands for a document that"),
         (pd.Series(last(None), dtype="float64"), f"{GRADES} {ROW} nan"),
         (pa.array(last(None)), f"{GRADES} {ROW} nan"),
         (MERGED, MERGES),

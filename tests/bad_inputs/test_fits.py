@@ -303,6 +303,7 @@ SAME: list[tuple[type, str, Any, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:no tree has a split")
 @pytest.mark.parametrize(("estimator", "name", "value", "plain"), SAME)
 def test_values_of_other_types_give_the_model_of_plain_ones(
     estimator, name, value, plain

@@ -115,9 +115,11 @@ def test_what_a_function_of_gains_returns_is_read(gain, message):
          "gain is a table of 2 values for the grades 0 to 1, but query 'a' has gr"),
         (NDCG(gain=[0, 1]), [0, 0.5], "aa", "but query 'a' has grade 0.5"),
         (NDCG(), [0, 1024], "aa",
-         "have a finite float64 sum over any list, but it is inf where query 'a'"),
+         "have a finite float64 sum over any list, but it is inf where query 'a' has "
+         'grade 1024.0; with so many grades give a metric of gain="linear", such as'),
+        (NDCG(gain="linear"), [0, 1.5e308], "aa", "divide the grades, or give their"),
         (ERR(max_grade=2), [0, 3], "aa",
-         "ERR takes grades up to max_grade=2, but query 'a' has grade 3"),
+         "ERR takes grades up to max_grade=2, but query 'a' has grade 3.0; put grades"),
         (MAP(no_relevant="error"), [1, 0], "ab",
          "query 'b' has no relevant document, an error for map"),
         (MAP(no_relevant="skip"), [0, 0], "ab",
