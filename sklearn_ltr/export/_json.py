@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields
 from importlib.resources import files
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sklearn_ltr.metrics
+from sklearn_ltr._data.rows import LARGEST_EXACT
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
 from sklearn_ltr._trees.ensemble import NODE_DTYPES
 from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
@@ -104,7 +106,27 @@ def to_json(estimator: BoostedTrees) -> str:
         "trees": [tree_value(tree) for tree in model.trees],
         "training": None if model.training is None else training_value(model.training),
     }
+    document["checksum"] = checksum_of_document(document)
     return json.dumps(document, allow_nan=False)
+
+
+def checksum_of_document(document: dict[str, Any]) -> int:
+    """Return the CRC-32 of all members but the checksum, however they are written."""
+    content = {n: value for n, value in document.items() if n != "checksum"}
+    text = json.dumps(with_floats(content), sort_keys=True, separators=(",", ":"))
+    return zlib.crc32(text.encode())
+
+
+def with_floats(value: Any) -> Any:
+    """Return a JSON value with floats for integers, and 0 for -0."""
+    # some programs write 1.0 as 1, and -0.0 as 0
+    if type(value) is float or (type(value) is int and abs(value) < LARGEST_EXACT):
+        return float(value) + 0.0
+    if isinstance(value, list):
+        return [with_floats(item) for item in value]
+    if isinstance(value, dict):
+        return {name: with_floats(item) for name, item in value.items()}
+    return value
 
 
 def json_schema() -> dict[str, Any]:
@@ -189,8 +211,9 @@ def from_json(text: str | bytes) -> BoostedTrees:
     Raises
     ------
     ValueError
-        That says where, if this is not such a text, or is damaged.  The text is never
-        executed, and memory grows with its length only.
+        That says where, if this is not such a text, or is damaged: a number that was
+        changed is noticed by the checksum, which texts written by hand need not have.
+        The text is never executed, and memory grows with its length only.
     TypeError
         If it is neither str nor bytes.
 
@@ -220,7 +243,16 @@ def from_json(text: str | bytes) -> BoostedTrees:
             f"{FORMAT_VERSION}: use another version of it"
         )
     warn_of_newer(member(document, "library_version", str))
-    return from_tree_model(read_model(document))
+    estimator = from_tree_model(read_model(document))
+    if "checksum" in document:
+        saved = member(document, "checksum", int)
+        if saved != checksum_of_document(document):
+            raise ValueError(
+                f"checksum is {excerpt(saved)}, which is not that of the rest: the "
+                "model is damaged, so load it from another copy; or, if it was changed "
+                'on purpose, remove "checksum" from it'
+            )
+    return estimator
 
 
 def warn_of_newer(version: str) -> None:

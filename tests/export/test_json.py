@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import warnings
 
 import jsonschema
 import numpy as np
@@ -227,7 +229,58 @@ def changed(*path, value, name="ranker"):
     for key in path[:-1]:
         part = part[key]
     part[path[-1]] = value
+    del document["checksum"]  # as one who changes a model on purpose
     return json.dumps(document)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_changed_digit_is_refused_unless_it_is_the_same_number(name):
+    text, rng = to_json(MODELS[name]), np.random.default_rng(0)
+    digits = [place for place, character in enumerate(text) if character.isdigit()]
+    chosen = rng.choice(digits, 60, replace=False)
+    for place in (*chosen.tolist(), *digits[-9:]):
+        digit = rng.choice(sorted(set("0123456789") - {text[place]}))
+        damaged = f"{text[:place]}{digit}{text[place + 1 :]}"
+        try:
+            is_same = json.loads(damaged) == json.loads(text)
+        except ValueError:  # 07 is no number of JSON
+            is_same = False
+        if is_same:  # read, and the same model
+            assert to_json(from_json(damaged)) == text
+        else:
+            with (
+                warnings.catch_warnings(action="ignore", category=NewerVersionWarning),
+                pytest.raises(ValueError),
+            ):
+                from_json(damaged)
+
+
+def test_the_checksum_is_that_of_the_values_however_they_are_written():
+    text = to_json(MODELS["categories"])
+    document = json.loads(text)
+    shortened = re.sub(
+        r"(?<![.\d])(\d+)\.0(?![.\de])", r"\1", text
+    )  # as JavaScript does
+    assert len(shortened) < len(text)
+    for written in (
+        json.dumps(document, indent=2, sort_keys=True),
+        json.dumps(document, ensure_ascii=False, separators=(",", ":")),
+    ):
+        assert to_json(from_json(written)) == text
+    rows = rows_of(MODELS["categories"])
+    scores = from_json(shortened).predict(rows)
+    assert scores.tobytes() == from_json(text).predict(rows).tobytes()
+    for names in (["checksum"], ["checksum", "library_version"]):
+        changed_on_purpose = {n: v for n, v in document.items() if n not in names}
+        changed_on_purpose |= {"library_version": "0.2.9"}
+        again = from_json(json.dumps(changed_on_purpose))
+        assert to_json(again) == text
+    document["base_score"] += 1.0
+    with pytest.raises(ValueError, match='checksum is .* damaged.*remove "checksum"'):
+        from_json(json.dumps(document))
+    document["checksum"] = "0"
+    with pytest.raises(ValueError, match="checksum must be an integer, got '0'"):
+        from_json(json.dumps(document))
 
 
 @pytest.mark.parametrize(
