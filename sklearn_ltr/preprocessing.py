@@ -25,7 +25,7 @@ from sklearn_ltr._data.features import (
     is_lazy,
 )
 from sklearn_ltr._data.rows import n_rows
-from sklearn_ltr._data.training_data import TrainingData, with_weight
+from sklearn_ltr._data.training_data import TrainingData, without_zero_weights
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import read_parameters, real
@@ -175,7 +175,7 @@ class CategoryPairs(TransformerMixin, Estimator, auto_wrap_output_keys=None):
             check_y_given(y)
             queries = read_queries(groups, n_rows(table))
             data = read_targets(y, queries, RowColumns(sample_weight=sample_weight))
-            data = with_weight(data, "sample_weight")
+            data = without_zero_weights(data, "sample_weight")
             categories = find_categories(table)
             gains = gains_of_pairs(data, categories)
             model.pairs_ = [pair for pair, gain in gains.items() if gain > p.min_gain]

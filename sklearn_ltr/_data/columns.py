@@ -258,6 +258,8 @@ class Column(NamedTuple):
         Whether validation data have it: as an argument of its name and ``_val``.
     in_predict : bool
         Whether a model that was fitted with it needs it to predict.
+    is_requested : bool
+        Whether metadata routing hands it on without a word of the user.
     """
 
     read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
@@ -265,6 +267,7 @@ class Column(NamedTuple):
     per_query: bool = False
     in_validation: bool = False
     in_predict: bool = False
+    is_requested: bool = True
 
 
 def declare(
@@ -305,6 +308,7 @@ class RowColumns(Generic[T]):
         """,
         per_query=True,
         in_validation=True,
+        is_requested=False,
     )
     propensities: T | None = declare(
         check_propensities,
@@ -419,3 +423,12 @@ def describe_columns(method: F) -> F:
             lines.append(line)
     method.__doc__ = "\n".join(lines)
     return method
+
+
+def fit_requests() -> dict[str, bool]:
+    """Return the columns that every ranker's `fit` requests from metadata routing."""
+    return {
+        name: True
+        for name, column in COLUMNS.items()
+        if column.is_requested and not column.in_predict
+    }

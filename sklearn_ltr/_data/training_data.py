@@ -159,7 +159,7 @@ class FitData(NamedTuple, Generic[T]):
     validation: list[TrainingData]
 
 
-def with_weight(data: TrainingData, name: str) -> TrainingData:
+def without_zero_weights(data: TrainingData, name: str) -> TrainingData:
     """Return the queries of a weight above zero: the others are as if not given."""
     check_weights(data.sample_weight, name)
     return data.subset(data.sample_weight > 0)

@@ -90,6 +90,11 @@ class FitParameters:
     verbose: Annotated[int, integer(0)]
     n_jobs: Annotated[int | None, ThreadCount()]
 
+    @property
+    def holds_out(self) -> bool:
+        """Whether a part of the data is held out if no validation data are given."""
+        return self.early_stopping is True
+
 
 class NewerVersionWarning(UserWarning):
     """A model is loaded that was saved by a newer version of sklearn_ltr.

@@ -57,7 +57,7 @@ from sklearn_ltr._trees.binning import (
     hash_bins,
     reorder_rows,
     sample_rows,
-    shared_bins,
+    shared_category_bins,
 )
 from sklearn_ltr._trees.boosting import TreeObjective, boost
 from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
@@ -131,6 +131,11 @@ class KeptTrees(NamedTuple):
         """Number of trees."""
         return len(self.ensemble)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether there is nothing to continue."""
+        return self.n_trees == 0
+
 
 def keep_trees(
     attributes: Mapping[str, Any],
@@ -195,7 +200,7 @@ def read_categories(
     X: MatrixLike, categorical_features: FeaturesLike, kept: KeptTrees
 ) -> FeatureCategories:
     """Return the categories of X, or of the trees that a warm start keeps."""
-    if kept.n_trees == 0:
+    if kept.is_new:
         return FeatureCategories.learn(X, categorical_features)
     categories: FeatureCategories = kept.attributes["_categories"]
     features = find_features(X, categorical_features, "X")
@@ -242,7 +247,7 @@ class BinnedFit(NamedTuple):
     train: BoostedSet  # the same rows
     validation: list[BoostedSet]
     mapper: BinMapper
-    queries: QueryIndex  # to learn from
+    query_index: QueryIndex  # of the queries to learn from
     n_threads: int
 
 
@@ -329,7 +334,7 @@ def learn_bins(
     return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
 
 
-def share_bins(
+def learn_shared_table(
     data: TrainingData,
     learned: TrainingData,
     parameters: BoostingParameters,
@@ -365,7 +370,7 @@ def scores_so_far(
     if len(ensemble) == 0:  # do not read X: it may be on disk
         return data.init_score.copy()
     # a training row whose category shares a bin has another bin than in prediction
-    features, bins = shared_bins(binned, mapper.categories)
+    features, bins = shared_category_bins(binned, mapper.categories)
     known = np.zeros((data.X.shape[0], 1 + len(features)))
     known[data.rows] = np.column_stack((data.init_score, bins))
     found = []
@@ -484,7 +489,7 @@ def new_monitor(
         "tree",
         kept.n_trees,
         p.n_estimators,
-        fit.queries.comm.print_line,
+        fit.query_index.comm.print_line,
     )
 
 

@@ -84,6 +84,8 @@ class Monitor:
         of this fit.
     print_line : callable
         Prints one line.
+    best_index : int
+        Index of the best value, the first of equal ones.
     """
 
     curves: list[Curve]
@@ -96,9 +98,14 @@ class Monitor:
     n_steps: int
     print_line: Callable[[str], None] = ONE_PROCESS.print_line
     _waiting_since: int = 0
+    best_index: int = field(default=0, init=False)
+    _highest: float = field(default=-np.inf, init=False)
 
     def __post_init__(self) -> None:
-        """Begin to measure the time."""
+        """Find the best of the earlier values, and begin to measure the time."""
+        if self.followed is not None:
+            for index in range(len(self.followed.values)):
+                self._compare(self.followed, index)
         self._start = self._line_time = time.perf_counter()
         self._line_step = self.n_earlier
 
@@ -106,6 +113,8 @@ class Monitor:
         """Measure the model after a step; return whether to stop early."""
         for curve in self.curves:
             curve.values.append(curve.measure.value())
+        if self.followed is not None:
+            self._compare(self.followed, self._last_index)
         seconds = time.perf_counter() - self._line_time
         if self.verbose > 1 or (self.verbose == 1 and seconds >= SECONDS_PER_LINE):
             self._print_progress(step, seconds)
@@ -152,17 +161,12 @@ class Monitor:
         """Index of the last value, with values of earlier fits counted."""
         return 0 if self.followed is None else len(self.followed.values) - 1
 
-    @property
-    def best_index(self) -> int:
-        """Index of the best value, the first of equal ones; NaN is never the best."""
-        best, highest = 0, -np.inf
-        if self.followed is not None:
-            for index, value in enumerate(self.followed.values):
-                better = self.followed.measure.higher_is_better
-                quality = value if better else -value
-                if quality > highest + self.tol:
-                    best, highest = index, quality
-        return best
+    def _compare(self, followed: Curve, index: int) -> None:
+        """Let a value be the best if it is better by more than `tol`; NaN never is."""
+        value = followed.values[index]
+        quality = value if followed.measure.higher_is_better else -value
+        if quality > self._highest + self.tol:
+            self.best_index, self._highest = index, quality
 
     @property
     def is_best(self) -> bool:

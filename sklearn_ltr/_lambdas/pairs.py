@@ -495,7 +495,7 @@ def average_over_equals_of_weights(n: int, k: int, documents: FloatArray) -> Non
 
 @subkernel
 def is_equal(i: int, j: int, documents: FloatArray) -> bool:
-    """Return whether the documents at two positions have equal score and weights."""
+    """Return whether two documents have equal score, grade and weights."""
     equal = documents[SCORE, i] == documents[SCORE, j]
     equal &= documents[GRADE, i] == documents[GRADE, j]
     equal &= documents[BETTER_WEIGHT, i] == documents[BETTER_WEIGHT, j]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData
+from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData, fit_requests
 from sklearn_ltr._data.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr._data.features import read_feature_table
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._data.tables import Matrix, Table, table_of
-from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._data.training_data import without_zero_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import (
     CallbackSupportMixin,
@@ -164,12 +164,11 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     # Requested from the start, so that metadata routing needs no further call
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "groups": True,
-        "positions": True,
-        "propensities": True,
         "X_val": True,
         "y_val": True,
         "groups_val": True,
         "sample_weight_val": True,
+        **fit_requests(),
     }
     __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
 
@@ -266,7 +265,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         if groups is not None:
             warn_if_cut(self, queries)
         data = read_targets(y, queries, RowColumns(sample_weight=sample_weight))
-        data = with_weight(data, "sample_weight")
+        data = without_zero_weights(data, "sample_weight")
         metric = reported_metric(self.metric)
         bound = metric.bind(data.y, data.offsets, data.labels)
         return bound.mean(scores[data.rows], data.sample_weight)
@@ -297,4 +296,4 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         if not suffix:
             assert data.labels is not None  # the rows are of queries
             self._trained_queries = data.labels, data.sizes
-        return with_weight(data, f"sample_weight{suffix}")
+        return without_zero_weights(data, f"sample_weight{suffix}")

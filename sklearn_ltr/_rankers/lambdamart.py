@@ -50,9 +50,9 @@ from sklearn_ltr._estimators.boosted_trees import (
     boost_trees,
     constraints_of,
     keep_trees,
+    learn_shared_table,
     read_categories,
     read_tree_features,
-    share_bins,
 )
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.monitor import ScoredMeasure
@@ -292,7 +292,7 @@ class RankingObjective:
         )
 
 
-def with_init_score(method: F) -> F:
+def documents_init_score(method: F) -> F:
     """Document a method like that of every ranker, with `init_score` in addition."""
     text = getattr(BaseRanker, method.__name__).__doc__ or ""
     returns = "\n\n        Returns"
@@ -783,7 +783,7 @@ tuples, default=None
         base_score = model._base_scores(X, features.shape[0], init_score)
         yield from model._trees.stages(features, base_score)
 
-    @with_init_score
+    @documents_init_score
     def rank(
         self,
         X: MatrixLike,
@@ -793,7 +793,7 @@ tuples, default=None
     ) -> NDArray[np.int64]:
         return self._ranks(self.predict(X, init_score=init_score), groups)
 
-    @with_init_score
+    @documents_init_score
     def score(
         self,
         X: MatrixLike,
@@ -871,7 +871,7 @@ tuples, default=None
             self.__dict__.update(X.known)
         else:
             self._categories = read_categories(X, p.categorical_features, kept)
-        train = self._read_data(X, y, groups, columns, reset=kept.n_trees == 0)
+        train = self._read_data(X, y, groups, columns, reset=kept.is_new)
         sets = [
             self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
             for one in validation
@@ -888,16 +888,14 @@ tuples, default=None
             check_init_score_given(self._uses_init_score, given, one.suffix)
         if self.init_ is None:
             return FitData(train, sets)
-        scores = [
-            base_scores(self.init_, values_of(X_set), n_rows(X_set), None)
-            for X_set in (X, *(one.X for one in validation))
-        ]
-        if not validation:  # queries that are held out have rows of the same X
-            scores *= 1 + len(sets)
-        train, *sets = (
-            one.with_init_score(scores_of_rows[one.rows])
-            for one, scores_of_rows in zip((train, *sets), scores, strict=True)
-        )
+        X_sets = [one.X for one in validation] or [X] * len(sets)  # given, or held out
+        train_scores = base_scores(self.init_, values_of(X), n_rows(X), None)
+        train = train.with_init_score(train_scores[train.rows])
+        for i, X_set in enumerate(X_sets):
+            scores = train_scores
+            if X_set is not X:
+                scores = base_scores(self.init_, values_of(X_set), n_rows(X_set), None)
+            sets[i] = sets[i].with_init_score(scores[sets[i].rows])
         return FitData(train, sets)
 
     def _read_features(
@@ -930,7 +928,7 @@ tuples, default=None
         """Set the base model, fitted on these rows; a warm start keeps the last one."""
         if init is not None and columns.init_score is not None:
             raise ValueError("give init, a model, or init_score, its scores, not both")
-        if kept.n_trees > 0:
+        if not kept.is_new:
             if (init is None) != (self.init_ is None):
                 raise ValueError(
                     f"init is {'no' if init is None else 'a'} model, unlike when "
@@ -1010,9 +1008,9 @@ class SharedBins:
         # Rows of queries without pairs are needed only where they are held out; then
         # there are no categories.
         categorical = model._categories.feature
-        holds_out = p.early_stopping is True and len(categorical) == 0
+        holds_out = p.holds_out and len(categorical) == 0
         needed = data if holds_out else learned
-        table = share_bins(needed, learned, p, categorical, seed)
+        table = learn_shared_table(needed, learned, p, categorical, seed)
         known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
         return cls(X, table, known)
 

@@ -35,6 +35,7 @@ from sklearn_ltr._data import (
     TrainingData,
     ValidationSet,
     describe_columns,
+    fit_requests,
     split_validation,
 )
 from sklearn_ltr._data.features import check_finite
@@ -619,8 +620,7 @@ class NetworkRanker(BaseRanker):
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
         "groups": True,
-        "positions": True,
-        "propensities": True,
+        **fit_requests(),
     }
 
     @with_callbacks

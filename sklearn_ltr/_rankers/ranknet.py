@@ -379,7 +379,7 @@ default=None
                 groups_val=groups_val,
                 sample_weight_val=sample_weight_val,
             )
-            if p.early_stopping is True and not validation:
+            if p.holds_out and not validation:
                 raise ValueError(
                     "early_stopping=True with pairs needs graded documents to look at: "
                     "give X_val, y_val and groups_val"

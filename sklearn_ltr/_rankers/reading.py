@@ -142,7 +142,7 @@ def hold_out_queries(
     comm: Comm = ONE_PROCESS,
 ) -> FitData[TrainingData]:
     """Hold out a fraction of all queries, at least one, if early stopping needs it."""
-    if data.validation or parameters.early_stopping is not True:
+    if data.validation or not parameters.holds_out:
         return data
     index = QueryIndex.locate(data.train, comm)
     held_out = draw_held_out(index.n_queries, parameters.validation_fraction, seed)

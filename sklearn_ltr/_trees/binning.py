@@ -370,7 +370,7 @@ def bin_training(
     return binned
 
 
-def shared_bins(
+def shared_category_bins(
     binned: BinnedData, categories: CategoryBins
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the features whose categories share bins, and these bins."""

@@ -61,7 +61,8 @@ def add_binned(
 def newton_step(gradient: Any, hessian: Any, l2: float) -> Any:
     """Return the value of a leaf from the sums of its rows, but for the learning rate.
 
-    Python calls it for arrays, and kernels for numbers (`splitting.child_value`).
+    Python calls it for arrays, and kernels for numbers (`splitting.child_value`), in
+    units of the quantization: so it must not depend on the scale of the gradients.
     """
     return -gradient / (hessian + l2)
 

@@ -30,7 +30,7 @@ from sklearn_ltr._data import (
     check_base_scores,
 )
 from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._data.training_data import with_weight
+from sklearn_ltr._data.training_data import without_zero_weights
 from sklearn_ltr._estimators.attributes import FEATURES
 from sklearn_ltr._estimators.base import FittedAttributes
 from sklearn_ltr._estimators.boosted_trees import (
@@ -450,7 +450,7 @@ def fit_rows(
     model.__dict__ = attributes
     p = read_parameters(LambdaMARTParameters, model)
     kept, cost = keep_trees(attributes, p, seed), RankingCost(p)
-    columns = read_columns(model, arguments[0].X, p, kept, comm)
+    known = read_columns(model, arguments[0].X, p, kept, comm)
     binned = bin_data(
         read_data(model, arguments, is_validated, p, seed, comm),
         cost,
@@ -462,10 +462,10 @@ def fit_rows(
     steps = (
         None
         if keep_trees_so_far is None
-        else Steps(keep_trees_so_far, kept.n_trees, columns)
+        else Steps(keep_trees_so_far, kept.n_trees, known)
     )
     constraints = model._constraints(p)
-    return columns | boost_trees(binned, cost, p, constraints, kept, steps)
+    return known | boost_trees(binned, cost, p, constraints, kept, steps)
 
 
 def read_columns(
@@ -475,9 +475,9 @@ def read_columns(
     kept: KeptTrees,
     comm: Comm,
 ) -> dict[str, Any]:
-    """Return the attributes that reading the columns of X sets; the model gets them."""
-    # the other attributes are the caller's, and may be of any class
-    if kept.n_trees == 0:
+    """Set the attributes that reading the columns of X sets; return these alone."""
+    # `init_`, which the worker was given, is not sent back
+    if kept.is_new:
         given = parameters.categorical_features
         model._categories = learn_categories(X, given, comm)
         model._read_features(X.read(0), reset=True)
@@ -539,7 +539,7 @@ def read_documents(
         raise RuntimeError(CHANGED.format(f"groups{suffix}"))
     # int32 rows save memory
     data = replace(data, rows=data.rows.astype(np.int32), numbers=numbers)
-    data = with_weight(data, f"sample_weight{suffix}")
+    data = without_zero_weights(data, f"sample_weight{suffix}")
     if model.init_ is None:
         return data
     scores = np.concatenate([model.init_.predict(part) for part in X.read_all()])

@@ -714,7 +714,10 @@ def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
     merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
     merged.train_score_ = merged.validation_score_ = np.empty(0)
     merged.evals_result_ = {}
-    merged.__dict__.pop("loss_curve_", None)
+    # what else the members have learned is not that of their mean
+    for name in ("loss_curve_", "position_bias_", "_trained_queries"):
+        merged.__dict__.pop(name, None)
+    merged._is_imported = True  # their seeds differ, so no warm start can continue them
     return merged
 
 

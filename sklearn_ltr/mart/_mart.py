@@ -201,14 +201,14 @@ class BaseMART(CallbackSupportMixin, Estimator):
         kept: KeptTrees,
     ) -> FitData[TrainingData]:
         """Read the arguments of `fit`, hold out rows, and find F_0."""
-        p, is_first = parameters, kept.n_trees == 0
+        p, is_first = parameters, kept.is_new
         self._categories = read_categories(X, p.categorical_features, kept)
         train = self._read_data(X, y, columns, is_first=is_first)
         sets = [
             self._read_data(one.X, one.y, one.columns, one.suffix) for one in validation
         ]
         warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
-        if p.early_stopping is True and not sets:
+        if p.holds_out and not sets:
             strata = self._strata(train)
             train, *sets = hold_out_rows(
                 train, strata, p.validation_fraction, kept.seed
