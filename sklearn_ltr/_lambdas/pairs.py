@@ -299,7 +299,12 @@ def add_pairs_of_lanes(
                 delta * multiplier * exp_worse * inverse if lane >= first_below else 0.0
             )
             abs_lambda = abs(lambda_pq)
-            hessian_pq = abs_lambda * (exp_better * distance * inverse)
+            # other lanes may have the distance 0, and 0 times infinity is NaN
+            hessian_pq = (
+                abs_lambda * (exp_better * distance * inverse)
+                if lane >= first_below
+                else 0.0
+            )
             if weights is not None:
                 weight = (
                     documents[BETTER_WEIGHT, uint64(p)] * documents[WORSE_WEIGHT, q]

@@ -346,3 +346,16 @@ def test_lambdas_do_not_depend_on_the_scores_before(metric):
     fresh = objective_of(data, metric)(data.scores)
     np.testing.assert_array_equal(second[0], fresh[0])
     np.testing.assert_array_equal(second[1], fresh[1])
+
+
+@pytest.mark.parametrize("metric", [None, NDCG(), NDCG(2)], ids=str)
+def test_scores_that_differ_by_the_smallest_distance_have_finite_hessians(metric):
+    """A lane of no pair may then have the distance 0, by which it would be divided."""
+    scores = np.array([0.01, 0.0, 0.02, 0.5, 0.49])
+    data = Ranking(np.array([0.0, 1, 0, 2, 0]), scores, np.zeros(5, dtype=np.int64))
+    objective = objective_of(data, metric, normalize=True)
+    found = objective(scores)
+    near = objective(scores + 1e-9 * np.arange(5))
+    for values, expected in zip(found, near, strict=True):
+        assert np.isfinite(values).all()
+        np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from itertools import combinations, product
 
 import numpy as np
@@ -11,14 +12,18 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.preprocessing import CategoryPairs
+from sklearn_ltr.preprocessing import CategoryPairs, column_name
 from tests.bad_inputs import refused
+from tests.package.test_scikit_learn_tools import POLARS_IS_KNOWN
 
 N, K = 1200, 8
 rng = np.random.default_rng(0)
@@ -162,6 +167,141 @@ def test_different_combinations_have_different_text():
     assert pairs.transform(table)["one and other"].nunique() == 81
 
 
+def test_no_two_pairs_have_the_same_name():
+    parts = ["a", "and", "a and b", "and b", "a and", '"', '"a" and', "b c", " and "]
+    names = {column_name(pair) for pair in product(parts, parts)}
+    assert len(names) == len(parts) ** 2
+    assert column_name(("a", "b")) == "a and b"
+    assert column_name(("a and b", "band")) == '"a and b" and band'
+    table = pd.DataFrame(
+        CODES[:, [0, 2, 3, 0]], columns=["a", "b and c", "a and b", "c"]
+    )
+    table = table.astype(int).astype("category")
+    pairs = fitted(table, min_gain=0.0)
+    pairs.pairs_ = list(combinations(table.columns, 2))
+    added = pairs.transform(table).columns
+    assert added.is_unique and len(added) == 10
+    assert added.tolist() == pairs.get_feature_names_out().tolist()
+
+
+def test_large_numbers_are_different_categories():
+    shop = np.array([2**60, 2**60 + 1])[CUSTOMER % 2]
+    table = pd.DataFrame({"shop": shop, "brand": BRAND}).astype("category")
+    pairs = CategoryPairs().fit(table, (CUSTOMER + BRAND) % 2, groups=GROUPS)
+    assert pairs.pairs_ == [("shop", "brand")]
+    both = pairs.transform(table)["shop and brand"]
+    assert both[0] == f"{shop[0]} & {BRAND[0]}"
+    assert both.nunique() == 2 * K
+    floats = table.assign(shop=pd.Categorical(shop.astype(float)))
+    assert pairs.transform(floats)["shop and brand"][0].startswith(f"{2**60} & ")
+
+
+def test_columns_may_be_named_in_arrays_and_frames():
+    expected = {
+        tuple(f"x{X.columns.get_loc(name)}" for name in pair): gain
+        for pair, gain in fitted().gains_.items()
+    }
+    missing = CODES.copy()
+    missing[COLOUR == 0, 3] = np.nan
+    words = missing.astype(object)
+    words[:, 0] = X["customer"]
+    for table in (missing, missing.tolist(), words, missing.astype(np.float32)):
+        pairs = fitted(table, categorical_features=[0, 2, 3], min_gain=0.0)
+        assert pairs.gains_ == expected
+        pairs = fitted(table, categorical_features=[0, 2, 3])
+        assert pairs.pairs_ == [("x0", "x2")]
+        found = pairs.transform(table)
+        assert (found[:, :4] == np.asarray(table))[:, :3].all()
+        # the number of a combination: another for each, unseen ones are missing
+        text = [f"{c} & {b}" for c, b in zip(CUSTOMER, BRAND, strict=True)]
+        assert (found[:, 4] == np.unique(text, return_inverse=True)[1]).all()
+        unseen = np.asarray(table)[:2].copy()
+        unseen[0, 2], unseen[1, 2] = 99, np.nan
+        assert np.isnan(pairs.transform(unseen)[:, 4].astype(float)).all()
+        assert len(pairs.transform(np.asarray(table)[:0])) == 0
+        names = pairs.get_feature_names_out(list("abcd")).tolist()
+        assert names == ["a", "b", "c", "d", "a and c"]
+        assert pairs.get_feature_names_out()[-1] == "x0 and x2"
+    saved = pickle.loads(pickle.dumps(CODED))
+    assert np.array_equal(saved.transform(CODES), CODED.transform(CODES))
+    # plain numbers in a frame
+    frame = pd.DataFrame(CODES, columns=X.columns).astype(
+        dict.fromkeys(CATEGORICAL, int)
+    )
+    pairs = fitted(frame, categorical_features=CATEGORICAL)
+    assert pairs.pairs_ == [PAIR]
+    assert pairs.transform(frame)["customer and brand"][0] == (
+        f"{CUSTOMER[0]} & {BRAND[0]}"
+    )
+
+
+def test_combinations_of_rows_of_weight_0_are_unseen():
+    table = CODES.copy()
+    table[WEIGHT == 0, 0] = 50
+    pairs = CategoryPairs(categorical_features=[0, 2])
+    pairs.fit(table, Y, groups=GROUPS, sample_weight=WEIGHT)
+    assert pairs.pairs_ == [("x0", "x2")]
+    assert (np.isnan(pairs.transform(table)[:, 4]) == (WEIGHT == 0)).all()
+
+
+def test_without_two_columns_of_categories_a_warning_says_so():
+    for table, found in ((X[["customer", "price"]], "got 1 "), (CODES, "got 0 ")):
+        with pytest.warns(
+            UserWarning, match=f"two columns or more .*{found}.*name them"
+        ):
+            pairs = fitted(table)
+        assert (pairs.pairs_, pairs.gains_) == ([], {})
+        assert pairs.transform(table).shape == table.shape
+
+
+@pytest.mark.filterwarnings("ignore")  # missing groups; no columns of categories
+def test_the_checks_of_scikit_learn_pass():
+    """They pass no groups: all rows are one query, and a query has one weight."""
+    weights = dict.fromkeys(
+        (
+            "check_sample_weights_not_overwritten",
+            "check_sample_weight_equivalence_on_dense_data",
+        ),
+        "sample_weight weighs whole queries, and these checks weigh single documents",
+    )
+    results = check_estimator(
+        CategoryPairs(), expected_failed_checks=weights, on_skip=None
+    )
+    status = Counter(result["status"] for result in results)
+    assert status.pop("passed") > 40 and status.pop("xfail") == 2
+    assert status.pop("skipped", 0) <= 1 and not status
+
+
+@pytest.mark.skipif(not POLARS_IS_KNOWN, reason="this scikit-learn knows no polars")
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_set_output_and_a_column_transformer(output):
+    library = {"pandas": pd, "polars": pl}[output]
+    for table in (X, pa.Table.from_pandas(X)):
+        pairs = CategoryPairs().set_output(transform=output)
+        found = pairs.fit(table, Y, groups=GROUPS).transform(table)
+        assert isinstance(found, library.DataFrame)
+        assert list(found.columns) == [*X.columns, "customer and brand"]
+        assert str(found["customer and brand"].dtype).lower().startswith("categor")
+    numbers = clone(CODED).set_output(transform=output)
+    found = numbers.fit(CODES, Y, groups=GROUPS).transform(CODES)
+    assert list(found.columns) == ["x0", "x1", "x2", "x3", "x0 and x2"]
+    with sklearn.config_context(enable_metadata_routing=True):
+        columns = ColumnTransformer(
+            [
+                ("pairs", CategoryPairs(), CATEGORICAL),
+                ("rest", "passthrough", ["price"]),
+            ],
+            verbose_feature_names_out=False,
+        ).set_output(transform=output)
+        ranker = LambdaMARTRanker(n_estimators=3, random_state=0)
+        model = make_pipeline(columns, ranker).fit(X, Y, groups=GROUPS)
+    names = [*CATEGORICAL, "customer and brand", "price"]
+    assert model[0].get_feature_names_out().tolist() == names
+    alone = fitted().transform(X)[names]
+    expected = clone(ranker).fit(alone, Y, groups=GROUPS).predict(alone)
+    assert np.array_equal(model.predict(X), expected)
+
+
 def test_numbers_are_the_same_categories_in_any_dtype():
     codes = pd.DataFrame({"customer": CUSTOMER, "brand": BRAND})
     pairs = fitted(codes.astype("category"))
@@ -198,14 +338,17 @@ def test_a_search_a_pickle_and_validation_data_work_in_a_pipeline():
     assert np.array_equal(saved.predict(X), model.predict(X))
     names = model[-1].feature_names_in_.tolist()
     assert names == [*X.columns, "customer and brand"]
-    assert clone(model[0]).get_params() == {"min_gain": 0.001}
+    assert clone(model[0]).get_params() == {
+        "min_gain": 0.001,
+        "categorical_features": "from_dtype",
+    }
 
 
 def test_a_fit_that_fails_leaves_the_pairs_as_they_were():
     pairs = fitted()
     before = dict(vars(pairs))
-    with pytest.raises(ValueError, match="two columns or more"):
-        pairs.fit(X[["customer", "price"]], Y, groups=GROUPS)
+    with pytest.raises(ValueError, match="one number for each of the 1200 rows"):
+        pairs.fit(X, Y[1:], groups=GROUPS)
     assert vars(pairs) == before
 
 
@@ -217,15 +360,21 @@ def given_to(method, **given):
 
 
 DATES = pd.date_range("2026-01-01", periods=N)
+CODES = np.column_stack([CUSTOMER, X["price"], BRAND, COLOUR]).astype(float)
+CODED = CategoryPairs(categorical_features=[0, 2, 3])
+CODED.fit(CODES, Y, groups=GROUPS)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (given_to("fit", X=np.zeros((N, 3))), TypeError, "must be a DataFrame"),
+        (given_to("fit", X=np.zeros(N)), ValueError, "X: Expected 2D array"),
+        (given_to("fit", X=sparse.csr_matrix((N, 3))), ValueError, "X is sparse"),
         (given_to("fit", X=pl.from_pandas(X).lazy()), TypeError, "got LazyFrame"),
-        (given_to("fit", X=X[["customer", "price"]]), ValueError,
-         "two columns or more of a categorical dtype, to make pairs of, got 1"),
+        (given_to("fit", X=X.set_axis([0, 1, 2, 3], axis=1)), ValueError,
+         "a column named 0, which is no text"),
+        (given_to("fit", X=X.set_axis(["a", "b", "a", "c"], axis=1)), ValueError,
+         "X has two columns 'a', and pairs are named after"),
         (given_to("fit", X=X.rename(columns={"price": 3})), ValueError,
          "a column named 3, which is no text"),
         (given_to("fit", X=X.rename(columns={"price": "brand and colour"})), ValueError,
@@ -241,7 +390,11 @@ DATES = pd.date_range("2026-01-01", periods=N)
         (given_to("fit", sample_weight=np.zeros(N)), ValueError, "sample_weight"),
         (lambda: CategoryPairs().transform(X), NotFittedError, "not fitted"),
         (given_to("transform", X=X.to_numpy()), TypeError, "must be a DataFrame"),
+        (lambda: CODED.transform(X.set_axis(list("abcd"), axis=1)), TypeError,
+         "X must be an array, as it was when the pairs were chosen, got DataFrame"),
         (given_to("transform", X=X[X.columns[::-1]]), ValueError, "same order"),
+        (given_to("transform", X=X.assign(brand=pd.Categorical(BRAND))), ValueError,
+         "X in column 'brand' holds numbers, but was categorical, of text"),
         (given_to("transform", X=X.assign(brand=BRAND)), ValueError,
          "X in column 'brand' holds numbers, but was categorical"),
         (given_to("get_feature_names_out", input_features=["a"]), ValueError,
