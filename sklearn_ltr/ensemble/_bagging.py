@@ -717,7 +717,6 @@ def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
     # what else the members have learned is not that of their mean
     for name in ("loss_curve_", "position_bias_", "_trained_queries"):
         merged.__dict__.pop(name, None)
-    merged._is_imported = True  # their seeds differ, so no warm start can continue them
     return merged
 
 
