@@ -86,7 +86,7 @@ def why_no_split(
 ) -> str:
     """Return the reason, and what to do."""
     comm, n_rows = index.comm, index.n_rows
-    min_samples_leaf = parameters.min_samples_leaf
+    min_samples_leaf = parameters.smallest_leaf(n_rows)
     counts = comm.sum(
         np.array([np.bincount(column, minlength=256) for column in binned.columns])
     )
@@ -110,7 +110,7 @@ def why_no_split(
     if smaller < min_samples_leaf:
         return (
             f"min_samples_leaf={min_samples_leaf}, and of {rows} no split has more "
-            f"than {smaller:,} in its smaller leaf; lower min_samples_leaf"
+            f"than {smaller:,} in its smaller leaf; give a lower min_samples_leaf"
         )
     n_drawn = n_rows * parameters.sampled_fraction(n_rows)
     if n_drawn < 2:
