@@ -446,6 +446,28 @@ def learning_curves() -> str:
     return markdown([*about, *names], rows)
 
 
+def smallest_leaf() -> str:
+    """NDCG@10 of models of few queries, by `min_samples_leaf`, minus that of 20."""
+    of_size: dict[tuple[str, str, int], list[Record]] = {}
+    for r in records("smallest_leaf"):
+        key = r["data"], r["estimator"], r["n_queries"]
+        of_size.setdefault(key, []).append(r)
+    rows = [
+        [
+            Path(data).stem,
+            f"`{estimator}`",
+            f"{n_queries:,}",
+            f"{default['n_documents']:,.0f}",
+            f"{default['ndcg@10']:.3f}",
+            *(f"{r['difference']:+.3f} ({r['error']:.3f})" for r in others),
+        ]
+        for (data, estimator, n_queries), (default, *others) in of_size.items()
+    ]
+    rules = [r["rule"] for r in next(iter(of_size.values()))]
+    about = "data", "estimator", "queries", "documents"
+    return markdown([*about, *rules], rows)
+
+
 def dask_fit() -> str:
     """Fits by the workers of a cluster on two cores, rows in memory and in files."""
     rows = []
@@ -640,6 +662,7 @@ TABLES = (
     unseen,
     tuning,
     learning_curves,
+    smallest_leaf,
     categories,
     dask_fit,
     larger_than_memory,

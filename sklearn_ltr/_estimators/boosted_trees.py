@@ -327,7 +327,7 @@ def learn_bins(
         categorical,
         trained.sums,
         p.max_bins,
-        p.min_samples_leaf,
+        p.smallest_leaf(index.n_rows),
         p.category_smoothing,
     )
     sampled = sample_rows(data, index, seed, team)

@@ -47,6 +47,8 @@ def warn_if_nothing_learned(
     """Warn of trees that tell no rows apart; all workers of a fit call this."""
     # `scores` are those of the training rows after all trees
     n_trees = len(ensemble)
+    if any(index.comm.gather(bool(np.ptp(data.init_score) > 0))):
+        return  # a base model, or scores that were given, tell rows apart
     if not (ensemble.feature >= 0).any():
         reason = (
             why_no_split(data, binned, index, parameters)
@@ -70,9 +72,7 @@ def warn_if_nothing_learned(
 
 
 def orders(data: TrainingData, scores: FloatArray) -> bool:
-    """Return whether documents of a query have different scores, or had some before."""
-    if data.columns.init_score is not None:
-        return True
+    """Return whether documents of a query have different scores."""
     starts = data.offsets[:-1]
     highest = np.maximum.reduceat(scores, starts)
     return bool((highest > np.minimum.reduceat(scores, starts)).any())
@@ -86,7 +86,7 @@ def why_no_split(
 ) -> str:
     """Return the reason, and what to do."""
     comm, n_rows = index.comm, index.n_rows
-    min_samples_leaf = parameters.min_samples_leaf
+    min_samples_leaf = parameters.smallest_leaf(n_rows)
     counts = comm.sum(
         np.array([np.bincount(column, minlength=256) for column in binned.columns])
     )
@@ -110,7 +110,7 @@ def why_no_split(
     if smaller < min_samples_leaf:
         return (
             f"min_samples_leaf={min_samples_leaf}, and of {rows} no split has more "
-            f"than {smaller:,} in its smaller leaf; lower min_samples_leaf"
+            f"than {smaller:,} in its smaller leaf; give a lower min_samples_leaf"
         )
     n_drawn = n_rows * parameters.sampled_fraction(n_rows)
     if n_drawn < 2:

@@ -352,8 +352,9 @@ class LambdaMARTRanker(BaseRanker):
         Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
         split has the largest gain is split first.  Tune it: larger for many documents,
         smaller if the model overfits.
-    min_samples_leaf : int >= 1, default=20
-        Minimum number of rows of a leaf, exactly counted.  Tune it: larger if the model
+    min_samples_leaf : int >= 1 or "auto", default="auto"
+        Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
+        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few documents.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
@@ -553,7 +554,7 @@ class LambdaMARTRanker(BaseRanker):
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
         max_leaf_nodes: int = 31,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
         regression_weight: float | Literal["auto"] = "auto",
         max_depth: int | None = None,

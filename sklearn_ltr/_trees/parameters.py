@@ -28,6 +28,10 @@ SAMPLED_FRACTION = 0.2
 LEAST_SAMPLED_ROWS = 500
 LARGEST_FRACTION = 0.8  # trees of a bag differ, however few rows there are
 
+# min_samples_leaf="auto", see benchmarks/smallest_leaf.py: 20 from 100 rows on
+LARGEST_MINIMUM = 20
+ROWS_PER_MINIMUM_ROW = 5
+
 LearningRate = float | Callable[[int], float]
 
 
@@ -38,7 +42,7 @@ class TreeParameters:
     n_estimators: Annotated[int, integer(1)]
     learning_rate: Annotated[LearningRate, Or(POSITIVE, callables=True)]
     max_leaf_nodes: Annotated[int, integer(2)]
-    min_samples_leaf: Annotated[int, integer(1)]
+    min_samples_leaf: Annotated[int | Literal["auto"], Or(integer(1), ("auto",))]
     max_features: Annotated[float, FractionOrCount()]
     max_depth: Annotated[int | None, integer(1, optional=True)]
     l2_regularization: Annotated[float, real(0, LARGEST)]
@@ -62,6 +66,12 @@ class TreeParameters:
                 name = f"learning_rate({tree_index})"
                 rate = POSITIVE.read_as(name, rate(tree_index))
             yield tree_index, rate
+
+    def smallest_leaf(self, n_rows: int) -> int:
+        """Return the minimum number of the `n_rows` rows that a leaf has."""
+        if self.min_samples_leaf == "auto":
+            return max(1, min(LARGEST_MINIMUM, n_rows // ROWS_PER_MINIMUM_ROW))
+        return self.min_samples_leaf
 
     def sampled_fraction(self, n_rows: int) -> float:
         """Return the expected fraction of `n_rows` rows that a tree is grown on."""
@@ -102,7 +112,7 @@ def growth_parameters(
     # `max_leaf_nodes`, and kernels take numbers of 64 bits.  Numbers of rows, which the
     # user gives for all rows, become numbers of rows of a sample.
     p, fraction = parameters, parameters.sampled_fraction(n_rows)
-    min_samples_leaf = max(1, round(min(p.min_samples_leaf, n_rows) * fraction))
+    min_samples_leaf = max(1, round(min(p.smallest_leaf(n_rows), n_rows) * fraction))
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
     max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
     return GrowthParameters(

@@ -380,8 +380,9 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
         split has the largest gain is split first.  Tune it: larger for many rows,
         smaller if the model overfits.
-    min_samples_leaf : int >= 1, default=20
-        Minimum number of rows of a leaf, exactly counted.  Tune it: larger if the model
+    min_samples_leaf : int >= 1 or "auto", default="auto"
+        Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
+        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few rows.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
@@ -517,7 +518,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
         max_leaf_nodes: int = 31,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
@@ -647,8 +648,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
         split has the largest gain is split first.  Tune it: larger for many rows,
         smaller if the model overfits.
-    min_samples_leaf : int >= 1, default=20
-        Minimum number of rows of a leaf, exactly counted.  Tune it: larger if the model
+    min_samples_leaf : int >= 1 or "auto", default="auto"
+        Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
+        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few rows.
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
@@ -803,7 +805,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
         max_leaf_nodes: int = 31,
-        min_samples_leaf: int = 20,
+        min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
         max_depth: int | None = None,
         l2_regularization: float = 0.0,

@@ -37,6 +37,7 @@ COMMANDS = {
         *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
         *("--libraries", "sklearn_ltr", "subsample=1"),
     ],
+    "smallest_leaf.py": ["--made", "10", "--sizes", "2", "--seeds", "2"],
     "lambdas.py": ["--longest", "300", "--repetitions", "1"],
     "growth.py": ["--rows", "1000", "--repetitions", "1"],
     "metrics.py": ["--queries", "10", "--repetitions", "1"],

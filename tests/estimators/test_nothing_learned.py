@@ -1,4 +1,4 @@
-"""Models that tell no rows apart are warned of, in numbers that say why."""
+"""Few rows: they are learned from by default; if nothing is learned, a warning."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics import NDCG
 
 RNG = np.random.default_rng(0)
 X, Y, GROUPS = RNG.normal(size=(300, 3)), RNG.integers(0, 3, 300), np.arange(300) // 10
@@ -41,7 +42,7 @@ def test_too_few_rows_for_two_leaves(estimator):
     message = warned(make(estimator, **MANY))
     assert "no tree has a split" in message
     assert "min_samples_leaf=200, and of the 300 rows" in message
-    assert "more than 150 in its smaller leaf; lower min_samples_leaf" in message
+    assert "more than 150 in its smaller leaf; give a lower min_samples_leaf" in message
 
 
 @pytest.mark.parametrize("estimator", OF_TREES)
@@ -141,6 +142,47 @@ def test_early_stopping_may_keep_trees_without_a_split():
     against = {"X_val": features, "y_val": 2 - Y, "groups_val": GROUPS}
     message = warned(model, features, **against)
     assert "early stopping keeps 1 of 40 trees" in message
+
+
+@pytest.mark.parametrize("estimator", OF_TREES)
+@pytest.mark.parametrize("n_rows", [10, 40, 99, 100, 300])
+def test_by_default_few_rows_have_small_leaves(estimator, n_rows):
+    of_queries = {"groups": GROUPS[:n_rows]} if estimator is LambdaMARTRanker else {}
+    y = (Y > 0 if estimator is MARTClassifier else Y)[:n_rows]
+    shop = pd.Categorical(RNG.integers(0, 290, n_rows))  # they share bins of 40 rows
+    frame = pd.DataFrame({"a": X[:n_rows, 0], "b": X[:n_rows, 1], "shop": shop})
+    smallest = {10: 2, 40: 8, 99: 19, 100: 20, 300: 20}[n_rows]
+    scores = [
+        make(estimator, **options).fit(frame, y, **of_queries).predict(frame).tolist()
+        for options in ({}, {"min_samples_leaf": smallest})
+    ]
+    assert scores[0] == scores[1]
+
+
+def test_rows_that_are_not_learned_from_make_no_leaf_larger():
+    y = np.where(GROUPS < 25, 1, Y)  # 50 rows are learned from
+    models = [
+        make(**options).fit(X, y, groups=GROUPS)
+        for options in ({}, {"min_samples_leaf": 50 // 5})
+    ]
+    assert models[0].predict(X).tolist() == models[1].predict(X).tolist()
+
+
+def test_twenty_rows_are_learned_from_by_default():
+    y = np.arange(20)
+    features = np.c_[RNG.normal(size=20), y]
+    model = LambdaMARTRanker(NDCG(10, gain="linear"), random_state=0)
+    scores = model.fit(features, y, groups=np.zeros(20)).predict(features)
+    assert np.corrcoef(scores, y)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 5, 20])
+def test_pairs_of_documents_are_learned_from_by_default(n_queries):
+    features = np.tile([[1, 0], [0, 1]], (n_queries, 1))
+    groups, y = np.repeat(np.arange(n_queries), 2), np.tile([1, 2], n_queries)
+    model = LambdaMARTRanker(random_state=0).fit(features, y, groups=groups)
+    low, high = model.predict(features[:2])
+    assert high > low
 
 
 def test_ordinary_fits_do_not_warn():

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr import (
+    LambdaMARTRanker,
+    LambdaRankRanker,
+    NothingLearnedWarning,
+    RankNetRanker,
+)
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.export import to_tree_model
 from sklearn_ltr.export._float32 import LARGEST, at_most
@@ -155,8 +161,10 @@ def served() -> dict[str, Any]:
     """Return more models by name: a stump without a split, and one of named columns."""
     X = numbers()
     named = pd.DataFrame(X[:, :4], columns=["title", "é fresh", "n/a", "price"])
+    with pytest.warns(NothingLearnedWarning):
+        one_leaf = MARTRegressor(n_estimators=2, min_samples_leaf=N).fit(X, X[:, 0])
     return fitted() | {
-        "one leaf": MARTRegressor(n_estimators=2, min_samples_leaf=N).fit(X, X[:, 0]),
+        "one leaf": one_leaf,
         "missing": MARTRegressor(n_estimators=2, min_samples_leaf=99).fit(
             X[:, [3]] * 0, np.isnan(X[:, 3]) + 0.1
         ),

@@ -312,6 +312,7 @@ def test_a_grid_search_refuses_a_query_in_two_parts(routing):
 # --- the search space -------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::sklearn_ltr.NothingLearnedWarning")
 def test_the_search_space_holds_valid_settings_and_the_defaults():
     space, defaults = lambdamart_search_space(), LambdaMARTRanker().get_params()
     for name, values in space.items():
