@@ -47,9 +47,10 @@ def warn_if_nothing_learned(
     """Warn of trees that tell no rows apart; all workers of a fit call this."""
     # `scores` are those of the training rows after all trees
     n_trees = len(ensemble)
-    if any(index.comm.gather(bool(np.ptp(data.init_score) > 0))):
-        return  # a base model, or scores that were given, tell rows apart
+    has_base = any(index.comm.gather(bool(np.ptp(data.init_score) > 0)))
     if not (ensemble.feature >= 0).any():
+        if has_base and n_trees < n_grown:
+            return  # early stopping has found the base model better alone
         reason = (
             why_no_split(data, binned, index, parameters)
             if n_trees == n_grown
@@ -59,7 +60,11 @@ def warn_if_nothing_learned(
         message = (
             f"no tree has a split, so the trees give all rows the same score: {reason}"
         )
-    elif data.labels is not None and not any(index.comm.gather(orders(data, scores))):
+    elif (
+        data.labels is not None
+        and not has_base
+        and not any(index.comm.gather(orders(data, scores)))
+    ):
         message = (
             f"no tree tells documents of a query apart: in the {index.n_rows:,} rows "
             f"of the {index.n_queries:,} queries that are learned from, the features "
@@ -115,7 +120,7 @@ def why_no_split(
     n_drawn = n_rows * parameters.sampled_fraction(n_rows)
     if n_drawn < 2:
         return (
-            f"subsample={parameters.subsample:g} draws {n_drawn:.2g} of {rows} for a "
+            f"subsample={parameters.subsample!r} draws {n_drawn:.2g} of {rows} for a "
             "tree on average; raise subsample"
         )
     within = " within queries" if has_queries else ""

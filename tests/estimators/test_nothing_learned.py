@@ -192,3 +192,8 @@ def test_ordinary_fits_do_not_warn():
             groups = {"groups": GROUPS} if estimator is LambdaMARTRanker else {}
             y = Y > 0 if estimator is MARTClassifier else Y
             make(estimator, n_estimators=1).fit(X, y, **groups)
+
+
+def test_two_rows_of_which_a_tree_is_given_less():
+    message = warned(LambdaMARTRanker(), X[:2], y=[0, 1], groups=[7, 7])
+    assert "subsample='auto' draws" in message

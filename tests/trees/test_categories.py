@@ -219,7 +219,7 @@ def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
         sums = CategorySums.add_up(x, targets)
         options = [sums], max_bins, least, smoothing
         bins = CategoryBins.fit(np.array([0]), *options)
-        expected = oracle.shared_category_bins(x.tolist(), targets, *options[1:])
+        expected = oracle.shared_bins(x.tolist(), targets, *options[1:])
         if len(np.unique(x[~np.isnan(x)])) <= max_bins:
             assert not bins.has_shared.any()
             continue
