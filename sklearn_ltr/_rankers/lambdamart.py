@@ -9,6 +9,7 @@ members of a bag with the bins of one table (`SharedBins`).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
@@ -294,12 +295,13 @@ class RankingObjective:
 
 def documents_init_score(method: F) -> F:
     """Document a method like that of every ranker, with `init_score` in addition."""
-    text = getattr(BaseRanker, method.__name__).__doc__ or ""
-    returns = "\n\n        Returns"
+    # indented alike by every Python: from 3.13 on, docstrings are not
+    text = inspect.cleandoc(getattr(BaseRanker, method.__name__).__doc__ or "")
+    returns = "\n\nReturns"
     method.__doc__ = text.replace(
         returns,
-        "\n        init_score : array-like of shape (n_documents,), default=None"
-        f"\n            As for `predict`.{returns}",
+        "\ninit_score : array-like of shape (n_documents,), default=None"
+        f"\n    As for `predict`.{returns}",
     )
     return method
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tracemalloc
 
@@ -56,7 +57,8 @@ def scores(model, **options):
 
 def float_parameters(estimator):
     """Parameters that the docstring says may be a float."""
-    typed = re.findall(r"^    (\w+) : .*\bfloat\b", estimator.__doc__, flags=re.M)
+    text = inspect.getdoc(estimator)
+    typed = re.findall(r"^(\w+) : .*\bfloat\b", text, flags=re.M)
     return [name for name in typed if name in estimator().get_params()]
 
 
