@@ -203,7 +203,7 @@ class CategoryPairs(TransformerMixin, Estimator):
             columns = find_categories(table, p.categorical_features)
             gains = gains_of_pairs(data, columns) if len(columns) > 1 else {}
             model.pairs_ = [pair for pair, gain in gains.items() if gain > p.min_gain]
-            names = names_of(table)
+            names = column_names(table)
             taken = [name for name in map(column_name, gains) if name in names]
             if taken:
                 raise ValueError(
@@ -264,7 +264,7 @@ class CategoryPairs(TransformerMixin, Estimator):
                 f"when the pairs were chosen, got {type(X).__name__}"
             )
         table = read_table(self, X, reset=False)
-        names = names_of(table)
+        names = column_names(table)
         single = {
             name: read_column(table, names.index(name), self._holds_text[name])
             for name in dict.fromkeys(name for pair in self.pairs_ for name in pair)
@@ -435,7 +435,7 @@ def check_named(table: Any) -> None:
             f"X has a column named {unnamed[0]!r}, which is no text: pairs are named "
             "after their columns; X.columns.astype(str) makes text of numbers"
         )
-    names = names_of(table)
+    names = column_names(table)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
@@ -444,7 +444,7 @@ def check_named(table: Any) -> None:
         )
 
 
-def names_of(table: Any) -> list[str]:
+def column_names(table: Any) -> list[str]:
     """Return the names of the columns of a frame or an array."""
     return list(table.columns) if is_frame(table) else numbered(table.shape[1])
 
@@ -456,7 +456,7 @@ def numbered(n_features: int) -> list[str]:
 
 def find_categories(table: Any, given: Any) -> dict[str, LabelColumn]:
     """Return the columns that hold categories, by name."""
-    found, names = find_features(table, given, "X").tolist(), names_of(table)
+    found, names = find_features(table, given, "X").tolist(), column_names(table)
     columns = {names[feature]: read_column(table, feature) for feature in found}
     if len(columns) > 1 and is_frame(table):
         check_named(table)

@@ -16,7 +16,6 @@ of rows (`read_numbers`).
 from sklearn_ltr._data.columns import (
     COLUMNS,
     MOST_POSITIONS,
-    NO_COLUMNS,
     GivenColumns,
     RowColumns,
     check_base_scores,
@@ -52,7 +51,6 @@ from sklearn_ltr._data.validation import ValidationSet, split_validation
 __all__ = [
     "COLUMNS",
     "MOST_POSITIONS",
-    "NO_COLUMNS",
     "FitData",
     "GivenColumns",
     "JudgedQueries",

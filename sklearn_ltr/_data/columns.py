@@ -376,7 +376,6 @@ ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
-NO_COLUMNS: GivenColumns = RowColumns()
 
 
 F = TypeVar("F", bound=Callable[..., Any])
