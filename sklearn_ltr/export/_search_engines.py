@@ -79,27 +79,27 @@ def check_name(name: object, argument: str) -> str:
 def check_features(
     names: Sequence[str], features: EngineFeatures | None
 ) -> EngineFeatures:
-    """Return what the engine computes for each column; an error for other columns."""
+    """Return what the engine computes for each column, then what else it computes."""
     if not isinstance(features, Mapping):
         raise TypeError(
             "features must be a dict from the names of the columns to what the engine "
             f"computes for them, got {type(features).__name__}"
         )
     missing = [name for name in names if name not in features]
-    unknown = [name for name in features if name not in names]
-    if missing or unknown:
+    if missing:
+        unknown = [name for name in features if name not in names]
         raise ValueError(
             "features must have the names of the columns that the model was fitted on: "
             f"{len(missing)} are missing, {missing[:3]}, and {len(unknown)} are no "
             f"such columns, {unknown[:3]}"
         )
-    for name in names:
+    for name in features:
         if not isinstance(features[name], Mapping):
             raise TypeError(
                 f"features[{name!r}] must be a dict, got "
                 f"{type(features[name]).__name__}"
             )
-    return features
+    return {name: features[name] for name in names} | dict(features)
 
 
 def to_elasticsearch_ltr(
@@ -128,8 +128,9 @@ def to_elasticsearch_ltr(
     features : dict of str to dict, default=None
         The query that computes each column of X, for example
         ``{"match": {"title": "{{keywords}}"}}``.  What stands in double braces are the
-        `params` of the query `sltr`.  None: the feature set has been uploaded before,
-        as it has to be where training data were logged.
+        `params` of the query `sltr`.  There may be more features than the model has
+        columns: a set of features can serve several models.  None: the feature set has
+        been uploaded before, as it has to be where training data were logged.
 
     Returns
     -------
@@ -143,7 +144,7 @@ def to_elasticsearch_ltr(
     ------
     TypeError, ValueError
         As :func:`to_xgboost_dump`; for other steps of a Pipeline, and hidden layers;
-        and for `features` that are not those of the columns.
+        and for `features` that lack a column.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def to_elasticsearch_ltr(
     requests = []
     if features is not None:
         given = check_features(names, features)
-        listed = [plugin_feature(n, given[n]) for n in names]
+        listed = [plugin_feature(n, query) for n, query in given.items()]
         requests.append(Request("POST", path, {"featureset": {"features": listed}}))
     body = {"model": {"name": name, "model": model}}
     return [*requests, Request("POST", f"{path}/_createmodel", body)]
@@ -231,7 +232,8 @@ def to_elasticsearch_ml(
     features : dict of str to dict
         The query whose score is the value of each column of X, for example
         ``{"match": {"title": "{{query}}"}}``.  A document that does not match has a
-        missing value.
+        missing value.  Features that are no columns of the model are left out, as
+        Elasticsearch would compute them for nothing.
 
     Returns
     -------
@@ -244,7 +246,7 @@ def to_elasticsearch_ml(
     ------
     TypeError, ValueError
         As :func:`to_tree_model`; for classifiers, categorical features and trees on
-        top of an `init_score`; and for `features` that are not those of the columns.
+        top of an `init_score`; and for `features` that lack a column.
 
     Examples
     --------
@@ -346,8 +348,9 @@ def to_solr(
     features : dict of str to dict, default=None
         The definition of each column of X, with the keys `class` and `params`, for
         example ``{"class": "org.apache.solr.ltr.feature.FieldValueFeature", "params":
-        {"field": "price", "defaultValue": "NaN"}}``.  None: they have been uploaded
-        before, as they have to be where training data were logged.
+        {"field": "price", "defaultValue": "NaN"}}``.  There may be more features than
+        the model has columns: a store can serve several models.  None: they have been
+        uploaded before, as they have to be where training data were logged.
     missing : {"branch", "zero"}, default="branch"
         What a feature without a value is in trees.  "branch": missing, as here; this
         needs Solr 9.2 or newer, and features with the `defaultValue` "NaN".  "zero":
@@ -369,7 +372,7 @@ def to_solr(
     ------
     TypeError, ValueError
         As :func:`to_xgboost_dump`; for other steps of a Pipeline; and for `features`
-        that are not those of the columns.
+        that lack a column.
 
     Examples
     --------
@@ -397,7 +400,7 @@ def to_solr(
     requests = []
     if features is not None:
         given = check_features(names, features)
-        definitions = [{"store": store, "name": n, **given[n]} for n in names]
+        definitions = [{"store": store, "name": n, **d} for n, d in given.items()]
         requests.append(Request("PUT", "/schema/feature-store", definitions))
     body = {"store": store, "name": name, **model}
     return [*requests, Request("PUT", "/schema/model-store", body)]

@@ -94,7 +94,25 @@ def test_the_feature_set_of_the_plugin_has_the_parameters_of_the_queries():
     assert params["title"] == ["keywords", "city"] and params["price"] == []
 
 
-def test_the_features_of_an_engine_are_the_columns_of_the_model():
+def test_a_set_of_features_may_have_more_than_the_model_uses():
+    model = served()["named"]
+    queries = dict.fromkeys(["other", *names_of(model), "clicks"], QUERY)
+    features, upload = to_elasticsearch_ltr(
+        model, name="m", feature_set="f", features=queries
+    )
+    names = [*names_of(model), "other", "clicks"]
+    assert plugin.names_of_features(features.body) == names
+    assert upload == to_elasticsearch_ltr(model, name="m", feature_set="f")[0]
+    definitions, upload = to_solr(model, name="m", features=queries)
+    assert [one["name"] for one in definitions.body] == names
+    assert upload == to_solr(model, name="m")[0]
+    (request,) = to_elasticsearch_ml(model, name="m", features=queries)
+    listed = request.body["inference_config"]["learning_to_rank"]["feature_extractors"]
+    found = [one["query_extractor"]["feature_name"] for one in listed]
+    assert found == names_of(model)
+
+
+def test_the_features_of_an_engine_have_the_columns_of_the_model():
     model, given = served()["regressor"], {"a": {}, "Column_0": {}}
     with pytest.raises(ValueError, match="4 are missing, .'Column_1', .*and 1 are no"):
         to_solr(model, name="m", features=given)
