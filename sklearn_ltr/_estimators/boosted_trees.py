@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
@@ -78,6 +79,7 @@ TREE_ATTRIBUTES: Attributes = {
     "_mapper": Attribute(),
     "_seed": Attribute(),
     "_is_imported": Attribute(),
+    "_absent_is_missing": Attribute(when="a model of XGBoost is read"),
     "ensemble_": Attribute(),
     "n_iter_": Attribute(),
     "evals_result_": Attribute(),
@@ -187,6 +189,12 @@ def read_tree_features(
 ) -> Matrix:
     """Return X as a checked matrix, with numbers in its categorical columns."""
     # without `check_values`, `FittedTrees.scores` finds infinite values
+    if not reset and getattr(estimator, "_absent_is_missing", False) and issparse(X):
+        raise ValueError(
+            f"{name} is sparse, and this model comes from XGBoost, which takes entries "
+            "that a sparse matrix does not store for missing, while they are 0 here: "
+            "give a dense array, with NaN where a value is missing"
+        )
     if len(categories.feature) > 0:
         if not reset:
             check_columns(estimator, X, name)

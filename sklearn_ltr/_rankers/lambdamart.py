@@ -627,6 +627,7 @@ class LambdaMARTRanker(BaseRanker):
     _uses_init_score: bool
     _categories: FeatureCategories
     _is_imported = False  # trees of another library, or joined from two models
+    _absent_is_missing = False  # what a sparse X does not store
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,

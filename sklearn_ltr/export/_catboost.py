@@ -13,19 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._typing import FloatArray
-from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
+from sklearn_ltr.export._document import array, checked, excerpt, items, member
 from sklearn_ltr.export._float32 import rounded_at_most
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
-    TextOrFile,
     TreeBuilder,
     check_unknown,
     imported_model,
-    text_of,
     to_ranker,
     unknown_parts,
 )
+from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import Feature, Tree, TreeModel, made_up_names
 
 if TYPE_CHECKING:
@@ -91,7 +90,8 @@ def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
         if not model.is_fitted():
             raise TypeError("model must be a fitted model of CatBoost: fit it first")
         model, theirs = written_by(model), partial(catboost_scores, model)
-    return to_ranker(read_catboost(text_of(model, "CatBoost"), theirs))
+    wanted = "model must be a fitted model of CatBoost, its text or its file"
+    return to_ranker(read_catboost(text_of(model, wanted), theirs))
 
 
 def catboost_scores(model: CatBoost, X: FloatArray) -> ArrayLike:
@@ -110,7 +110,7 @@ def written_by(model: CatBoost) -> bytes:
 
 def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that CatBoost's JSON describes."""
-    document = parse(text)
+    document = json_model(text, "CatBoost", "features_info")
     missing_left, names = read_catboost_columns(member(document, "features_info", dict))
     if "oblivious_trees" not in document:
         raise ValueError(
@@ -151,7 +151,7 @@ def unknown_of(document: dict[str, Any]) -> list[str]:
     for m, tree in enumerate(document["oblivious_trees"]):
         where = f"oblivious_trees[{m}]"
         unknown += unknown_parts(tree, CATBOOST_PARTS["tree"].split(), where)
-        for i, split in enumerate(tree["splits"]):
+        for i, split in enumerate(splits_of(tree)):
             known = CATBOOST_PARTS["split"].split()
             unknown += unknown_parts(split, known, f"{where}.splits[{i}]")
     return unknown
@@ -179,9 +179,16 @@ def read_catboost_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
     return sides, names if all(names) else made_up_names(len(names))
 
 
+def splits_of(tree: object) -> list[dict[str, Any]]:
+    """Return the splits of a tree; CatBoost writes null where there are none."""
+    if isinstance(tree, dict) and "splits" in tree and tree["splits"] is None:
+        return []
+    return items(member(tree, "splits", list), dict, "splits")
+
+
 def read_catboost_tree(tree: object, missing_left: Sequence[bool]) -> Tree:
     """Return a tree."""
-    splits = items(member(tree, "splits", list), dict, "splits")
+    splits = splits_of(tree)
     values = array(tree, "leaf_values", np.float64, "tree")
     weights = array(tree, "leaf_weights", np.float64, "tree")
     if len(splits) > DEEPEST_TREE or not len(values) == len(weights) == 2 ** len(

@@ -118,6 +118,14 @@ def trees_alone(estimator: BoostedTrees) -> TreeModel:
     return model.with_base_score_in_leaves()
 
 
+def served_trees(estimator: BoostedTrees, missing: str) -> TreeModel:
+    """Return the trees for a reader that has missing values, or takes them for 0."""
+    if missing not in ("branch", "zero"):
+        raise ValueError(f"missing must be 'branch' or 'zero', got {missing!r}")
+    model = trees_alone(estimator)
+    return model.with_missing_as_zero() if missing == "zero" else model
+
+
 def own_trees(fitted: BoostedTrees) -> TreeModel:
     """Return an estimator without its base model."""
     features = features_of(fitted)
@@ -132,6 +140,7 @@ def own_trees(fitted: BoostedTrees) -> TreeModel:
         classes=getattr(fitted, "classes_", None),
         sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
         uses_init_score=getattr(fitted, "_uses_init_score", False),
+        absent_is_missing=fitted._absent_is_missing,
         training=training_state(fitted),
     )
 
@@ -263,6 +272,8 @@ def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
         bins = dict(sorted(training.category_bins.items()))
     estimator._mapper = bin_mapper(model, bins)
     estimator._is_imported = training is None
+    if model.absent_is_missing:
+        estimator._absent_is_missing = True
     estimator._seed = 0 if training is None else training.seed
     estimator.ensemble_ = ensemble_of(model, bins)
     estimator.n_iter_ = len(model.trees)

@@ -8,11 +8,9 @@ which then scores some rows for comparison.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,33 +24,17 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
     made_up_names,
+    tests_missing,
 )
 
 # Where a node hangs: its parent's number, and whether it is the left child
 Place = tuple[int, bool] | None
-TextOrFile: TypeAlias = str | bytes | os.PathLike[str]
 Scores = Callable[[FloatArray], ArrayLike]
 
 N_PROBES = 500  # rows that another library scores as well
 FLOAT32_ROUNDING = 1e-5  # of sums in float32, relative to the largest values of leaves
 LARGEST_PROBE = 1e30
-
-
-def text_of(model: TextOrFile, library: str) -> str:
-    """Return the text of a model, which may be in a file."""
-    # text of one line that does not begin with a brace is a path
-    if isinstance(model, str) and ("\n" in model or model.lstrip().startswith("{")):
-        return model
-    text = Path(model).read_bytes() if isinstance(model, str | os.PathLike) else model
-    if not isinstance(text, bytes | bytearray):
-        raise TypeError(
-            f"model must be a fitted model of {library}, its text or its file, got "
-            f"{type(model).__name__}"
-        )
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"the model is no text ({error})") from None
+MOST_WITHOUT_NAMES = 2**20  # features
 
 
 def unknown_parts(
@@ -139,6 +121,8 @@ def imported_model(
     features: Sequence[Feature],
     trees: Sequence[Tree],
     base_score: float = 0.0,
+    *,
+    absent_is_missing: bool = False,
 ) -> TreeModel:
     """Return the trees of another library as the model of a ranker."""
     if not trees:
@@ -150,6 +134,8 @@ def imported_model(
         has_feature_names=[f.name for f in features] != made_up_names(len(features)),
         base_score=base_score,
         trees=tuple(trees),
+        # of no consequence where missing values go with 0
+        absent_is_missing=absent_is_missing and any(map(tests_missing, trees)),
     )
 
 

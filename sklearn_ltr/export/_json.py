@@ -29,6 +29,7 @@ from sklearn_ltr.export._estimators import (
     from_tree_model,
     to_tree_model,
 )
+from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
     Feature,
@@ -100,6 +101,7 @@ def to_json(estimator: BoostedTrees) -> str:
         "sigma": model.sigma,
         "classes": None if model.classes is None else classes_value(model.classes),
         "uses_init_score": model.uses_init_score,
+        **({"absent_is_missing": True} if model.absent_is_missing else {}),
         "has_feature_names": model.has_feature_names,
         "features": [feature_value(feature) for feature in model.features],
         "base_score": model.base_score,
@@ -196,13 +198,14 @@ def curve_values(curves: Mapping[str, Sequence[float]]) -> dict[str, list[Any]]:
     }
 
 
-def from_json(text: str | bytes) -> BoostedTrees:
+def from_json(text: TextOrFile) -> BoostedTrees:
     """Return the fitted estimator that JSON text describes.
 
     Parameters
     ----------
-    text : str or bytes
-        What :func:`to_json` has returned, of this version or an older one.
+    text : str, bytes or path
+        What :func:`to_json` has returned, of this version or an older one; or a path,
+        or text of one line, that names the file which holds it.
 
     Returns
     -------
@@ -215,7 +218,7 @@ def from_json(text: str | bytes) -> BoostedTrees:
         changed is noticed by the checksum, which texts written by hand need not have.
         The text is never executed, and memory grows with its length only.
     TypeError
-        If it is neither str nor bytes.
+        For anything else.
 
     Warns
     -----
@@ -231,11 +234,13 @@ def from_json(text: str | bytes) -> BoostedTrees:
     >>> from_json(to_json(ranker)).predict([[2.0]]) == ranker.predict([[2.0]])
     array([ True])
     """
+    text = text_of(text, "text must be the JSON of a model, or its file")
+    unlike = f'this is no model written by to_json: "format" is not "{FORMAT}"'
+    if text.lstrip()[:1] not in ("{", "["):
+        raise no_model(text, f"this is no valid JSON, and {unlike}")
     document = parse(text)
     if type(document) is not dict or document.get("format") != FORMAT:
-        raise ValueError(
-            f'this is no model written by to_json: "format" is not "{FORMAT}"'
-        )
+        raise no_model(text, unlike)
     version = member(document, "format_version", int)
     if version != FORMAT_VERSION:
         raise ValueError(
@@ -290,6 +295,9 @@ def read_model(document: dict[str, Any]) -> TreeModel:
         classes=None if classes is None else read_classes(classes),
         sigma=member(document, "sigma", float),
         uses_init_score=member(document, "uses_init_score", bool),
+        absent_is_missing=checked(
+            document.get("absent_is_missing", False), bool, "absent_is_missing"
+        ),
         training=None if training is None else read_training(training),
     )
 

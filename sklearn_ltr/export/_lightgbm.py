@@ -28,15 +28,14 @@ from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
-    TextOrFile,
     TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
-    text_of,
     to_ranker,
     unknown_parts,
 )
+from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
@@ -44,6 +43,7 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
     category_codes,
+    check_names,
     node_means,
 )
 
@@ -70,9 +70,10 @@ BELOW_ZERO = float(np.nextafter(-ZERO, -np.inf))
 NEGATIVE, AT_ZERO, POSITIVE = 1, 2, 4
 ANYWHERE = NEGATIVE | AT_ZERO | POSITIVE
 
-# What the reader has been checked with: the versions of the text that LightGBM 2.3 to
+# What the reader has been checked with: the versions of the text that LightGBM 2.0 to
 # 4.7 write, and their parts
 NEWEST_LIGHTGBM = 4
+OLD_END = "feature importances:"  # what comes after the trees, before 2.2
 HEADER = (
     "version num_class num_tree_per_iteration label_index max_feature_idx objective "
     "average_output feature_names monotone_constraints feature_infos tree_sizes"
@@ -111,8 +112,10 @@ def to_lightgbm(estimator: BoostedTrees) -> str:
     Raises
     ------
     TypeError, ValueError
-        As :func:`to_tree_model`; and for categories that are numbers, but not whole
-        numbers from 0 to 1,048,576, and for trees on top of an `init_score`.
+        As :func:`to_tree_model`; for categories that are numbers, but not whole numbers
+        from 0 to 1,048,576; for trees on top of an `init_score`; and for names with
+        quotation marks, backslashes and control characters, at which LightGBM's
+        ``dump_model`` breaks.
 
     Examples
     --------
@@ -175,12 +178,15 @@ def join_values(values: Iterable[object]) -> str:
 
 def feature_names(features: Sequence[Feature]) -> list[str]:
     """Return the names, without spaces."""
+    check_names(features, r'["\\\x00-\x08\x0e-\x1b]', "LightGBM's dump_model breaks at")
     names = [re.sub(r"\s", "_", feature.name) for feature in features]
-    if "" in names or len(set(names)) < len(names):
-        raise ValueError(
-            "the names of the features must be different, also when their spaces have "
-            "become underscores, and not empty: rename columns and fit again"
-        )
+    for j, name in enumerate(names):
+        if not name or name in names[:j]:
+            raise ValueError(
+                f"feature {features[j].name!r} needs another name: names must be "
+                "different, also when their spaces have become underscores, and not "
+                "empty: rename columns and fit again"
+            )
     return names
 
 
@@ -262,9 +268,10 @@ def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
 
     Parameters
     ----------
-    model : lightgbm.Booster, fitted LGBMModel, str or path
+    model : lightgbm.Booster, fitted LGBMModel, str, bytes or path
         A booster; an estimator of LightGBM's; the text of a model; or a path, or text
-        of one line, that names the file which holds it.
+        of one line, that names the file which holds it.  After early stopping all of
+        them, like ``predict`` of LightGBM, have the trees up to the best iteration.
 
     Returns
     -------
@@ -304,7 +311,8 @@ def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
     if hasattr(booster, "model_to_string"):
         model = str(booster.model_to_string())
         theirs = partial(booster.predict, raw_score=True)
-    return to_ranker(read_lightgbm(text_of(model, "LightGBM"), theirs))
+    wanted = "model must be a fitted model of LightGBM, its text or its file"
+    return to_ranker(read_lightgbm(text_of(model, wanted), theirs))
 
 
 def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
@@ -606,15 +614,19 @@ class Text(NamedTuple):
 
 def split_sections(text: str) -> Text:
     """Return the parts of a model; a ValueError if one is missing."""
-    lines = iter(text.split("\n"))
-    if next(lines).strip() != "tree":
-        raise ValueError('this is no LightGBM model: its first line is not "tree"')
+    lines = enumerate(text.split("\n"), start=1)
+    first = next((line for _, line in lines if line.strip()), "")
+    if first.strip() != "tree":
+        message = 'this is no LightGBM model: its first line is not "tree"'
+        raise no_model(text, message)
     header: Section = {}
     section = header
     trees: list[Section] = []
-    for number, line in enumerate(lines, start=2):
+    for number, line in lines:
         key, _, value = line.strip().partition("=")
-        if key == "end of trees":
+        # versions before 2.2 have no line at the end, but know how many trees there are
+        n_trees = len(header.get("tree_sizes", "").split())
+        if key == "end of trees" or (key == OLD_END and len(trees) == n_trees):
             break
         if key == "Tree":
             if value != str(len(trees)):
@@ -627,7 +639,7 @@ def split_sections(text: str) -> Text:
     else:
         raise ValueError('the text is cut off: it has no line "end of trees"')
     after = {"[categorical_feature": "", "pandas_categorical": "null"}
-    for line in lines:
+    for _, line in lines:
         key, _, value = line.strip().partition(":")
         if key in after:
             after[key] = value.strip()

@@ -1,16 +1,53 @@
 """RankLib's XML, and what Elasticsearch and OpenSearch call `model/ranklib`.
 
-RankLib computes in float32, tests ``x <= threshold`` and counts features from 1.  It
-takes missing values, and features that a line does not have, for 0.
+RankLib tests ``x <= threshold`` in float32, adds ``output * weight`` of each tree to a
+sum in float32, and counts features from 1.  It takes missing values, and features that
+a line does not have, for 0.
 """
 
 from __future__ import annotations
 
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
-from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
-from sklearn_ltr.export._tree_model import Tree, check_no_categories, fold
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
-__all__ = ["to_ranklib"]
+import numpy as np
+
+from sklearn_ltr.export._document import excerpt
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._float32 import (
+    LARGEST,
+    at_most,
+    float32_model,
+    float32_values,
+    rounded_at_most,
+)
+from sklearn_ltr.export._imported import (
+    MOST_WITHOUT_NAMES,
+    Place,
+    TreeBuilder,
+    imported_model,
+    to_ranker,
+)
+from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
+from sklearn_ltr.export._tree_model import (
+    Feature,
+    Tree,
+    TreeModel,
+    check_no_categories,
+    fold,
+    made_up_names,
+    tests_missing,
+)
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+    from sklearn_ltr import LambdaMARTRanker
+
+__all__ = ["from_ranklib", "to_ranklib"]
+
+FOREST = "RANDOM FORESTS"
+OF_TREES = ("MART", "LAMBDAMART", FOREST)
 
 
 def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
@@ -71,12 +108,6 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     return "\n".join([f"{header}\n<ensemble>", *trees, "</ensemble>\n"])
 
 
-def tests_missing(tree: Tree) -> bool:
-    """Return whether a missing value may go elsewhere than the number 0."""
-    elsewhere = tree.missing_left != (tree.threshold >= 0)
-    return bool(elsewhere[~tree.is_leaf].any())
-
-
 def tree_xml(tree: Tree) -> str:
     """Return a tree; without white space, which the parser takes for nodes."""
     value = float32_values(tree.value)
@@ -93,3 +124,169 @@ def tree_xml(tree: Tree) -> str:
         )
 
     return fold(tree, leaf, split)
+
+
+def from_ranklib(
+    model: TextOrFile, *, n_features: int | None = None
+) -> LambdaMARTRanker:
+    """Return a ranker that scores as a model trained by RankLib.
+
+    Parameters
+    ----------
+    model : str, bytes or path
+        What RankLib's ``-save`` has written for MART (``-ranker 0``), LambdaMART (6) or
+        random forests (8); or a path that names the file.
+    n_features : int, default=None
+        Number of columns of X.  None: the largest number of a feature that a tree
+        tests, as the file does not say how many there were.
+
+    Returns
+    -------
+    ranker : LambdaMARTRanker
+        Fitted.  Feature 1 of RankLib is the first column of X.  Every row reaches the
+        leaves that it reaches in RankLib, which rounds its numbers to float32, and for
+        which a missing value is 0.  Leaf values, times the weight of their tree, are
+        added in float64; RankLib rounds each sum to float32.  The score of random
+        forests is the mean of their bags.  To continue it, give it to another ranker
+        as `init`.
+
+    Raises
+    ------
+    TypeError
+        If `model` is no text, file or path, or `n_features` no integer.
+    ValueError
+        That names the place, if the text is damaged, or is of another kind, such as
+        RankLib's networks and linear models; or if a tree tests a feature beyond
+        `n_features`.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.export import from_ranklib
+    >>> tree = (
+    ...     "<split><feature> 2 </feature><threshold> 0.5 </threshold>"
+    ...     "<split pos='left'><output> -1.0 </output></split>"
+    ...     "<split pos='right'><output> 1.0 </output></split></split>"
+    ... )
+    >>> ensemble = f"<ensemble><tree id='1' weight='0.5'>{tree}</tree></ensemble>"
+    >>> ranker = from_ranklib(f"## LambdaMART{chr(10)}{ensemble}")
+    >>> ranker.predict([[7.0, 0.5], [7.0, 0.6]])
+    array([-0.5,  0.5])
+    """
+    if n_features is not None and (
+        isinstance(n_features, bool) or not isinstance(n_features, int | np.integer)
+    ):
+        raise TypeError(f"n_features must be an integer or None, got {n_features!r}")
+    text = text_of(model, "model must be the text of a model of RankLib, or its file")
+    return to_ranker(read_ranklib(text, n_features))
+
+
+def read_ranklib(text: str, n_features: int | None) -> TreeModel:
+    """Return the model that RankLib's XML describes."""
+    lines = [line.strip() for line in text.split("\n")]
+    name = next(filter(None, lines)).removeprefix("##").strip()
+    if "<ensemble>" not in text or name.upper() not in OF_TREES:
+        raise no_ranklib_model(text, name)
+    # lines of comments become empty, so that an error of the XML names the right line
+    plain = "\n".join("" if line.startswith("#") else line for line in lines)
+    if "<!" in plain:
+        raise ValueError("the XML has a declaration or comment, which RankLib has not")
+    try:
+        root = ElementTree.fromstring(f"<bags>{plain}</bags>")
+    except ElementTree.ParseError as error:
+        raise ValueError(f"this is no valid XML, or is cut off: {error}") from None
+    bags = list(root)
+    if any(bag.tag != "ensemble" for bag in bags):
+        raise ValueError("there must be nothing but ensembles")
+    if len(bags) > 1 and name.upper() != FOREST:
+        raise ValueError(f"a model of {name} has one ensemble, and this {len(bags)}")
+    trees = []
+    for m, element in enumerate((tree for bag in bags for tree in bag), start=1):
+        try:
+            trees.append(read_ranklib_tree(element).scaled(1.0 / len(bags)))
+        except ValueError as error:
+            raise ValueError(f"tree {m}: {error}") from None
+    used = 1 + max((int(tree.feature.max()) for tree in trees), default=0)
+    if n_features is None:
+        n_features = max(used, 1)
+    if not max(used, 1) <= n_features <= MOST_WITHOUT_NAMES:
+        raise ValueError(
+            f"n_features must be at least the largest number of a feature, {used}, and "
+            f"at most {MOST_WITHOUT_NAMES}, got {n_features}"
+        )
+    features = [Feature(column) for column in made_up_names(int(n_features))]
+    return imported_model(features, trees)
+
+
+def no_ranklib_model(text: str, name: str) -> ValueError:
+    """Return the error for a text that is no model of trees."""
+    if text.lstrip().startswith("##"):
+        return ValueError(
+            f"this is RankLib's {excerpt(name)}, and only its models of trees are "
+            "read: MART, LambdaMART and Random Forests"
+        )
+    if text.lstrip().startswith("<ensemble>"):
+        return ValueError(
+            "the first line must say which model of RankLib this is, as '## LambdaMART'"
+        )
+    message = "this is no model of RankLib: its first line is not '## LambdaMART'"
+    return no_model(text, message)
+
+
+def read_ranklib_tree(element: Element) -> Tree:
+    """Return a tree, its leaf values multiplied by its weight."""
+    if element.tag != "tree" or [child.tag for child in element] != ["split"]:
+        raise ValueError("it must be a <tree> with one <split>")
+    weight = float32_of(element.get("weight"), "weight")
+    builder = TreeBuilder()
+    waiting: list[tuple[Element, Place]] = [(element[0], None)]
+    while waiting:
+        node, place = waiting.pop()
+        tags = [child.tag for child in node]
+        if tags == ["output"]:
+            # both are float32, so that the product is exact
+            value = weight * float32_of(node[0].text, "output")
+            builder.leaf(place, value, 0)
+            continue
+        sides = [child.get("pos") for child in node[2:]]
+        if tags != ["feature", "threshold", "split", "split"] or sides != [
+            "left",
+            "right",
+        ]:
+            raise ValueError(
+                "a <split> must have an <output>, or <feature>, <threshold> and a left "
+                f"and a right <split>, got {tags[:5]}"
+            )
+        limit = np.array([float32_of(node[1].text, "threshold")], dtype=np.float32)
+        threshold = float(rounded_at_most(limit)[0])
+        number = builder.split(
+            place, feature_of(node[0].text), threshold, threshold >= 0, 0.0
+        )
+        waiting += [(node[3], (number, False)), (node[2], (number, True))]
+    return builder.tree()
+
+
+def feature_of(text: str | None) -> int:
+    """Return the column of a feature's number."""
+    word = (text or "").strip()
+    if not (word.isascii() and word.isdecimal() and len(word) < 10):
+        raise ValueError(f"feature must be a number from 1, got {excerpt(word)}")
+    if not 1 <= int(word) <= MOST_WITHOUT_NAMES:
+        raise ValueError(
+            f"feature must be a number from 1 to {MOST_WITHOUT_NAMES}, got {int(word)}"
+        )
+    return int(word) - 1
+
+
+def float32_of(text: str | None, where: str) -> float:
+    """Return a number as float32 holds it."""
+    word = (text or "").strip()
+    try:
+        if "_" in word or not word.isascii():
+            raise ValueError
+        with np.errstate(over="ignore", under="ignore"):
+            value = float(np.float32(float(word)))
+    except ValueError:
+        raise ValueError(f"{where} is no number: {excerpt(word)}") from None
+    if not np.isfinite(value):
+        raise ValueError(f"{where} is {word}, but must be a finite float32")
+    return value

@@ -10,6 +10,7 @@ values, NaN, go left if `missing_left` says so; unseen categories count as missi
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -155,6 +156,10 @@ class TreeModel:
         The sigma that the trees were grown with.
     uses_init_score : bool
         Whether `predict` adds an `init_score` that the caller gives.
+    absent_is_missing : bool
+        Whether entries that a sparse X does not store are missing values, as in
+        XGBoost, where this model comes from: then `predict` refuses a sparse X.  Else
+        they are 0.
     training : TrainingState or None
         None: a fit cannot continue the model with `warm_start`, but with `init`.
     """
@@ -168,6 +173,7 @@ class TreeModel:
     classes: NDArray[Any] | None = None
     sigma: float = 1.0
     uses_init_score: bool = False
+    absent_is_missing: bool = False
     training: TrainingState | None = None
 
     @property
@@ -197,6 +203,19 @@ class TreeModel:
         first = replace(first, value=value)
         return replace(self, base_score=0.0, trees=(first, *self.trees[1:]))
 
+    def with_missing_as_zero(self) -> TreeModel:
+        """Return a model in which missing values go where the number 0 goes."""
+        trees = tuple(
+            replace(
+                tree,
+                missing_left=np.where(
+                    tests_number(tree), tree.threshold >= 0, tree.missing_left
+                ),
+            )
+            for tree in self.trees
+        )
+        return replace(self, trees=trees)
+
     def check(self) -> None:
         """Raise a ValueError that says where, unless this is a model."""
         if not self.features or not self.trees:
@@ -219,6 +238,19 @@ class TreeModel:
                 raise ValueError(f"trees[{m}]: {error}") from None
         if self.training is not None:
             check_training(self.training, self.features)
+
+
+def tests_number(tree: Tree) -> NDArray[np.bool_]:
+    """Return whether each node tests a number, (n_nodes,) bool."""
+    found: NDArray[np.bool_] = ~tree.is_leaf
+    found[list(tree.left_categories)] = False
+    return found
+
+
+def tests_missing(tree: Tree) -> bool:
+    """Return whether a missing value may go elsewhere than the number 0."""
+    elsewhere = tree.missing_left != (tree.threshold >= 0)
+    return bool(elsewhere[tests_number(tree)].any())
 
 
 def made_up_names(n_features: int) -> list[str]:
@@ -338,6 +370,18 @@ def check_no_categories(model: TreeModel, readers_know: str) -> None:
         )
 
 
+def check_names(features: Sequence[Feature], bad: str, reader: str) -> None:
+    """Raise a ValueError for the first name in which a pattern is found."""
+    for feature in features:
+        # half of a surrogate pair, which no encoding holds
+        found = re.search(f"{bad}|[\ud800-\udfff]", feature.name)
+        if found is not None:
+            raise ValueError(
+                f"feature {feature.name!r} has {found[0]!r} in its name, which "
+                f"{reader}: rename the column and fit again"
+            )
+
+
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return mean value and number of training rows of each node, for explanations."""
     value, n_rows = tree.value.copy(), tree.n_rows.copy()
@@ -377,6 +421,7 @@ def stack(base: TreeModel, top: TreeModel) -> TreeModel:
         features=features,
         base_score=base.base_score,
         trees=tuple(trees),
+        absent_is_missing=base.absent_is_missing or top.absent_is_missing,
         training=None,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, served_trees
 from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
 
 if TYPE_CHECKING:
@@ -16,13 +16,17 @@ __all__ = ["to_treelite"]
 TASKS = {"LambdaMARTRanker": "kLearningToRank", "MARTClassifier": "kBinaryClf"}
 
 
-def to_treelite(estimator: BoostedTrees) -> Model:
+def to_treelite(estimator: BoostedTrees, *, missing: str = "branch") -> Model:
     """Return a fitted model as a model of treelite, with thresholds in float64.
 
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0, for
+        rows that treelite is given as a sparse matrix: it takes entries that are not
+        stored for missing, while they are 0 here.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def to_treelite(estimator: BoostedTrees) -> Model:
         TreeAnnotation,
     )
 
-    model = trees_alone(estimator)
+    model = served_trees(estimator, missing)
     n_trees = len(model.trees)
     is_classifier = model.estimator == "MARTClassifier"
     builder = ModelBuilder(

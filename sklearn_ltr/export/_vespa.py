@@ -16,7 +16,13 @@ import numpy as np
 
 from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, above
-from sklearn_ltr.export._tree_model import Category, Tree, TreeModel, fold
+from sklearn_ltr.export._tree_model import (
+    Category,
+    Tree,
+    TreeModel,
+    check_names,
+    fold,
+)
 
 __all__ = ["to_vespa"]
 
@@ -48,8 +54,8 @@ def to_vespa(estimator: BoostedTrees) -> str:
     Raises
     ------
     TypeError, ValueError
-        As :func:`to_tree_model`; for trees on top of an `init_score`; and for
-        categories that are not text.
+        As :func:`to_tree_model`; for trees on top of an `init_score`; for categories
+        that are not text; and for names with backslashes or control characters.
 
     Examples
     --------
@@ -63,6 +69,7 @@ def to_vespa(estimator: BoostedTrees) -> str:
     model = trees_alone(estimator)
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
+    check_names(model.features, r"[\\\x00-\x1f]", "no rank feature has")
     codes = [category_positions(model, j) for j in range(model.n_features)]
     document = {
         "name": "tree",

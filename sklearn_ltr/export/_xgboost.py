@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._typing import FloatArray
-from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._document import array, checked, excerpt, items, member
+from sklearn_ltr.export._estimators import BoostedTrees, served_trees, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
     above,
@@ -28,23 +28,24 @@ from sklearn_ltr.export._float32 import (
     rounded_below,
 )
 from sklearn_ltr.export._imported import (
+    MOST_WITHOUT_NAMES,
     Place,
     Scores,
-    TextOrFile,
     TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
-    text_of,
     to_ranker,
     unknown_parts,
 )
+from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
     Feature,
     Tree,
     TreeModel,
     category_codes,
+    check_names,
     check_no_categories,
     fold,
     made_up_names,
@@ -82,7 +83,6 @@ IDENTITY = frozenset(
 LOGIT = frozenset("binary:logistic reg:logistic".split())
 LOGARITHM = frozenset("count:poisson reg:gamma reg:tweedie".split())
 LEAST_CODES, MOST_CODES = 1024, 2**20
-MOST_WITHOUT_NAMES = 2**20  # features
 ROWS_PER_HESSIAN, LARGEST_HESSIAN = 1000, 1e12
 
 # What the reader has been checked with: versions from 1.3 to 3.4, and their parts
@@ -100,7 +100,7 @@ XGBOOST_PARTS = {
 }
 
 
-def to_xgboost(estimator: BoostedTrees) -> str:
+def to_xgboost(estimator: BoostedTrees, *, missing: str = "branch") -> str:
     """Return a fitted model as the JSON of an XGBoost model.
 
     ``xgboost.Booster().load_model(bytearray(text, "utf-8"))`` loads it, and so do the
@@ -110,6 +110,10 @@ def to_xgboost(estimator: BoostedTrees) -> str:
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0, for
+        rows that XGBoost is given as a sparse matrix: it takes entries that are not
+        stored for missing, while they are 0 here.
 
     Returns
     -------
@@ -125,8 +129,9 @@ def to_xgboost(estimator: BoostedTrees) -> str:
     Raises
     ------
     TypeError, ValueError
-        As :func:`to_lightgbm`; for leaf values that float32 cannot hold; and for
-        categories that are not ASCII, of which XGBoost miscounts the bytes.
+        As :func:`to_lightgbm`; for leaf values that float32 cannot hold; for categories
+        that are not ASCII, of which XGBoost miscounts the bytes; and for names with
+        "[", "]" or "<", which XGBoost refuses, or with control characters.
 
     Examples
     --------
@@ -140,12 +145,13 @@ def to_xgboost(estimator: BoostedTrees) -> str:
     >>> len(booster.get_dump()), len(json.loads(to_xgboost_dump(ranker)))
     (2, 2)
     """
-    return xgboost_text(trees_alone(estimator))
+    return xgboost_text(served_trees(estimator, missing))
 
 
 def xgboost_text(model: TreeModel) -> str:
     """Return a model as XGBoost's JSON."""
     model = float32_model(model)
+    check_names(model.features, r"[\[\]<\x00-\x1f]", "XGBoost refuses or misreads")
     names = [feature.name for feature in model.features]
     trees = [xgboost_tree_value(tree, model, m) for m, tree in enumerate(model.trees)]
     n_trees = len(trees)
@@ -172,7 +178,9 @@ def xgboost_text(model: TreeModel) -> str:
         },
         "objective": XGBOOST_OBJECTIVES[model.estimator],
     }
-    return json.dumps({"version": WRITTEN_AS, "learner": learner}, allow_nan=False)
+    # XGBoost reads text as it is written, without \\u escapes
+    document = {"version": WRITTEN_AS, "learner": learner}
+    return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
 
 def to_xgboost_dump(estimator: BoostedTrees) -> str:
@@ -361,12 +369,15 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
         Fitted.  Every row reaches the leaves that it reaches in XGBoost, which rounds
         its numbers to float32 first; here leaf values are added in float64.  `predict`
         returns what XGBoost returns with ``output_margin=True``, up to that.  To
-        continue it, give it to another ranker as `init`.  A value that XGBoost was
-        told to take for missing (its parameter `missing`) must be NaN here.
-        Categories are those of the DataFrame that XGBoost >= 3.1 was trained with,
-        else codes.  A category that was not there in training counts as missing here,
-        while XGBoost refuses it, or sends its code left.  For SHAP values, `n_rows` of
-        a leaf is 1,000 times its sum of hessians: XGBoost counts no rows.
+        continue it, give it to another ranker as `init`.  After early stopping it has
+        the trees up to the best iteration, as ``predict`` of an XGBRanker uses, while
+        that of a Booster uses all; ``from_xgboost(booster[:])`` has all.  A value that
+        a DMatrix took for missing (its parameter `missing`) must be NaN here.  A sparse
+        X is refused, unless missing values go where 0 goes.  Categories are those of
+        the DataFrame that XGBoost >= 3.1 was trained with, else codes.  A category that
+        was not there in training counts as missing here, while XGBoost refuses it, or
+        sends its code left.  For SHAP values, `n_rows` of a leaf is 1,000 times its sum
+        of hessians: XGBoost counts no rows.
 
     Raises
     ------
@@ -375,9 +386,11 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
     ValueError
         That names the place, if the text is damaged, or holds what this package cannot
         read: several classes or targets, a linear booster, an unknown objective, more
-        than 255 groups of categories that its trees tell apart.  Also if it has been
-        written by a newer version than 3.4, or has parts that are not known, unless
-        `model` is an object of XGBoost that scores some rows as we do.
+        than 255 groups of categories that its trees tell apart, an estimator whose
+        parameter `missing` is not NaN.  Also if it is a file of another kind, such as a
+        dump or binary JSON; if it has been written by a newer version than 3.4, or has
+        parts that are not known, unless `model` is an object of XGBoost that scores
+        some rows as we do.
 
     Examples
     --------
@@ -393,14 +406,21 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
     if booster is not None:
         model = bytes(booster.save_raw("json"))
         theirs = partial(xgboost_scores, booster)
-    return to_ranker(read_xgboost(text_of(model, "XGBoost"), theirs))
+    wanted = "model must be a fitted model of XGBoost, its text or its file"
+    return to_ranker(read_xgboost(text_of(model, wanted), theirs))
 
 
 def booster_of(model: object) -> Booster | None:
     """Return the booster of an object of XGBoost, None for another object."""
-    booster: Any = model.get_booster() if hasattr(model, "get_booster") else model
-    if booster is not model and hasattr(model, "best_iteration"):
-        booster = booster[: model.best_iteration + 1]  # as `predict` of the estimator
+    booster: Any = model
+    if hasattr(model, "get_booster"):
+        booster, missing = model.get_booster(), getattr(model, "missing", None)
+        if missing is not None and not np.isnan(missing):
+            raise ValueError(
+                f"the estimator takes {missing!r} for missing (its parameter missing), "
+                "and here only NaN is missing: give its get_booster(), and replace "
+                f"{missing!r} by NaN in the X that the ranker scores"
+            )
     return booster if hasattr(booster, "save_raw") else None
 
 
@@ -414,13 +434,17 @@ def xgboost_scores(booster: Booster, X: FloatArray) -> ArrayLike:
         feature_types=booster.feature_types,
         enable_categorical=True,
     )
-    scores: ArrayLike = booster.predict(rows, output_margin=True)
+    best = booster.attr("best_iteration")
+    n_iterations = 0 if best is None else int(best) + 1  # 0: all
+    scores: ArrayLike = booster.predict(
+        rows, output_margin=True, iteration_range=(0, n_iterations)
+    )
     return scores
 
 
 def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that XGBoost's JSON describes."""
-    document = parse(text)
+    document = json_model(text, "XGBoost", "learner")
     learner = member(document, "learner", dict)
     version = items(member(document, "version", list), int, "version")
     parameters = member(learner, "learner_model_param", dict, "learner")
@@ -465,8 +489,10 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
                     f"weight_drop has {len(weights)} of {len(trees)} trees"
                 )
             trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=True)]
+    trees = trees[: n_trees_used(learner, model, len(trees))]
     features = [feature(name, categories.get(j)) for j, name in enumerate(names)]
-    found = imported_model(features, trees, base_score(learner, parameters))
+    score = base_score(learner, parameters)
+    found = imported_model(features, trees, score, absent_is_missing=True)
     codes = {
         j: {category: code for code, category in enumerate(listed)}
         for j, listed in categories.items()
@@ -483,11 +509,40 @@ def feature(name: str, categories: Sequence[Category] | None) -> Feature:
     return Feature(name, tuple(sorted(categories)), is_text)
 
 
-def count(parameters: Mapping[str, object], key: str) -> int:
+def n_trees_used(
+    learner: Mapping[str, object], model: Mapping[str, object], n_trees: int
+) -> int:
+    """Return how many trees `predict` of an XGBRanker uses, of a model's."""
+    attributes = learner.get("attributes", {})
+    if type(attributes) is not dict or "best_iteration" not in attributes:
+        return n_trees
+    n_iterations = count(attributes, "best_iteration", "attributes") + 1
+    if "iteration_indptr" in model:
+        ends = array(model, "iteration_indptr", np.int64, "model").tolist()
+    else:  # versions before 2
+        parameters = member(model, "gbtree_model_param", dict, "model")
+        n_parallel = 1
+        if "num_parallel_tree" in parameters:
+            n_parallel = count(parameters, "num_parallel_tree", "gbtree_model_param")
+        if "best_ntree_limit" in attributes:
+            n_used = count(attributes, "best_ntree_limit", "attributes")
+            n_parallel = n_used // n_iterations
+        ends = list(range(0, n_trees + 1, max(n_parallel, 1)))
+    if not n_iterations < len(ends) or not 0 < ends[n_iterations] <= n_trees:
+        raise ValueError(
+            f"attributes.best_iteration is {n_iterations - 1}, and there are {n_trees} "
+            f"trees of {len(ends) - 1} iterations"
+        )
+    return int(ends[n_iterations])
+
+
+def count(
+    parameters: Mapping[str, object], key: str, where: str = "learner_model_param"
+) -> int:
     """Return a number >= 0 that is stored as text."""
-    text = member(parameters, key, str, "learner_model_param")
+    text = member(parameters, key, str, where)
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ValueError(f"learner_model_param.{key} is no number: {excerpt(text)}")
+        raise ValueError(f"{where}.{key} is no number: {excerpt(text)}")
     return int(text)
 
 

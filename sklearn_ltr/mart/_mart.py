@@ -95,6 +95,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
     ensemble_: TreeEnsemble
     _categories: FeatureCategories
     _is_imported = False  # trees of another library
+    _absent_is_missing = False  # what a sparse X does not store
     _attributes: ClassVar[Attributes] = {
         **TREE_ATTRIBUTES,
         "train_score_": Attribute(CURVE),

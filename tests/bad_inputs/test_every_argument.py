@@ -8,7 +8,7 @@ import pkgutil
 import re
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.clicks import RegressionEM, simulate_clicks
-from sklearn_ltr.export import to_json, to_lightgbm, to_tree_model
+from sklearn_ltr.export import to_json, to_lightgbm, to_ranklib, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.model_selection import LetorFolds
@@ -104,6 +104,7 @@ def good_model(call: str) -> Any:
     if call.startswith("from_"):
         writers = {
             "from_json": to_json, "from_lightgbm": to_lightgbm,
+            "from_ranklib": partial(to_ranklib, missing="zero"),
             "from_tree_model": to_tree_model,
         }  # fmt: skip
         return writers[call](fitted(MARTRegressor))

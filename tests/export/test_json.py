@@ -286,7 +286,7 @@ def test_the_checksum_is_that_of_the_values_however_they_are_written():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no valid JSON"),
+        ("", "the JSON of a model, .* it is empty"),
         ("[" * 100_000, "nested too deeply"),
         ("[]", 'no model written by to_json: "format"'),
         ('{"format": "sklearn_ltr"}', "format_version is missing"),

@@ -6,9 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from sklearn_ltr.export import to_treelite
-from tests.export.models import OF_PLAIN_ROWS, codes, rows, score, served
+from tests.export.models import OF_PLAIN_ROWS, codes, numbers, rows, score, served
 
 treelite = pytest.importorskip("treelite")
 
@@ -25,6 +26,27 @@ def test_treelite_scores_bit_for_bit(name):
     if name == "classifier":
         found = treelite.gtil.predict(built, C[:1000], nthread=1).ravel()
         np.testing.assert_allclose(found, model.predict_proba(X[:1000])[:, 1])
+
+
+def test_a_model_for_sparse_rows_scores_them_in_treelite_as_here():
+    model = served()["ranker"]
+    X = csr_matrix(np.nan_to_num(numbers()))
+    expected = model.predict(X)
+    branch, zero = to_treelite(model), to_treelite(model, missing="zero")
+    found = treelite.gtil.predict(branch, X, pred_margin=True, nthread=1).ravel()
+    assert np.abs(found - expected).max() > 0.01
+    found = treelite.gtil.predict(zero, X, pred_margin=True, nthread=1).ravel()
+    np.testing.assert_array_equal(found, expected)
+    # categories, which no sparse matrix has, stay as they are
+    model = served()["categories"]
+    rows_without = rows(model).fillna({"price": 0.0, "missing": 0.0})
+    found = treelite.gtil.predict(
+        to_treelite(model, missing="zero"),
+        codes(model, rows_without),
+        pred_margin=True,
+        nthread=1,
+    )
+    np.testing.assert_array_equal(found.ravel(), score(model, rows_without))
 
 
 @pytest.mark.slow

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
+from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.export import (
+    from_json,
+    from_tree_model,
     from_xgboost,
+    to_json,
     to_tree_model,
     to_xgboost,
     to_xgboost_dump,
 )
 from sklearn_ltr.export._float32 import above, at_most
 from sklearn_ltr.export._xgboost import xgboost_text
+from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTRegressor
 from tests.export.models import (
     GROUPS,
@@ -209,15 +217,98 @@ def test_we_score_models_of_xgboost_within_its_float32(kind, name):
         np.testing.assert_array_equal(model.predict(rows), model.predict(rounded))
 
 
-def test_early_stopping_of_an_estimator_counts():
+@pytest.mark.parametrize("name", ["default", "random forest", "dart"])
+def test_the_trees_up_to_the_best_iteration_count(name, tmp_path):
     X = np.clip(numbers(), -1e30, 1e30)
     y, late = grades(X), GROUPS >= 30
-    estimator = xgboost.XGBRanker(n_estimators=60, n_jobs=1, early_stopping_rounds=3)
+    parameters = {"num_parallel_tree": 3} if "forest" in name else PARAMETERS[name]
+    estimator = xgboost.XGBRanker(
+        n_estimators=60, n_jobs=1, early_stopping_rounds=3, **parameters
+    )
     estimator.fit(X[~late], y[~late], qid=GROUPS[~late], eval_set=[(X[late], y[late])],
                   eval_qid=[GROUPS[late]], verbose=False)  # fmt: skip
-    model = from_xgboost(estimator)
-    assert model.n_iter_ == estimator.best_iteration + 1 < 60
-    assert_close(model.predict(X), estimator.predict(X))
+    booster, path = estimator.get_booster(), tmp_path / "model.json"
+    booster.save_model(path)
+    n_parallel = parameters.get("num_parallel_tree", 1)
+    for given in (estimator, booster, xgboost.Booster(model_file=path), path):
+        model = from_xgboost(given)
+        assert model.n_iter_ == n_parallel * (estimator.best_iteration + 1)
+        assert_close(model.predict(X), estimator.predict(X))
+    n_iterations = booster.num_boosted_rounds()
+    assert n_iterations > estimator.best_iteration + 1
+    if name != "dart":  # of which XGBoost's slices lose the weights
+        assert from_xgboost(booster[:]).n_iter_ == n_parallel * n_iterations
+    document = json.loads(path.read_text())
+    part = document["learner"]["gradient_booster"]
+    part = part.get("gbtree", part)["model"]
+    # as versions before 2 write it
+    del part["iteration_indptr"]
+    old = from_xgboost(json.dumps(document))
+    assert_close(old.predict(X), estimator.predict(X))
+    del part["gbtree_model_param"]["num_parallel_tree"]
+    n_best = str(n_parallel * (estimator.best_iteration + 1))
+    document["learner"]["attributes"]["best_ntree_limit"] = n_best
+    old = from_xgboost(json.dumps(document))
+    assert_close(old.predict(X), estimator.predict(X))
+    for wrong in ("900", "x", "-1"):
+        document["learner"]["attributes"]["best_iteration"] = wrong
+        with pytest.raises(ValueError, match=r"attributes.best_iteration is"):
+            from_xgboost(json.dumps(document))
+
+
+def sparse_rows():
+    X = np.clip(numbers(), -1e30, 1e30)
+    return np.where(np.isnan(X), 0.0, X), csr_matrix(np.nan_to_num(X))
+
+
+def test_entries_that_are_not_stored_are_missing_in_a_model_of_xgboost():
+    dense, sparse = sparse_rows()
+    booster = trained(sparse, grades(numbers()), {})
+    model = from_xgboost(booster)
+    absent = np.where(dense == 0.0, np.nan, dense)
+    assert_close(model.predict(absent), booster.predict(matrix(sparse)))
+    on_top = LambdaMARTRanker(**TREES, init=model)
+    on_top.fit(dense, grades(numbers()), groups=GROUPS)
+    again = [
+        from_json(to_json(model)),
+        pickle.loads(pickle.dumps(model)),
+        from_json(to_json(on_top)),
+        from_tree_model(to_tree_model(model)),
+    ]
+    for one in (model, *again):
+        for method in (one.predict, one.apply, partial(shap_values, one)):
+            with pytest.raises(ValueError, match=r"X is sparse, and this model comes"):
+                method(sparse)
+    y = grades(numbers())
+    with pytest.raises(ValueError, match="X is sparse, and this model comes"):
+        LambdaMARTRanker(**TREES, init=model).fit(sparse, y, groups=GROUPS)
+    # a fit of its own forgets it
+    assert model.fit(sparse, y, groups=GROUPS).predict(sparse).shape == (len(y),)
+
+
+def test_a_model_for_sparse_rows_scores_them_in_xgboost_as_here():
+    _, sparse = sparse_rows()
+    model = LambdaMARTRanker(**TREES).fit(numbers(), grades(numbers()), groups=GROUPS)
+    rows = csr_matrix(in_float32(sparse.toarray()))
+    expected = model.predict(rows)
+    branch, zero = to_xgboost(model), to_xgboost(model, missing="zero")
+    assert np.abs(load(branch).predict(matrix(rows)) - expected).max() > 0.01
+    assert_close(load(zero).predict(matrix(rows)), expected)
+    # missing values go where 0 goes: nothing depends on what is stored
+    assert_close(from_xgboost(zero).predict(rows), expected)
+    with pytest.raises(ValueError, match="missing must be 'branch' or 'zero', got 0"):
+        to_xgboost(model, missing=0)
+
+
+@pytest.mark.parametrize("missing", [0.0, -999])
+def test_an_estimator_with_another_missing_value_is_refused(missing):
+    X = np.nan_to_num(np.clip(numbers(), -1e30, 1e30), nan=missing)
+    estimator = xgboost.XGBRanker(n_estimators=5, n_jobs=1, missing=missing)
+    estimator.fit(X, grades(numbers()), qid=GROUPS)
+    with pytest.raises(ValueError, match=f"takes {missing} for missing"):
+        from_xgboost(estimator)
+    model = from_xgboost(estimator.get_booster())
+    assert_close(model.predict(np.where(missing == X, np.nan, X)), estimator.predict(X))
 
 
 def test_what_xgboost_has_and_we_have_not_is_refused():
@@ -232,7 +323,7 @@ def test_what_xgboost_has_and_we_have_not_is_refused():
         with pytest.raises(ValueError, match=message):
             from_xgboost(booster)
     binary = load(to_xgboost(MODELS["ranker"])).save_raw("ubj")
-    with pytest.raises(ValueError, match="the model is no text|no valid JSON"):
+    with pytest.raises(ValueError, match="XGBoost's binary JSON, .ubj: save the model"):
         from_xgboost(binary)
 
 
