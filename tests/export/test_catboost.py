@@ -96,3 +96,13 @@ def test_a_damaged_text_is_refused_and_says_where(path, value, message):
     part[path[-1]] = value
     with pytest.raises(ValueError, match=message):
         from_catboost(json.dumps(document))
+
+
+def test_a_tree_without_splits_is_a_constant():
+    document = text()
+    expected = from_catboost(json.dumps(document)).predict(numbers())
+    constant = {"leaf_values": [0.75], "leaf_weights": [600], "splits": None}
+    document["oblivious_trees"].append(constant)
+    scale, _ = document["scale_and_bias"]
+    found = from_catboost(json.dumps(document)).predict(numbers())
+    np.testing.assert_allclose(found, expected + 0.75 * scale, rtol=0, atol=1e-12)

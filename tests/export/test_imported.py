@@ -15,9 +15,11 @@ from sklearn_ltr.export import (
     from_catboost,
     from_json,
     from_lightgbm,
+    from_ranklib,
     from_xgboost,
     to_json,
     to_lightgbm,
+    to_ranklib,
     to_xgboost,
 )
 from sklearn_ltr.export._xgboost import NEWEST_XGBOOST
@@ -214,7 +216,13 @@ TEXTS = {
     (library, kind): (read, write(model))
     for library, (read, write) in FORMATS.items()
     for kind, model in MODELS.items()
-} | {("catboost", "numbers"): (from_catboost, json.dumps(OF_CATBOOST))}
+} | {
+    ("catboost", "numbers"): (from_catboost, json.dumps(OF_CATBOOST)),
+    ("ranklib", "numbers"): (
+        from_ranklib,
+        to_ranklib(MODELS["numbers"], missing="zero"),
+    ),
+}
 
 
 def damaged_bytes(text, rng):
@@ -293,7 +301,7 @@ def is_refused(read, data, rows):
 def test_a_damaged_text_is_refused_or_is_a_model(library, kind, of_values):
     read, text = TEXTS[library, kind]
     damage = damaged_bytes
-    if of_values:
+    if of_values and library != "ranklib":
         damage = damaged_words if library == "lightgbm" else damaged_values
     rng = random.Random(f"{library} {kind}")
     with warnings.catch_warnings():
