@@ -115,7 +115,7 @@ BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoc
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
 # in short lists, queries with as many documents, if an epoch still has 100 updates
-AUTO_DOCUMENTS = 240
+AUTO_DOCUMENTS = 160
 MIN_UPDATES_OF_SHORT_LISTS = 100
 
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
