@@ -17,15 +17,17 @@ s^21 / 21, with a truncation error below 1e-18.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
-from numpy.typing import ArrayLike, NDArray
+from numba.np.numpy_support import from_dtype
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from sklearn_ltr._compile.kernels import INTERPRETED, int64, kernel, subkernel
 from sklearn_ltr._typing import FloatArray
@@ -157,28 +159,32 @@ def _sum_of_lanes(typing: Any, lanes: Any, first: Any, stop: Any) -> Any:
     return types.float64(lanes, types.uint64, types.uint64), generate
 
 
-def _lanes(dtype: Any, element: Any) -> Any:
-    """Return the intrinsic that makes a new array of REGISTER_LANES elements."""
-    # `dtype` is a type of numba, `element` the same one of LLVM.  The array is on the
-    # stack, so LLVM knows that nothing else refers to it: loops that write to it only
-    # need not check whether they overwrite other arrays.  And while every loop runs
-    # over all elements, these stay in registers.
-    array_type = types.Array(dtype, 1, "C")
+def stack_array(dtype: DTypeLike, size: int) -> Callable[[], NDArray[Any]]:
+    """Return the function that makes an array of this size in a kernel, not filled."""
+    # The array is on the stack, so LLVM knows that nothing else refers to it: loops
+    # that write to it only need not check whether they overwrite other arrays.  And
+    # while every loop runs over all elements, these stay in registers.
+    if INTERPRETED:
+        return functools.partial(np.empty, size, dtype)
+    element_type = from_dtype(np.dtype(dtype))
+    array_type = types.Array(element_type, 1, "C")
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def lanes(typing: Any) -> Any:
+    def make_array(typing: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            memory = cgutils.alloca_once(builder, ir.ArrayType(element, REGISTER_LANES))
-            memory.align = 64
+            element = context.get_data_type(element_type)
+            with builder.goto_entry_block():  # numba's `alloca_once` fills with zeros
+                memory = builder.alloca(ir.ArrayType(element, size))
+            memory.align = CACHE_LINE
             array = context.make_array(array_type)(context, builder)
-            size, step = (
-                context.get_constant(types.intp, n)
-                for n in (REGISTER_LANES, dtype.bitwidth // 8)
+            n, step = (
+                context.get_constant(types.intp, number)
+                for number in (size, np.dtype(dtype).itemsize)
             )
             populate_array(
                 array,
                 data=builder.bitcast(memory, array.data.type),
-                shape=[size],
+                shape=[n],
                 strides=[step],
                 itemsize=step,
                 meminfo=None,
@@ -187,7 +193,7 @@ def _lanes(dtype: Any, element: Any) -> Any:
 
         return array_type(), generate
 
-    return lanes
+    return cast(Callable[[], NDArray[Any]], make_array)
 
 
 if INTERPRETED:
@@ -214,26 +220,15 @@ if INTERPRETED:
             sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
         return float(sums[0])
 
-    def uint32_lanes() -> Any:
-        """Return an array of REGISTER_LANES uint32, not filled."""
-        return np.empty(REGISTER_LANES, dtype=np.uint32)
-
-    def float32_lanes() -> Any:
-        """Return an array of REGISTER_LANES float32, not filled."""
-        return np.empty(REGISTER_LANES, dtype=np.float32)
-
-    def float64_lanes() -> Any:
-        """Return an array of REGISTER_LANES float64, not filled."""
-        return np.empty(REGISTER_LANES)
-
 else:
     prefetch_row = _prefetch_row
     float64_bits = _float64_bits
     float64_of_bits = _float64_of_bits
     sum_of_lanes = _sum_of_lanes
-    uint32_lanes = _lanes(types.uint32, ir.IntType(32))
-    float32_lanes = _lanes(types.float32, ir.FloatType())
-    float64_lanes = _lanes(types.float64, ir.DoubleType())
+
+uint32_lanes = stack_array(np.uint32, REGISTER_LANES)
+float32_lanes = stack_array(np.float32, REGISTER_LANES)
+float64_lanes = stack_array(np.float64, REGISTER_LANES)
 
 
 # --- exponentials and logarithms ------------------------------------------------------
@@ -329,8 +324,10 @@ def log1p(x: float) -> float:
     """Return ln(1 + x) within 2.5 ulp, for x >= 0."""
     rounded = 1.0 + x
     added = rounded - 1.0
-    # the error of `rounded` cancels in the quotient
-    return x if added == 0.0 else log(rounded) * (x / added)
+    # The error of `rounded` cancels in the quotient, which is computed in any case:
+    # without a branch, LLVM can vectorize.
+    quotient = log(rounded) * (x / added)
+    return x if added == 0.0 else quotient
 
 
 @subkernel

@@ -20,6 +20,7 @@ from sklearn_ltr._lambdas.pairs import (
     compute_query_lambdas,
 )
 from sklearn_ltr._lambdas.ranknet import add_tied_pairs
+from sklearn_ltr._lambdas.short_lists import compute_short_lists
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._closed_form import (
@@ -28,6 +29,7 @@ from sklearn_ltr.metrics._closed_form import (
     SwapFactors,
 )
 from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.metrics._short_lists import LONGEST_SHORT
 
 __all__ = ["LambdaObjective", "PairOptions"]
 
@@ -127,6 +129,10 @@ class LambdaObjective:
             self._gain, self._scale = np.zeros(n_documents), np.ones(n_queries)
             self._constant_factors = ranknet_swap_factors(self.k)
         self._table = np.empty((0, 0)) if metric is None else None
+        # lists side by side know no tables of swap deltas and no costs of pairs
+        has_closed_form = metric is None or metric.closed_form
+        has_costs = pair_weights is not None and len(pair_weights) == 4
+        self._may_be_side_by_side = has_closed_form and not has_costs
         self._allocate()
 
     def _allocate(self) -> None:
@@ -139,6 +145,10 @@ class LambdaObjective:
             for _ in range(self.team.n_threads)
         ]
         self._order = np.empty(n_documents, dtype=np.int64)
+        self._queries = np.arange(len(sizes))
+        self._remaining = np.empty_like(self._queries)
+        has_short_lists = bool(sizes.min() <= LONGEST_SHORT)
+        self._takes_short_lists = self._may_be_side_by_side and has_short_lists
         self.gradient, self.hessian = np.empty((2, n_documents))
         if self._constant_factors is None:
             self._factors = SwapFactors(*np.empty((3, n_documents)))
@@ -265,14 +275,13 @@ class LambdaObjective:
         table: FloatArray | None,
         thread: int = 0,
     ) -> None:
-        compute_query_lambdas(
-            first,
-            last,
-            (scores, self.grades, self._order, self.offsets),  # RankedLists
-            self._arrays,
-            table,
-            self.pair_weights,
-            self._options,
-            self._workspaces[thread],
-            self._result,
-        )
+        lists = scores, self.grades, self._order, self.offsets  # RankedLists
+        given = lists, self._arrays, table, self.pair_weights, self._options
+        queries = self._queries[first:last]
+        if self._takes_short_lists:
+            remaining = self._remaining[first:last]
+            n = compute_short_lists(first, last, *given, self._result, remaining)
+            queries = remaining[:n]
+        if len(queries) > 0:
+            workspace = self._workspaces[thread]
+            compute_query_lambdas(queries, *given, workspace, self._result)

@@ -154,8 +154,7 @@ class Derivatives(NamedTuple):
 
 @kernel
 def compute_query_lambdas(
-    first: int,
-    last: int,
+    queries: IntArray,
     lists: tuple[Any, ...],
     arrays: tuple[Any, ...],
     table: FloatArray | None,
@@ -164,7 +163,7 @@ def compute_query_lambdas(
     workspace: tuple[Any, ...],
     result: tuple[Any, ...],
 ) -> None:
-    """Write gradient and hessian of the documents of queries first to last - 1."""
+    """Write gradient and hessian of the documents of some queries."""
     # `table` is None where swap deltas follow from gains and factors; (n, n), swap
     # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.
     # Networks call this once per query, so two details serve short lists.  The tuples
@@ -178,7 +177,7 @@ def compute_query_lambdas(
     documents, position = workspace.documents, workspace.position
     k, sigma = arrays.k, options.sigma
     gap_scale = sigma if options.by_distance else 0.0
-    for query in range(first, last):
+    for query in queries:
         n = lists.offsets[query + 1] - lists.offsets[query]
         start, length = uint64(lists.offsets[query]), uint64(n)
 

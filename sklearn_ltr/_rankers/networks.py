@@ -114,6 +114,9 @@ BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoc
 
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
+# in short lists, queries with as many documents, if an epoch still has 100 updates
+AUTO_DOCUMENTS = 160
+MIN_UPDATES_OF_SHORT_LISTS = 100
 
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
 # sigmoid is wide.
@@ -296,7 +299,8 @@ class QueryBatches:
         self._data, self._objective, self._bias = data, objective, bias
         self._tied_pairs = self.may_tie = parameters.tied_pairs
         self.size = data.n_queries
-        self._batch_size = parameters.batch_size_or(auto_batch_size(self.size))
+        auto = auto_batch_size(self.size, data.n_rows)
+        self._batch_size = parameters.batch_size_or(auto)
         self._scores = np.zeros(data.n_rows)
         self._shown_scores = self._scores if bias is None else np.zeros(data.n_rows)
         self.measures = training_measures(data, parameters)
@@ -344,9 +348,13 @@ class QueryBatches:
         return {"position_bias_": self._bias.path[n_epochs]}
 
 
-def auto_batch_size(n_queries: int) -> int:
-    """Return the queries per update: 8, fewer of fewer than 128, at least one."""
-    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES))
+def auto_batch_size(n_queries: int, n_documents: int) -> int:
+    """Return the queries per update: 8, more of short lists, fewer of few queries."""
+    in_short_lists = min(
+        AUTO_DOCUMENTS * n_queries // n_documents,
+        n_queries // MIN_UPDATES_OF_SHORT_LISTS,
+    )
+    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES), in_short_lists)
 
 
 def training_measures(

@@ -121,7 +121,9 @@ class PreferenceBatches:
         self.X, self.rows = preferences.X, np.unique(preferences.pairs)
         self._preferences, self._sigma = preferences, parameters.sigma
         self.size = len(preferences.offsets) - 1
-        auto = auto_batch_size(self.size) if preferences.by_query else AUTO_PAIRS
+        auto = AUTO_PAIRS
+        if preferences.by_query:
+            auto = auto_batch_size(self.size, len(self.rows))
         self._batch_size = parameters.batch_size_or(auto)
         self._cost = np.nan
 

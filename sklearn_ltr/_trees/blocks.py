@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, kernel, subkernel, uint64
+from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
+from sklearn_ltr._trees.quantization import chunk_bounds
 
 FEATURE_BLOCK = 16  # features of a block
 HISTOGRAM_BINS = MISSING_BIN + 1
@@ -35,17 +36,12 @@ class Blocks(NamedTuple):
     slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
 
 
-def allocate_blocks(binned: BinnedData, n_threads: int) -> Blocks:
-    """Distribute features over blocks that are equal work for each thread."""
-    # Threads take blocks from a counter, so the number of full blocks is a multiple of
-    # the number of threads, and features left over are split evenly into at most one
-    # block per thread.  The layout depends on `n_threads`; trees do not.
+def allocate_blocks(binned: BinnedData) -> Blocks:
+    """Distribute features over blocks, those of the most bins first."""
     n_bins, n_rows = binned.n_bins, binned.columns.shape[1]
     order = np.argsort(-n_bins, kind="stable")
-    n_full = len(order) // (FEATURE_BLOCK * n_threads) * n_threads
-    rest = order[n_full * FEATURE_BLOCK :]
-    blocks = list(order[: n_full * FEATURE_BLOCK].reshape(n_full, FEATURE_BLOCK))
-    blocks += np.array_split(rest, min(len(rest), n_threads)) if len(rest) else []
+    starts = range(0, len(order), FEATURE_BLOCK)
+    blocks = [order[start : start + FEATURE_BLOCK] for start in starts]
     feature = np.full((len(blocks), FEATURE_BLOCK), -1)
     for slots, features in zip(feature, blocks, strict=True):
         slots[: len(features)] = features
@@ -93,10 +89,10 @@ def _pack_blocks(
     in_use: NDArray[np.int64],
     words: NDArray[np.uint64],
 ) -> None:
-    """Copy the bins of `rows` to a thread's share of the blocks in use."""
-    for k in range(thread, len(in_use), n_threads):
-        block = in_use[k]
-        _pack_block(columns, rows, feature[block], words[block])
+    """Copy the bins of a thread's share of `rows` to the blocks in use."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(rows))
+    for block in in_use:
+        _pack_block(columns, rows[first:last], feature[block], words[block, first:last])
 
 
 @subkernel

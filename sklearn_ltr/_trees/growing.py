@@ -111,7 +111,7 @@ class TreeGrower:
         n_rows = binned.columns.shape[1]
         self.binned, self._parameters = binned, parameters
         self.team, self._comm = team, comm
-        self._blocks = allocate_blocks(binned, team.n_threads)
+        self._blocks = allocate_blocks(binned)
         self._numbers = numbers
         self._row_sampler = RowSampler(numbers, team, comm)
         self._all_rows: NDArray[np.int32] | None = None  # once they are packed

@@ -51,7 +51,7 @@ from sklearn_ltr._trees.splitting import (
     SplitRule,
     fill_histogram,
     make_rule,
-    next_used_block,
+    next_task,
     search_block,
     select_best_splits,
 )
@@ -275,12 +275,12 @@ def search_histograms(
     # but the histogram of the smaller one is there
     candidates = work.candidates[work.team.thread]
     candidates[0].gain = candidates[1].gain = 0.0
-    block = next_used_block(blocks.n_used_slots, work.next_block)
+    block = next_task(int64(1), blocks.n_used_slots, work.next_task)
     while block < len(blocks.n_bins):
         search_block(
             block, smaller, larger, blocks, quantization, rule, allowed, special, work
         )
-        block = next_used_block(blocks.n_used_slots, work.next_block)
+        block = next_task(int64(1), blocks.n_used_slots, work.next_task)
 
 
 @subkernel

@@ -63,7 +63,7 @@ from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.leaf_values import newton_step
 from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import Quantization
+from sklearn_ltr._trees.quantization import Quantization, chunk_bounds
 from sklearn_ltr._trees.workspace import (
     BlockSplits,
     CategoryOrder,
@@ -73,6 +73,7 @@ from sklearn_ltr._trees.workspace import (
     is_splittable,
 )
 
+MIN_ROWS_PER_CHUNK = 2048  # fewer take less time than one more histogram
 HISTOGRAM_PREFETCH_DISTANCE = 64  # rows between the prefetch of a row and its use
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # a gain must be larger, see `rounding_gain`
@@ -132,26 +133,78 @@ def find_best_splits(
     special: SpecialFeatures | None,
     work: GrowthWorkspace,
 ) -> None:
-    """Find this thread's candidate splits of two siblings; threads share the blocks."""
+    """Find this thread's candidate splits of two siblings; threads share the work."""
     # `smaller` is the sibling with fewer rows, or the root if `larger` is -1.  Its
     # histogram is made here, block by block, and searched while it is in the cache.
+    # Where there are more threads than blocks, or few blocks, the rows of a block are
+    # divided into chunks with a histogram each; the thread that fills the last of them
+    # adds them up, and searches the block.
     candidates = work.candidates[work.team.thread]
     candidates[0].gain = candidates[1].gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
     histograms = work.histograms[leaf.histogram_index]
-    gradients = work.buffers.leaf_gradients
-    block = next_used_block(blocks.n_used_slots, work.next_block)
-    prefetch_first_rows(blocks.values, block, rows)
+    n_chunks = min(work.chunk_histograms.shape[1], len(rows) // MIN_ROWS_PER_CHUNK) + 1
+    task = next_task(n_chunks, blocks.n_used_slots, work.next_task)
+    block, first, last = rows_of_task(task, n_chunks, len(rows))
+    prefetch_first_rows(blocks.values, block, rows[first:last])
     while block < len(blocks.n_bins):
-        fill_histogram(histograms[block], block, rows, blocks, gradients)
-        next_block = next_used_block(blocks.n_used_slots, work.next_block)
+        chunk = task % n_chunks
+        histogram = histograms[block]
+        if chunk > 0:  # the first one's is the block's own
+            histogram = work.chunk_histograms[block, chunk - 1]
+        gradients = work.buffers.leaf_gradients[first:last]
+        fill_histogram(histogram, block, rows[first:last], blocks, gradients)
         # these rows arrive in the cache while splits are searched
-        prefetch_first_rows(blocks.values, next_block, rows)
-        search_block(
-            block, smaller, larger, blocks, quantization, rule, allowed, special, work
-        )
+        task = next_task(n_chunks, blocks.n_used_slots, work.next_task)
+        next_block, first, last = rows_of_task(task, n_chunks, len(rows))
+        prefetch_first_rows(blocks.values, next_block, rows[first:last])
+        if is_last_chunk(n_chunks, work.n_filled[block : block + 1]):
+            for other in range(n_chunks - 1):
+                partial = work.chunk_histograms[block, other]
+                add_histogram(histograms[block], partial, blocks.n_bins[block])
+            search_block(
+                block,
+                smaller,
+                larger,
+                blocks,
+                quantization,
+                rule,
+                allowed,
+                special,
+                work,
+            )
         block = next_block
+
+
+@subkernel
+def next_task(
+    n_chunks: int, n_used_slots: NDArray[np.int64], counter: NDArray[np.int64]
+) -> int:
+    """Return the next task of a block in use, or a number past the last task."""
+    # task number ``b * n_chunks + c`` is chunk c of the rows in block b
+    task = fetch_add(counter)
+    while task < len(n_used_slots) * n_chunks and n_used_slots[task // n_chunks] == 0:
+        task = fetch_add(counter)
+    return task
+
+
+@subkernel
+def rows_of_task(task: int, n_chunks: int, n_rows: int) -> tuple[int, int, int]:
+    """Return the block of a task, and where its rows begin and end."""
+    first, last = chunk_bounds(task % n_chunks, n_chunks, int64(0), int64(n_rows))
+    return task // n_chunks, first, last
+
+
+@subkernel
+def is_last_chunk(n_chunks: int, n_filled: NDArray[np.int64]) -> bool:
+    """Count a filled histogram of a block; return whether all of its chunks are."""
+    if n_chunks == 1:
+        return True
+    if fetch_add(n_filled) < n_chunks - 1:
+        return False
+    n_filled[0] = 0  # for the next leaf
+    return True
 
 
 @subkernel
@@ -202,15 +255,6 @@ def search_block(
 
 
 @subkernel
-def next_used_block(n_used_slots: NDArray[np.int64], counter: NDArray[np.int64]) -> int:
-    """Return the next block with features in use, or a number past the last block."""
-    block = fetch_add(counter)
-    while block < len(n_used_slots) and n_used_slots[block] == 0:
-        block = fetch_add(counter)
-    return block
-
-
-@subkernel
 def propose_splits(
     splits: BlockSplits,
     parent_score: float,
@@ -247,7 +291,7 @@ def select_best_splits(
     """Select the best of all threads' candidates, and prepare for the next search."""
     candidates = work.candidates
     if work.team.thread == 0:
-        work.next_block[0] = 0
+        work.next_task[0] = 0
     for k in range(2):
         number = smaller if k == 0 else larger
         if not is_splittable(work.leaves, number, quantization.count_mask, parameters):
@@ -333,6 +377,17 @@ def clear_histogram(histogram: NDArray[np.int64], n_bins: int) -> None:
         first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
         for i in range(first, first + FEATURE_BLOCK):
             histogram[i] = 0
+
+
+@subkernel
+def add_histogram(
+    histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
+) -> None:
+    """Add the histogram of a chunk of the rows to another one."""
+    for b in range(n_bins + 1):
+        first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
+        for i in range(first, first + FEATURE_BLOCK):
+            histogram[i] += other[i]
 
 
 @subkernel

@@ -17,6 +17,7 @@ from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
 
+TASKS_PER_THREAD = 4  # chunks of rows of a block, at least, in a large leaf
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
 
 
@@ -141,7 +142,10 @@ class GrowthWorkspace(NamedTuple):
     # shared by all threads
     buffers: RowBuffers
     histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
-    next_block: NDArray[np.int64]  # (1,): atomic counter of feature blocks
+    # (n_blocks, n, 256 * 16): of the chunks of a leaf's rows, but for the first ones
+    chunk_histograms: NDArray[np.int64]
+    next_task: NDArray[np.int64]  # (1,): atomic counter of chunks and blocks
+    n_filled: NDArray[np.int64]  # (n_blocks,): atomic counters of filled chunks
     # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
@@ -212,7 +216,11 @@ def allocate_workspaces(
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
     histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
-    next_block = np.zeros(1, dtype=np.int64)
+    # Chunks are so many that threads end at about the same time
+    n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
+    chunk_histograms = np.empty((n_blocks, n_chunks - 1, histogram_size), np.int64)
+    next_task = np.zeros(1, dtype=np.int64)
+    n_filled = np.zeros(n_blocks, dtype=np.int64)
     candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes
     any_categories = special is not None and special.n_categories.any()
@@ -224,7 +232,9 @@ def allocate_workspaces(
             team=team._replace(thread=thread),
             buffers=buffers,
             histograms=histograms,
-            next_block=next_block,
+            chunk_histograms=chunk_histograms,
+            next_task=next_task,
+            n_filled=n_filled,
             candidates=candidates,
             category_set=category_set,
             splits=allocate_block_splits(),

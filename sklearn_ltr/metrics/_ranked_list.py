@@ -8,10 +8,12 @@ broken by canonical order alone, as stable sorts do.
 
 Only the first ``k`` positions of a list are put in order.
 
-1. Blocks of 128 documents are sorted by counting: the position of a document is the
-   number of documents that precede it.  That takes more comparisons than a sort, but
-   they are vectorized and have no branches.
-2. Then either blocks are merged in pairs, down to position k; or, if k is small, only
+Lists of up to 32 documents are ranked side by side (:mod:`._short_lists`), each
+document by the number of those that precede it.  In longer lists,
+
+1. blocks of 128 documents are sorted by the same count: it takes more comparisons than
+   a sort, but they are vectorized and have no branches;
+2. then either blocks are merged in pairs, down to position k; or, if k is small, only
    the first block is sorted, and later documents that precede the k-th so far are
    inserted.
 """
@@ -40,6 +42,14 @@ from sklearn_ltr._data import (
     places_in_queries,
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr.metrics._short_lists import (
+    N_LISTS,
+    WINDOW,
+    document_lanes,
+    index_lanes,
+    sort_by_length,
+    take_lanes,
+)
 
 __all__ = ["rank_scores"]
 
@@ -85,24 +95,74 @@ def rank_documents(
     for query in range(first, last):
         longest = max(longest, offsets[query + 1] - offsets[query])
     buffer = np.empty(longest + REGISTER_LANES, np.int64)
-    for query in range(first, last):
-        start, stop = offsets[query], offsets[query + 1]
-        n = stop - start
-        n_top = min(k, n)
-        inserts = n_top <= REGISTER_LANES and n_top * n_top < n + 64
-        for block in range(
-            start, start + REGISTER_LANES if inserts else stop, REGISTER_LANES
-        ):
-            size = min(REGISTER_LANES, stop - block)
-            _sort_block(keys, order, block, size, buffer)
-        if inserts:
-            _insert_into_top(keys, order, start, start + REGISTER_LANES, stop, n_top)
-            continue
-        width = int64(REGISTER_LANES)
-        while width < n:
-            for middle in range(start + width, stop, 2 * width):
-                _merge_neighbors(keys, order, middle, width, stop, k, buffer)
-            width *= 2
+    queries = np.empty(WINDOW, np.int64)
+    for start in range(first, last, WINDOW):
+        n_queries = min(WINDOW, last - start)
+        n_short = sort_by_length(offsets, start, start + n_queries, queries)
+        for group in range(0, n_short, N_LISTS):
+            own = queries[group : min(group + N_LISTS, n_short)]
+            _rank_short_lists(keys, offsets, own, order)
+        for query in queries[n_short:n_queries]:
+            _rank_long_list(keys, offsets[query], offsets[query + 1], k, order, buffer)
+
+
+@subkernel
+def _rank_short_lists(
+    keys: SortKeys, offsets: IntArray, queries: IntArray, order: IntArray
+) -> None:
+    """Put lists of up to LONGEST_SHORT documents in order, side by side."""
+    scores, grades = document_lanes(), document_lanes()
+    n_below, n_above = document_lanes(), document_lanes()
+    query, first, size = index_lanes(), index_lanes(), index_lanes()
+    longest = take_lanes(queries, offsets, query, first, size)
+    lanes = uint64(N_LISTS)
+    for i in range(longest):
+        for lane in range(lanes):
+            index = i * lanes + lane
+            is_document = int64(i) < size[lane]
+            document = uint64(first[lane] + min(int64(i), size[lane] - 1))
+            scores[index] = keys.scores[document] if is_document else -np.inf
+            grades[index] = keys.grades[document]
+            n_below[index] = n_above[index] = 0.0
+    # Each document is compared with those `step` further on, in all lists at once.
+    # Those that precede it, and may be before or behind it, are counted apart: a loop
+    # that adds to two places of one array cannot be vectorized.
+    for step in range(lanes, longest * lanes, lanes):
+        for i in range(longest * lanes - step):
+            j = i + step
+            j_precedes = scores[j] > scores[i]
+            if not keys.stable:
+                j_precedes |= (scores[j] == scores[i]) & (grades[j] < grades[i])
+            n_below[i] += 1.0 if j_precedes else 0.0
+            n_above[j] += 0.0 if j_precedes else 1.0
+    for i in range(longest):
+        for lane in range(lanes):
+            if int64(i) < size[lane]:
+                position = n_below[i * lanes + lane] + n_above[i * lanes + lane]
+                order[uint64(first[lane]) + uint64(position)] = first[lane] + int64(i)
+
+
+@subkernel
+def _rank_long_list(
+    keys: SortKeys, start: int, stop: int, k: int, order: IntArray, buffer: IntArray
+) -> None:
+    """Put the top k of a list in order."""
+    n = stop - start
+    n_top = min(k, n)
+    inserts = n_top <= REGISTER_LANES and n_top * n_top < n + 64
+    for block in range(
+        start, start + REGISTER_LANES if inserts else stop, REGISTER_LANES
+    ):
+        size = min(REGISTER_LANES, stop - block)
+        _sort_block(keys, order, block, size, buffer)
+    if inserts:
+        _insert_into_top(keys, order, start, start + REGISTER_LANES, stop, n_top)
+        return
+    width = int64(REGISTER_LANES)
+    while width < n:
+        for middle in range(start + width, stop, 2 * width):
+            _merge_neighbors(keys, order, middle, width, stop, k, buffer)
+        width *= 2
 
 
 @subkernel

@@ -7,7 +7,12 @@ import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.blocks import allocate_blocks, pack_sample, restrict_features
+from sklearn_ltr._trees.blocks import (
+    FEATURE_BLOCK,
+    allocate_blocks,
+    pack_sample,
+    restrict_features,
+)
 
 
 def binned_of(n_bins, n_rows=3) -> BinnedData:
@@ -18,10 +23,10 @@ def binned_of(n_bins, n_rows=3) -> BinnedData:
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize("n_features", [1, 2, 15, 16, 17, 33, 46, 136])
-def test_blocks_are_equal_work_for_each_thread_and_hold_the_rows(n_features, n_threads):
+def test_blocks_are_full_but_for_the_last_and_hold_the_rows(n_features, n_threads):
     n_bins = np.random.default_rng(2).integers(1, 256, n_features)
     binned = binned_of(n_bins, n_rows=1000)
-    blocks = allocate_blocks(binned, n_threads)
+    blocks = allocate_blocks(binned)
     places = blocks.block, blocks.slot
     np.testing.assert_array_equal(blocks.feature[places], np.arange(n_features))
     used = blocks.feature >= 0
@@ -30,8 +35,7 @@ def test_blocks_are_equal_work_for_each_thread_and_hold_the_rows(n_features, n_t
     for features, most_bins in zip(blocks.feature, blocks.n_bins, strict=True):
         assert n_bins[features[features >= 0]].max() == most_bins
     assert (np.diff(blocks.n_bins) <= 0).all()
-    n_features_of = [blocks.n_used_slots[t::n_threads].sum() for t in range(n_threads)]
-    assert max(n_features_of) - min(n_features_of) <= 1
+    assert (blocks.n_used_slots[:-1] == FEATURE_BLOCK).all()
 
     rows = np.flatnonzero(np.random.default_rng(3).random(1000) < 0.6).astype(np.int32)
     with ThreadTeam(1 if INTERPRETED else n_threads) as team:
@@ -41,7 +45,7 @@ def test_blocks_are_equal_work_for_each_thread_and_hold_the_rows(n_features, n_t
 
 
 def test_restricted_features_keep_their_slots_and_empty_blocks_are_skipped():
-    blocks = allocate_blocks(binned_of(np.arange(50, 10, -1)), 1)  # in order of bins
+    blocks = allocate_blocks(binned_of(np.arange(50, 10, -1)))  # in order of bins
     few = restrict_features(blocks, np.array([0, 15, 39]))
     assert few.n_used_slots.tolist() == [16, 0, 8]
     assert few.feature[0].tolist() == [0, *[-1] * 14, 15]

@@ -15,6 +15,7 @@ from sklearn_ltr._trees.growing_together import LEAVES_AHEAD
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSample
+from sklearn_ltr._trees.splitting import MIN_ROWS_PER_CHUNK
 from tests.oracles import trees as oracle
 from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
@@ -419,3 +420,14 @@ def test_what_special_features_need_is_compiled_for_those_who_have_some():
         grow_on(X, gradient, hessian, **options)
     special = ["SpecialFeatures" in str(types) for types in grow_tree.signatures]
     assert sorted(special) == [False, True]
+
+
+def test_a_block_whose_rows_are_divided_among_threads_gives_the_same_tree():
+    # three features are one block: with two threads or more, the rows of a large leaf
+    # are in several histograms, which are added
+    data = draw(5 * MIN_ROWS_PER_CHUNK)
+    n_threads = [1] if INTERPRETED else [1, 2, 3, 4]
+    trees = [grow_on(*data, max_leaf_nodes=9, n_threads=n).tree for n in n_threads]
+    for tree in trees[1:]:
+        for array, expected in zip(tree, trees[0], strict=True):
+            np.testing.assert_array_equal(array, expected)
