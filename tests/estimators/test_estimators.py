@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import io
 import pickle
+import re
 import sys
 import threading
 import time
@@ -31,6 +32,8 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
+from sklearn_ltr._compile import COMPILE_CLOCK
+from sklearn_ltr._estimators.monitor import Monitor
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -427,6 +430,22 @@ def test_verbose_1_prints_every_few_seconds_and_the_end(estimator, capsys, monke
     assert end.startswith(f"{kind} 12 of 12: train ")
     assert 2 <= len(lines) <= 6
     assert all(line.endswith(f" s per {kind}") for line in lines)
+
+
+@every_single
+def test_rates_are_without_the_time_of_compiling(estimator, capsys, monkeypatch):
+    record = Monitor.record
+
+    def compile_and_record(self, step):
+        with COMPILE_CLOCK.running():
+            time.sleep(0.3)
+        return record(self, step)
+
+    monkeypatch.setattr(Monitor, "record", compile_and_record)
+    *lines, end = lines_of(make(estimator, 4, verbose=2), capsys)
+    rates = [re.search(r", ([^ ]+) s per", line)[1] for line in lines[1:]]
+    assert min(map(float, rates)) < 0.2
+    assert re.search(r", [1-9][^ ]* s, of which [1-9][^ ]* s compiled kernels$", end)
 
 
 # --- a fit that fails or is interrupted -------------------------------------------
