@@ -12,7 +12,7 @@ from numba.core import event
 PAUSE = 60.0  # seconds without compiling, after which it begins anew
 
 
-class CompileClock(event.Listener):  # type: ignore[misc]
+class CompileClock(event.Listener):
     """The seconds of all compilations by numba in this process.
 
     One within another counts once.  numba lets only one thread compile at a time.

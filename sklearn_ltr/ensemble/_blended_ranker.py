@@ -427,7 +427,7 @@ class BlendedRanker(BaseRanker):
                 (entry[0], given.get(entry[0], entry[1])) if is_named(entry) else entry
                 for entry in rankers
             ]
-        return super().set_params(**params)  # type: ignore[no-any-return]
+        return super().set_params(**params)
 
 
 def check_dense_numbers(X: MatrixLike) -> None:
