@@ -308,7 +308,7 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, positions or propensities that no ranker is fitted with, without
+            weights, columns of clicks that no ranker is fitted with, without
             `rankers` an X that is sparse or has categories, or whatever a ranker
             refuses.  The estimator is then unchanged.
         NotFittedError

@@ -33,6 +33,7 @@ from sklearn_ltr import (
     RankNetRanker,
 )
 from sklearn_ltr._compile import COMPILE_CLOCK
+from sklearn_ltr._data import COLUMNS
 from sklearn_ltr._estimators.monitor import Monitor
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
@@ -165,22 +166,28 @@ def test_tags(estimator):
 
 @every_ranker
 def test_metadata_requested_by_default(estimator):
-    fits, score, predict = {"groups": True, "sample_weight": None}, {}, {}
-    fits |= {"positions": True, "propensities": True}
-    if estimator is not BlendedRanker:
-        of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
-        fits |= dict.fromkeys(of_validation, True)
-    if estimator is LambdaMARTRanker:
-        fits |= {"init_score": True, "init_score_val": True}
-        score = predict = {"init_score": True}
-    if estimator is RankNetRanker:
-        fits |= {"pairs": None, "pair_probabilities": None}
+    """Every column that a method takes, as its declaration says; not pairs."""
+    unrequested = {name for name, c in COLUMNS.items() if not c.is_requested}
+    unrequested |= {"pairs", "pair_probabilities"}
     requests = make(estimator).get_metadata_routing()
-    assert requests.fit.requests == fits
-    assert requests.score.requests == {"groups": True, "sample_weight": None} | score
-    assert requests.predict.requests == predict
+    for method in ("fit", "score", "predict"):
+        taken = inspect.signature(getattr(estimator, method)).parameters
+        expected = {
+            name: None if name in unrequested else True
+            for name in taken
+            if name not in ("self", "X", "y")
+        }
+        assert getattr(requests, method).requests == expected
+    taken = inspect.signature(estimator.fit).parameters
+    assert {"groups", "sample_weight"} < {*taken}
+    needed = {name for name, column in COLUMNS.items() if column.in_predict}
+    if estimator is LambdaMARTRanker:
+        assert needed < {*inspect.signature(estimator.predict).parameters}
+        assert {*COLUMNS} < {*taken}
+    else:
+        assert {*COLUMNS} - {*taken} <= needed
     if estimator in NETWORKS:
-        for name in ("groups", "positions", "propensities"):
+        for name in ({"groups", *COLUMNS} & {*taken}) - unrequested:
             assert requests.partial_fit.requests[name] is True
 
 
