@@ -324,20 +324,13 @@ def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
             others = ", ".join(f"{name}=" for name in by_name)
             raise TypeError(f"{call}() takes {first} by position; by name, {others}")
         unknown = [name for name in kwargs if name not in known]
-        raise TypeError(unknown_arguments(call, unknown, cls, names))
+        lines = [
+            f"{call}() has no argument {explain(name, call, cls, names)}"
+            for name in unknown
+        ]
+        raise TypeError("\n".join([*lines, f"It takes {', '.join(names)}"]))
 
     return checked
-
-
-def unknown_arguments(
-    call: str, unknown: Iterable[str], cls: type[Any], names: list[str]
-) -> str:
-    """Return the message of the error for arguments that a call does not have."""
-    lines = [
-        f"{call}() has no argument {explain(name, call, cls, names)}"
-        for name in unknown
-    ]
-    return "\n".join([*lines, f"It takes {', '.join(names)}"])
 
 
 def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:

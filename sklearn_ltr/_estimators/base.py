@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._compile import check_n_jobs
 from sklearn_ltr._estimators.arguments import (
     check_arguments,
+    explain,
     explain_attributes,
     is_of_others,
-    unknown_arguments,
 )
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
@@ -178,11 +178,15 @@ class Estimator(BaseEstimator):
         ValueError
             For a parameter that there is not, saying which one may be meant.
         """
-        known = self.get_params(deep=False)
-        unknown = [name for name in params if name.partition("__")[0] not in known]
-        if unknown:
-            call = f"{type(self).__name__}.set_params"
-            raise ValueError(unknown_arguments(call, unknown, type(self), list(known)))
+        known = self.get_params()  # members of a blend, by name, included
+        heads = dict.fromkeys(name.partition("__")[0] for name in params)
+        if unknown := [name for name in heads if name not in known]:
+            cls, own = type(self), list(self.get_params(deep=False))
+            lines = [
+                f"Invalid parameter {explain(name, '', cls, own)}" for name in unknown
+            ]
+            lines.append(f"{cls.__name__} takes {', '.join(own)}")
+            raise ValueError("\n".join(lines))
         return cast(Self, super().set_params(**params))
 
     def __getstate__(self) -> dict[str, object]:
