@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import warnings
@@ -13,6 +14,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
+# that kernels are compiled is said on stderr, which the gallery would show
+logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)
 
 project = "sklearn_ltr"
 author = "The sklearn_ltr developers"

@@ -11,6 +11,7 @@ with ``NUMBA_CACHE_DIR`` set as it will be set later (or not at all).
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -218,6 +219,17 @@ def _blend(data: Bunch) -> None:
         best_blend(one, other, data.target, groups=data.groups, metric=metric)
 
 
+def _compile(given: argparse.Namespace) -> None:
+    """Compile all kernels, and print the steps."""
+    logger = logging.getLogger("sklearn_ltr")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # no line that tells to run this command
+    try:
+        compile_kernels(verbose=True)
+    finally:
+        logger.setLevel(level)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0, 1 after an error (argparse has 2)."""
     parser = argparse.ArgumentParser(
@@ -227,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _commands.add_commands(commands)
     commands.add_parser(
         "compile", help="compile all kernels, and store the machine code on disk"
-    ).set_defaults(run=lambda given: compile_kernels(verbose=True))
+    ).set_defaults(run=_compile)
     given = parser.parse_args(arguments)
     try:
         given.run(given)

@@ -45,6 +45,7 @@ from sklearn_ltr._compile.bit_vectors import (
     select_bits,
     transpose_bits,
 )
+from sklearn_ltr._compile.compile_time import COMPILE_CLOCK, working_time
 from sklearn_ltr._compile.kernels import (
     INTERPRETED,
     KERNELS,
@@ -66,6 +67,7 @@ from sklearn_ltr._compile.threads import (
 )
 
 __all__ = [
+    "COMPILE_CLOCK",
     "EXPONENT_BIAS",
     "INTERPRETED",
     "KERNELS",
@@ -113,4 +115,5 @@ __all__ = [
     "uint32_lanes",
     "uint64",
     "wait_at_barrier",
+    "working_time",
 ]

@@ -39,6 +39,10 @@ from numba.core.types.containers import BaseNamedTuple, BaseTuple
 from numba.core.types.misc import Optional
 from numba.misc.appdirs import AppDirs
 
+from sklearn_ltr._compile.compile_time import COMPILE_CLOCK
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LONG_WAIT = 2.0  # seconds of compiling, from which on a line tells of it
 DIGEST_SIZE = hashlib.sha256().digest_size  # a file: digest of the rest, pickle
 
 # What comes from these packages is named only: their versions are part of the key.
@@ -68,6 +72,14 @@ class KernelCache(NullCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled signature, None if it has to be compiled."""
+        with COMPILE_CLOCK.running():
+            loaded = self._load(signature, target_context)
+        if loaded is None:
+            _tell_if_long()
+        return loaded
+
+    def _load(self, signature: Any, target_context: Any) -> Any:
+        """Return the signature that is stored in a file, None if there is none."""
         target_context.refresh()  # registers what the machine code refers to
         name = self._file_name(signature, target_context.codegen())
         if name is None:
@@ -87,11 +99,15 @@ class KernelCache(NullCache):
                     f"The compiled kernel in {path} cannot be used ({error!r}).  It "
                     "is compiled again, and so are others of which that is true.",
                 )
-        _tell_once(self.cache_path)
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Store a compiled signature, in the first folder that can be written."""
+        with COMPILE_CLOCK.running():
+            self._save(signature, result)
+
+    def _save(self, signature: Any, result: Any) -> None:
+        """Store a compiled signature in a file."""
         name = self._file_name(signature, result.codegen)
         if name is None or result.library.has_dynamic_globals:
             return
@@ -100,9 +116,9 @@ class KernelCache(NullCache):
             content = hashlib.sha256(payload).digest() + payload
             for folder in self._folders[:-1]:
                 with contextlib.suppress(OSError):
-                    _write(os.path.join(folder, name), content)
+                    _store(folder, name, content)
                     return
-            _write(os.path.join(self._folders[-1], name), content)
+            _store(self._folders[-1], name, content)
         except Exception as error:  # OSError, or what pickle raises
             paths = (os.path.join(folder, name) for folder in self._folders)
             if not any(map(os.path.exists, paths)):  # by another process, as on Windows
@@ -158,6 +174,15 @@ def _unpacked(content: bytes) -> Any:
     return pickle.loads(payload)
 
 
+def _store(folder: str, name: str, content: bytes) -> None:
+    """Write a file into a folder, and note where it can be found."""
+    _write(os.path.join(folder, name), content)
+    # each room of the package has a folder of its own
+    is_ours = folder.startswith(PACKAGE + os.sep)
+    place = f"the __pycache__ folders of {PACKAGE}" if is_ours else folder
+    _STORED_IN[place] = None
+
+
 def _write(path: str, content: bytes) -> None:
     """Write a file that no other process ever sees half written."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -178,20 +203,26 @@ def _warn_once(kind: str, message: str) -> None:
         warnings.warn(message, stacklevel=1)
 
 
-def _tell_once(folder: str) -> None:
-    """Say once in a process that kernels are compiled, and how long that takes."""
-    if "compiling" not in _WARNED:
-        _WARNED.add("compiling")
-        # `warnings` are errors for many users; a logger prints this on stderr, unless
-        # they set its level or a handler
-        logging.getLogger("sklearn_ltr").warning(
-            "sklearn_ltr compiles its kernels for this CPU, about 10 s in a first fit; "
-            "later processes read them from %s",
-            folder,
-        )
+def _tell_if_long() -> None:
+    """Say that kernels are compiled, once until a pause, if it takes long already."""
+    kind = f"compiling, after {COMPILE_CLOCK.n_pauses} pauses"
+    seconds = COMPILE_CLOCK.seconds_since_pause()
+    if seconds < LONG_WAIT or kind in _WARNED or not _STORED_IN:
+        return
+    _WARNED.add(kind)
+    # `warnings` are errors for many users; a logger prints this on stderr, unless they
+    # set its level or a handler
+    logging.getLogger("sklearn_ltr").warning(
+        "sklearn_ltr compiles kernels for this CPU, %.0f s so far; later processes "
+        "read them from %s.  To compile all of them beforehand: "
+        "python -m sklearn_ltr compile",
+        seconds,
+        " and ".join(_STORED_IN),
+    )
 
 
 _WARNED: set[str] = set()  # kinds of messages that were given
+_STORED_IN: dict[str, None] = {}  # where new files were stored, in this order
 
 
 # --- keys -----------------------------------------------------------------------------

@@ -172,6 +172,30 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     return LabelColumn(name, labels, codes, is_categorical)
 
 
+def holds_strings(column: NumberColumn | LabelColumn) -> bool:
+    """Return whether any value of a column is a string."""
+    labels = [] if isinstance(column, NumberColumn) else column.labels
+    return any(isinstance(label, str) for label in labels)
+
+
+def text_features(X: MatrixLike) -> list[int]:
+    """Return the features that hold text; none of what is no table."""
+    table = as_table(X)
+    if len(table.shape) != 2:
+        return []
+    columns = (get_column(table, j, "X") for j in range(table.shape[1]))
+    return [j for j, column in enumerate(columns) if holds_strings(column)]
+
+
+def name_features(X: MatrixLike, features: list[int]) -> list[Any]:
+    """Return features as `categorical_features` names them, by name or by index."""
+    table = as_table(X)
+    if not is_frame(table):
+        return features
+    names = [list(table.columns)[j] for j in features]
+    return names if all(isinstance(name, str) for name in names) else features
+
+
 def as_floats(column: Any) -> NDArray[np.float64]:
     """Return a column of numbers as float64, with NaN where it is missing."""
     if hasattr(column, "cast"):  # polars
@@ -468,8 +492,8 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
     if any(issubclass(t, str | bytes) for t in types) or kind == "T":
         raise ValueError(
             f"{name} must be numeric, but holds text; turn it into numbers first, with "
-            "OrdinalEncoder or OneHotEncoder in a Pipeline, say (trees also take "
-            "columns of a categorical dtype)"
+            "OrdinalEncoder or OneHotEncoder in a Pipeline, say (trees also take it as "
+            "categories)"
         )
 
 

@@ -18,7 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.features import DATES, PERIOD
-from sklearn_ltr._data.rows import check_holds_rows, count_rows, only_column
+from sklearn_ltr._data.rows import (
+    check_holds_rows,
+    count_rows,
+    only_column,
+    routing_advice,
+)
 from sklearn_ltr._typing import IdsLike, IntArray
 
 Labels = Sequence[Hashable] | NDArray[Any]
@@ -247,9 +252,8 @@ def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashabl
     """Return raw ids as an array of numbers or dates, or as a list of objects."""
     if groups is None:
         raise ValueError(
-            f"{name} is None: give one value per row naming the row's query. Inside a "
-            f"meta-estimator, {name} only arrives after "
-            "sklearn.set_config(enable_metadata_routing=True)"
+            f"{name} is None: give one value per row naming the row's query"
+            + routing_advice(name)
         )
     check_holds_rows(groups, name, "value")
     if hasattr(groups, "__array__"):

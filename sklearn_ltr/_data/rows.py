@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 
 from sklearn_ltr._typing import FloatArray
@@ -70,6 +71,16 @@ def check_holds_rows(values: object, name: str, item: str = "number") -> None:
             f"{name} is a masked array with masked values: every row must have its "
             f"{item}; leave the other rows out"
         )
+
+
+def routing_advice(name: str) -> str:
+    """Return when a column reaches a fit in a meta-estimator, for an error's end."""
+    if get_config()["enable_metadata_routing"]:
+        return f". Inside a meta-estimator: give {name} to its fit"
+    return (
+        f". Inside a meta-estimator, {name} only arrives after "
+        "sklearn.set_config(enable_metadata_routing=True)"
+    )
 
 
 def count_rows(values: object, name: str) -> int:

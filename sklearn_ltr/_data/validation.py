@@ -40,7 +40,20 @@ def split_validation(
                 "with them"
             )
         return []
+    items: list[Any] = list(X_val) if isinstance(X_val, list | tuple) else []
+    if is_pair(X_val) or any(map(is_pair, items[:1])):
+        ids = ", groups_val=groups" if "groups_val" in others else ""
+        raise ValueError(
+            "X_val holds pairs such as (X, y), as eval_set of other libraries does: "
+            f"give X_val=X, y_val=y{ids}, and tuples of several sets, "
+            "X_val=(X_1, X_2), y_val=(y_1, y_2), ..."
+        )
     if not isinstance(X_val, tuple):
+        if items and n_dimensions(items[0]) == 2:
+            raise ValueError(
+                "X_val is a list of tables: give a tuple for several sets, "
+                "X_val=(X_1, X_2), y_val=(y_1, y_2), ..., and the table itself for one"
+            )
         return [one_set("_val", X_val, others)]
     n = len(X_val)
     if n == 0:
@@ -61,6 +74,23 @@ def split_validation(
         one_set(f"_val[{i}]", X, {name: values[i] for name, values in several.items()})
         for i, X in enumerate(X_val)
     ]
+
+
+def n_dimensions(values: Any) -> int:
+    """Return the number of dimensions of an array, a frame or nested lists."""
+    if isinstance(values, list | tuple):
+        return 1 + n_dimensions(values[0]) if len(values) > 0 else 1
+    return len(getattr(values, "shape", ()))
+
+
+def is_pair(values: Any) -> bool:
+    """Return whether values are (X, y), or more than that."""
+    return (
+        isinstance(values, list | tuple)
+        and len(values) > 1
+        and n_dimensions(values[0]) == 2
+        and n_dimensions(values[1]) == 1
+    )
 
 
 def one_set(suffix: str, X: MatrixLike, others: dict[str, Any]) -> ValidationSet:

@@ -14,7 +14,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
 from numpy.typing import ArrayLike
@@ -23,7 +23,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
-from sklearn_ltr._estimators.arguments import check_arguments
+from sklearn_ltr._estimators.arguments import (
+    check_arguments,
+    explain,
+    explain_attributes,
+    is_of_others,
+)
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
@@ -54,7 +59,8 @@ except ImportError:
         """Do nothing."""
 
 
-VERSION = version("sklearn_ltr")
+PACKAGE = metadata.metadata("sklearn_ltr")
+VERSION = PACKAGE["Version"]
 SAVED = Attribute()  # attributes that are not declared are saved
 VERSION_KEY = "_sklearn_ltr_version"  # in the pickled state of an estimator
 
@@ -109,15 +115,38 @@ class NewerVersionWarning(UserWarning):
     """
 
 
+def page_template(urls: list[str]) -> str:
+    """Return where the page of an estimator is, given the addresses of the project."""
+    # `urls` are those of the package's metadata: "Documentation, https://..."
+    for url in urls:
+        label, _, address = url.partition(", ")
+        if label.lower() == "documentation":
+            page = "_generated/{estimator_module}.{estimator_name}.html"
+            return f"{address.rstrip('/')}/{page}"
+    return ""
+
+
+PAGE = page_template(PACKAGE.get_all("Project-URL", []))
+DOC_LINK_MODULE = "sklearn_ltr" if PAGE else ""  # whose estimators have such pages
+
+
 class Estimator(BaseEstimator):
-    """An estimator that stores its version in a pickle, and checks a loaded model."""
+    """An estimator that stores its version in a pickle, and checks a loaded model.
+
+    In notebooks it links to its page, if the documentation of the package has an
+    address.
+    """
+
+    # scikit-learn links estimators of this module by this template
+    _doc_link_module: ClassVar[str] = DOC_LINK_MODULE
+    _doc_link_template: ClassVar[str] = PAGE
 
     # The attributes of the class itself; `__init_subclass__` adds inherited ones
     _attributes: ClassVar[Attributes] = {}
     _always: ClassVar[tuple[str, ...]] = ()  # names of attributes that every fit sets
 
     def __init_subclass__(cls, **kwargs: object) -> None:
-        """Collect the attributes, and have methods refuse unknown arguments."""
+        """Collect the attributes, and explain unknown arguments and attributes."""
         super().__init_subclass__(**kwargs)
         check_arguments(cls)
         own = vars(cls).get("_attributes", {})
@@ -126,6 +155,39 @@ class Estimator(BaseEstimator):
         cls._always = tuple(
             name for name, a in cls._attributes.items() if not a.when and a.saved
         )
+        explain_attributes(cls, cls._attributes)
+
+    def __dir__(self) -> list[str]:
+        """Return the names of the attributes, without those that are only errors."""
+        return [name for name in super().__dir__() if not is_of_others(self, name)]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, and of those within.
+
+        Parameters
+        ----------
+        **params : dict
+            By name; ``<component>__<parameter>`` of an estimator within.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            For a parameter that there is not, saying which one may be meant.
+        """
+        known = self.get_params()  # members of a blend, by name, included
+        heads = dict.fromkeys(name.partition("__")[0] for name in params)
+        if unknown := [name for name in heads if name not in known]:
+            cls, own = type(self), list(self.get_params(deep=False))
+            lines = [
+                f"Invalid parameter {explain(name, '', cls, own)}" for name in unknown
+            ]
+            lines.append(f"{cls.__name__} takes {', '.join(own)}")
+            raise ValueError("\n".join(lines))
+        return cast(Self, super().set_params(**params))
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes, a checksum of each, and the version."""

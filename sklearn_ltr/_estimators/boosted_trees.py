@@ -26,7 +26,9 @@ from sklearn_ltr._data.features import (
     check_columns,
     check_finite,
     find_features,
+    name_features,
     read_feature_table,
+    text_features,
 )
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Matrix
@@ -195,13 +197,24 @@ def read_tree_features(
             "that a sparse matrix does not store for missing, while they are 0 here: "
             "give a dense array, with NaN where a value is missing"
         )
+    given = X
     if len(categories.feature) > 0:
         if not reset:
             check_columns(estimator, X, name)
         X = categories.encode(X, name)
-    return read_feature_table(
-        estimator, X, reset=reset, name=name, check_values=check_values
-    )
+    try:
+        return read_feature_table(
+            estimator, X, reset=reset, name=name, check_values=check_values
+        )
+    except ValueError as error:
+        text = text_features(given) if reset else []
+        if not text:
+            raise
+        features = sorted({*text, *categories.feature.tolist()})
+        named = name_features(given, features)
+        raise ValueError(
+            f"{error}. The shortest way with text: categorical_features={named!r}"
+        ) from None
 
 
 def read_categories(

@@ -13,12 +13,14 @@ from typing import Protocol
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import COMPILE_CLOCK, working_time
 from sklearn_ltr._typing import FloatArray
 
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
 TRAIN = "train"  # the set of the training data
 SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
+LONG_COMPILING = 1.0  # seconds of compiling that the last line tells of
 
 
 class Measure(Protocol):
@@ -107,7 +109,8 @@ class Monitor:
             for index in range(len(self.followed.values)):
                 self._compare(self.followed, index)
         self._start = self._line_time = time.perf_counter()
-        self._line_step = self.n_earlier
+        self._compiled = COMPILE_CLOCK.seconds()
+        self._line_step, self._line_working = self.n_earlier, working_time()
 
     def record(self, step: int) -> bool:
         """Measure the model after a step; return whether to stop early."""
@@ -117,14 +120,16 @@ class Monitor:
             self._compare(self.followed, self._last_index)
         seconds = time.perf_counter() - self._line_time
         if self.verbose > 1 or (self.verbose == 1 and seconds >= SECONDS_PER_LINE):
-            self._print_progress(step, seconds)
+            self._print_progress(step)
         if self.followed is None:
             return False
         waited = self._last_index - max(self.best_index, self._waiting_since)
         return waited >= self.n_iter_no_change
 
-    def _print_progress(self, step: int, seconds: float) -> None:
+    def _print_progress(self, step: int) -> None:
         """Print where the fit is, the time of a step since the last line, the best."""
+        # the first steps wait for kernels that are compiled, which the others do not
+        working = working_time()
         parts = []
         for curve in self.curves:
             parts.append(value_text(curve, -1))
@@ -134,9 +139,11 @@ class Monitor:
                 parts[-1] += f" (best {curve.values[best]:.4f} at {best_step})"
         n_new = step - self._line_step
         if n_new > 0:
-            parts.append(f"{seconds / n_new:.2g} s per {self.kind}")
+            seconds = (working - self._line_working) / n_new
+            parts.append(f"{seconds:.2g} s per {self.kind}")
         self.print_line(f"{self.kind} {step} of {self.n_steps}: {', '.join(parts)}")
-        self._line_time, self._line_step = time.perf_counter(), step
+        self._line_time, self._line_working = time.perf_counter(), working
+        self._line_step = step
 
     def print_end(self, step: int, best_step: int | None) -> None:
         """Print where the fit has ended, and which step early stopping keeps."""
@@ -150,7 +157,11 @@ class Monitor:
         else:
             parts = [value_text(curve, -1) for curve in self.curves]
         seconds = time.perf_counter() - self._start
-        self.print_line(f"{line}: {', '.join([*parts, f'{seconds:.1f} s'])}")
+        parts.append(f"{seconds:.1f} s")
+        compiled = COMPILE_CLOCK.seconds() - self._compiled
+        if compiled >= LONG_COMPILING:
+            parts.append(f"of which {compiled:.1f} s compiled kernels")
+        self.print_line(f"{line}: {', '.join(parts)}")
 
     def restart_waiting(self) -> None:
         """Count the steps without improvement from the last recorded step on."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import RegressorTags, Tags
 
+from sklearn_ltr._estimators.base import DOC_LINK_MODULE, PAGE
 from sklearn_ltr._typing import MatrixLike, NamesLike
 
 
@@ -87,6 +88,9 @@ class ScoreRegressor(FrozenEstimator):
     >>> curve["average"].shape
     (1, 3)
     """
+
+    _doc_link_module: ClassVar[str] = DOC_LINK_MODULE
+    _doc_link_template: ClassVar[str] = PAGE
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator, but of a regressor."""

@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData, fit_requests
 from sklearn_ltr._data.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr._data.features import read_feature_table
-from sklearn_ltr._data.rows import n_rows
+from sklearn_ltr._data.rows import n_rows, routing_advice
 from sklearn_ltr._data.tables import Matrix, Table, table_of
 from sklearn_ltr._data.training_data import without_zero_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
@@ -133,9 +133,8 @@ class RankerParameters(FitParameters):
         if self.position_bias is not None and columns.positions is None:
             raise ValueError(
                 f"positions is None, but position_bias={self.position_bias.method!r} "
-                "learns the bias of each: give where each row was shown, 0 is first. "
-                "Inside a meta-estimator, positions only arrives after "
-                "sklearn.set_config(enable_metadata_routing=True)"
+                "learns the bias of each: give where each row was shown, 0 is first"
+                + routing_advice("positions")
             )
         if columns.propensities is None:
             return

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import (
@@ -46,9 +47,17 @@ class MissingGroupsWarning(UserWarning):
 MOST_ROWS_WITHOUT_GROUPS = 200
 MISSING_GROUPS = (
     "groups was not given, {found}. Either it was "
-    "forgotten: pass groups=, one value per row{zeros}. Or a meta-estimator "
-    "(GridSearchCV, Pipeline, ...) dropped it, because metadata routing is off: call "
-    "sklearn.set_config(enable_metadata_routing=True) once."
+    "forgotten: pass groups=, one value per row{zeros}. Or {dropped}"
+)
+DROPPED_IF_OFF = (
+    "a meta-estimator (GridSearchCV, Pipeline, ...) dropped it, because metadata "
+    "routing is off: call sklearn.set_config(enable_metadata_routing=True) once."
+)
+DROPPED_IF_ON = (
+    "a meta-estimator did not hand it on, although metadata routing is on: give groups "
+    'to its fit, or as params={"groups": groups} to cross_validate. One that takes no '
+    "part in metadata routing, such as Optuna's OptunaSearchCV, never does: call "
+    "cross_validate in an objective function of your own."
 )
 
 VANISHING_LAMBDAS = (
@@ -84,8 +93,12 @@ def single_query(n_documents: int, suffix: str = "") -> QueryGroups:
 
 def missing_groups_message(suffix: str, found: str, zeros: str = "") -> str:
     """Return the message for missing groups, of training or of validation data."""
-    message = MISSING_GROUPS.replace("groups", f"groups{suffix}")
-    return message.format(found=found, zeros=zeros)
+    is_on = get_config()["enable_metadata_routing"]
+    dropped = DROPPED_IF_ON if is_on else DROPPED_IF_OFF
+    argument = f"groups{suffix.partition('[')[0]}"  # the one of several sets
+    return MISSING_GROUPS.replace("groups", f"groups{suffix}").format(
+        found=found, zeros=zeros, dropped=dropped.replace("groups", argument)
+    )
 
 
 def check_y_given(y: ArrayLike | None, suffix: str = "") -> None:

@@ -287,9 +287,9 @@ class BaggingRanker(BaseRanker):
         ValueError, TypeError
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
             where no query is left out, members that would hold out copies of rows
-            that they learn from, a Pipeline that would not transform X_val, positions
-            or propensities that members do not take, or whatever a member refuses.
-            The estimator is then unchanged.
+            that they learn from, a Pipeline that would not transform X_val, columns of
+            clicks that members do not take, or whatever a member refuses.  The
+            estimator is then unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether
             it requests it.

@@ -308,7 +308,7 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, positions or propensities that no ranker is fitted with, without
+            weights, columns of clicks that no ranker is fitted with, without
             `rankers` an X that is sparse or has categories, or whatever a ranker
             refuses.  The estimator is then unchanged.
         NotFittedError
@@ -427,7 +427,7 @@ class BlendedRanker(BaseRanker):
                 (entry[0], given.get(entry[0], entry[1])) if is_named(entry) else entry
                 for entry in rankers
             ]
-        return super().set_params(**params)  # type: ignore[no-any-return]
+        return super().set_params(**params)
 
 
 def check_dense_numbers(X: MatrixLike) -> None:

@@ -45,6 +45,8 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 """
 
 # ruff: noqa: F403
+from typing import TYPE_CHECKING, Any
+
 from sklearn_ltr._saved import publish
 from sklearn_ltr.metrics._average_precision import *
 from sklearn_ltr.metrics._bpref import *
@@ -62,3 +64,30 @@ __all__ = sorted(
     if getattr(value, "__module__", "").startswith("sklearn_ltr.metrics.")
 )
 publish(globals())
+
+#: names that other libraries have for these functions
+OTHER_FUNCTIONS = {
+    "mean_average_precision": "map_score",
+    "average_precision": "map_score",
+    "average_precision_score": "map_score",
+    "map_at_k": "map_score",
+    "mapk": "map_score",
+    "mean_reciprocal_rank": "mrr_score",
+    "reciprocal_rank": "mrr_score",
+    "ndcg_at_k": "ndcg_score",
+    "dcg_at_k": "dcg_score",
+    "precision_at_k": "precision_score",
+    "recall_at_k": "recall_score",
+    "hit_rate": "hit_rate_score",
+    "expected_reciprocal_rank": "err_score",
+    "rank_biased_precision": "rbp_score",
+}
+
+if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
+
+    def __getattr__(name: str) -> Any:
+        """Raise an error, which for names of other libraries says what to import."""
+        if name in OTHER_FUNCTIONS:  # of an AttributeError, `import` drops the text
+            ours = OTHER_FUNCTIONS[name]
+            raise ImportError(f"{__name__} has no {name}: import {ours}, with groups=")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

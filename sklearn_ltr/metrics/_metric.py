@@ -36,6 +36,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr.metrics._arguments import explain_call
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["Metric", "get_metric"]
@@ -261,6 +262,7 @@ class Metric(ABC):
         """``k`` for a list of n documents: at most n."""
         return n if self.k is None else min(self.k, n)
 
+    @explain_call
     def per_query(
         self,
         y_true: ArrayLike,
@@ -305,6 +307,7 @@ class Metric(ABC):
         queries, bound = self._bind_rows(y_true, groups, y_missing, groups_missing)
         return bound.values(check_scores(y_score, queries, only_order=True))
 
+    @explain_call
     def __call__(
         self,
         y_true: ArrayLike,
@@ -582,6 +585,7 @@ def score_function(
     # its own docstring has the definition and examples
 
     def document(function: F) -> F:
+        function = explain_call(function)
         if function.__doc__ is None:  # python -OO
             return function
         names = list(inspect.signature(function).parameters)

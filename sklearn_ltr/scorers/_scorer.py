@@ -307,7 +307,9 @@ def missing_groups_error(scorer: RankingScorer) -> MissingGroupsError:
     if get_config()["enable_metadata_routing"]:
         cause = (
             "They were not passed: give groups= to the fit of a search, "
-            'params={"groups": groups} to cross_validate and its siblings.'
+            'params={"groups": groups} to cross_validate and its siblings. A search '
+            "that takes no part in metadata routing, such as Optuna's OptunaSearchCV, "
+            "never hands them on."
         )
     else:
         cause = (

@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.bad_inputs import (
@@ -453,3 +454,45 @@ def test_constraints_by_name_are_those_by_index(estimator):
         estimator, {"X": TABLE}, monotonic_cst=(0, 1, 0), interaction_cst=[(0, 1)]
     )
     np.testing.assert_array_equal(by_name.ensemble_.value, by_index.ensemble_.value)
+
+
+# --- text that can be categories ------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "array", "list"])
+@pytest.mark.parametrize("kind", ["ranker", "bag", "mart"])
+def test_columns_of_text_are_named_as_categorical_features_take_them(form, kind):
+    text = np.where(X[:, 1] > 0, "a", "b")
+    columns = {"price": X[:, 0], "brand": text, "shop": text[::-1]}
+    frame = pd.DataFrame(columns)
+    table = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.DataFrame(columns),
+        "array": lambda: frame.to_numpy(),
+        "list": lambda: frame.to_numpy().tolist(),
+    }[form]()
+
+    def learn(**options):
+        model = MARTRegressor if kind == "mart" else LambdaMARTRanker
+        model = model(n_estimators=2, **options)
+        given = {} if kind == "mart" else {"groups": GROUPS}
+        if kind == "bag":
+            model = BaggingRanker(model, n_estimators=2)
+        return model.fit(table, Y, **given)
+
+    with pytest.raises(ValueError, match="must be numeric, but holds text") as error:
+        learn()
+    assert type(error.value) is ValueError
+    cure = str(error.value).rpartition("categorical_features=")[2]
+    named = ["brand", "shop"] if form in ("pandas", "polars") else [1, 2]
+    assert eval(cure) == named
+    assert len(learn(categorical_features=eval(cure)).predict(table)) == len(Y)
+
+
+def test_columns_that_are_categorical_already_stay_so_in_the_advice():
+    text = np.where(X[:, 1] > 0, "a", "b")
+    frame = pd.DataFrame({"shop": pd.Categorical(text), "x": X[:, 0], "brand": text})
+    with pytest.raises(ValueError, match=r"categorical_features=\['shop', 'brand'\]$"):
+        LambdaMARTRanker().fit(frame, Y, groups=GROUPS)
+    with pytest.raises(ValueError, match=r"trees also take it as categories\)$"):
+        RankNetRanker().fit(frame[["x", "brand"]], Y, groups=GROUPS)

@@ -237,6 +237,11 @@ BOOSTED = (LambdaMARTRanker,)
 SETS: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     (ALL, {"X_val": (), "y_val": ()},
      "X_val is an empty tuple: give a table for each set, or None"),
+    (ALL, {"X_val": [(X, Y)], "y_val": None}, "X_val holds pairs such as (X, y), as"),
+    (ALL, {"X_val": [(X.tolist(), Y.tolist())], "y_val": None}, "X_val holds pairs"),
+    (ALL, {"X_val": (X, Y), "y_val": None}, "X_val holds pairs such as (X, y), as"),
+    (ALL, {"X_val": ((X, Y), (X, Y))}, "X_val holds pairs such as (X, y), as eval_set"),
+    (ALL, {"X_val": [X, X]}, "X_val is a list of tables: give a tuple for several"),
     (ALL, {"y_val": Y}, f"X_val is a tuple of 2 sets, so y_val {OF_TWO} nd"),
     (ALL, {"y_val": (Y, Y, Y)}, f"X_val is a tuple of 2 sets, so y_val {OF_TWO} 3"),
     (ALL, {"y_val": None}, "y_val[0] is None"),

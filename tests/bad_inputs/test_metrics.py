@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
 from sklearn_ltr import metrics
 from sklearn_ltr.ensemble import best_blend
@@ -230,3 +232,50 @@ def test_arrays_that_no_metric_can_take_are_refused(metric):
     refused(lambda: bound.mean(np.zeros(3), np.ones(2)), ValueError, message)
     for grades, message in UNRANKED:
         refused(lambda g=grades: metric.swap_delta(g), ValueError, message)
+
+
+# --- calls as other libraries have them -----------------------------------------------
+
+SCORES = [getattr(metrics, n) for n in metrics.__all__ if n.endswith("_score")]
+TABLES = [
+    ([[3, 2, 1]], [[0.3, 0.2, 0.1]]),
+    (np.array([[3, 2, 1], [0, 1, 2]]), np.ones((2, 3))),
+    (np.array([[3, 2, 1], [0, 1, 2]]).tolist(), np.ones((2, 3))),
+]
+
+
+@pytest.mark.parametrize("score", [*SCORES, metrics.NDCG(), metrics.MAP().per_query])
+@pytest.mark.parametrize(("y_true", "y_score"), TABLES)
+def test_lists_of_scikit_learn_are_told_how_to_become_rows(score, y_true, y_score):
+    for groups in ({}, {"groups": np.arange(len(y_true))}):
+        with pytest.raises(
+            ValueError, match="give np.ravel.*groups=np.repeat"
+        ) as error:
+            score(y_true, y_score, **groups)
+    code = re.search(r"np\.repeat\(.*\)", str(error.value))[0]
+    sizes = {"n_queries": len(y_true), "n_documents": 3, "np": np}
+    rows = np.ravel(y_true), np.ravel(y_score)
+    assert np.isfinite(score(*rows, groups=eval(code, sizes))).all()
+
+
+@pytest.mark.parametrize("score", [*SCORES, metrics.NDCG(), metrics.MAP().per_query])
+def test_calls_of_metrics_say_what_they_take(score):
+    y_true, y_score = [3, 2, 1], [0.3, 0.2, 0.1]
+    with pytest.raises(TypeError, match=r"\(\) needs groups, the query of each row"):
+        score(y_true, y_score)
+    with pytest.raises(TypeError, match="'group': give groups, one value per row. It"):
+        score(y_true, y_score, group=[3])
+    with pytest.raises(TypeError, match=r"no argument 'colour'. It takes y_true, y_sc"):
+        score(y_true, y_score, groups=[0, 0, 0], colour=1)
+    with pytest.raises(TypeError, match="as `scoring` of .* make_ranking_scorer"):
+        score(None, y_true, y_score, [0, 0, 0])
+    with pytest.warns(DataConversionWarning):  # a column has one value for each row
+        score(np.array(y_true)[:, None], y_score, groups=[0, 0, 0])
+
+
+@pytest.mark.parametrize(("theirs", "ours"), metrics.OTHER_FUNCTIONS.items())
+def test_names_of_other_libraries_are_told_what_to_import(theirs, ours):
+    with pytest.raises(ImportError, match=f"has no {theirs}: import {ours}, "):
+        exec(f"from sklearn_ltr.metrics import {theirs}")
+    assert ours in metrics.__all__
+    assert not hasattr(metrics, "nothing_of_the_kind")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import inspect
@@ -11,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, TorchNetwork
+from sklearn_ltr._estimators.base import PAGE, Estimator, page_template
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import json_schema
 from sklearn_ltr.mart import MARTRegressor
@@ -185,3 +188,45 @@ def test_the_version_is_the_same_everywhere():
     citation = root / "CITATION.cff"
     if citation.exists():  # not in the tests of the wheel
         assert f"\nversion: {changelog}\n" in citation.read_text("utf-8")
+
+
+# --- links of notebooks ---------------------------------------------------------------
+
+
+def public_estimators() -> list[type[BaseEstimator]]:
+    """Return every estimator that is public."""
+    public = [
+        getattr(importlib.import_module(module), name)
+        for module, names in PUBLIC.items()
+        for name in names
+    ]
+    return [c for c in public if inspect.isclass(c) and issubclass(c, BaseEstimator)]
+
+
+@pytest.mark.parametrize("estimator", public_estimators())
+def test_notebooks_link_each_estimator_to_its_page(estimator, monkeypatch):
+    urls = ["Source, https://a.example", "Documentation, https://docs.example/stable/"]
+    monkeypatch.setattr(estimator, "_doc_link_module", "sklearn_ltr")
+    monkeypatch.setattr(estimator, "_doc_link_template", page_template(urls))
+    made = object.__new__(estimator)
+    listed = re.findall(r"^   ~(\S+)$", (DOCS / "api.md").read_text("utf-8"), re.M)
+    pages = {f"https://docs.example/stable/_generated/{name}.html" for name in listed}
+    assert made._get_doc_link() in pages
+    assert made._get_doc_link().endswith(f".{estimator.__name__}.html")
+    if not inspect.signature(estimator).parameters.get("estimators"):
+        with contextlib.suppress(TypeError):  # without a required argument
+            assert f'href="{made._get_doc_link()}' in estimator()._repr_html_()
+
+
+def test_without_an_address_there_is_no_link():
+    assert page_template([]) == page_template(["Source, https://a.example"]) == ""
+    if not PAGE:
+        assert LambdaMARTRanker()._get_doc_link() == ""
+
+
+def test_an_estimator_of_the_user_does_not_link_to_our_pages(monkeypatch):
+    class Own(LambdaMARTRanker):
+        pass
+
+    monkeypatch.setattr(Estimator, "_doc_link_module", "sklearn_ltr")
+    assert Own()._get_doc_link() == ""

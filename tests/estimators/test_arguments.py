@@ -6,15 +6,22 @@ Those of LightGBM, XGBoost and CatBoost are told what they are called here.
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
+from copy import copy, deepcopy
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, clicks
-from sklearn_ltr._estimators.arguments import METHODS, OTHER_NAMES
+from sklearn_ltr._estimators.arguments import (
+    METHODS,
+    OTHER_ATTRIBUTES,
+    OTHER_NAMES,
+)
 from sklearn_ltr._estimators.base import Estimator
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
@@ -62,8 +69,10 @@ def test_these_are_all_estimators_beside_those_of_clicks():
 def test_words_of_others_are_told_what_they_are_called_here(estimator):
     signature = inspect.signature(estimator.fit).parameters
     parameters = inspect.signature(estimator).parameters
-    for word, (ours, _) in OTHER_NAMES.items():
+    for word, (ours, how) in OTHER_NAMES.items():
         name = estimator.__name__
+        if word in signature or word in parameters:
+            continue
         with pytest.raises(TypeError) as error:
             make(estimator).fit(X, Y, **{word: 1})
         message = str(error.value)
@@ -74,6 +83,7 @@ def test_words_of_others_are_told_what_they_are_called_here(estimator):
             assert f"give {', '.join(given)}" in message
         elif of_estimator:
             assert f"give {name}({', '.join(of_estimator)})" in message
+        assert ours or f"'{word}': {how}" in message
         with pytest.raises(TypeError, match=rf"^{name}\(\) has no argument '{word}'"):
             estimator(**{word: 1})
 
@@ -96,8 +106,116 @@ def test_an_argument_given_to_the_wrong_one_is_sent_to_the_other():
         LambdaMARTRanker().fit(X, Y, groups=GROUPS, n_estimators=3)
     with pytest.raises(TypeError, match=r"'groups': give fit\(groups=\.\.\.\)"):
         LambdaMARTRanker(groups=GROUPS)
-    with pytest.raises(TypeError, match=r"'n_trees'\nIt takes metric, "):
-        LambdaMARTRanker(n_trees=3)
+    with pytest.raises(TypeError, match=r"'colour'\nIt takes metric, "):
+        LambdaMARTRanker(colour=3)
+    ranker = LambdaMARTRanker(n_estimators=1).fit(X, Y, groups=GROUPS)
+    with pytest.raises(TypeError, match=r"'groups': give rank\(groups=\.\.\.\)"):
+        ranker.predict(X, groups=GROUPS)
+    with pytest.raises(TypeError, match=r"'n_estimators': give max_iter"):
+        RankNetRanker(n_estimators=3)
+
+
+@every_estimator
+def test_every_misspelt_argument_is_told_what_may_be_meant(estimator):
+    name = estimator.__name__
+    parameters = inspect.signature(estimator).parameters
+    words = (word for word in parameters if len(word) > 8)
+    for word in (word for word in words if word[:-1] not in OTHER_NAMES):
+        misspelt = word[:-1]
+        with pytest.raises(TypeError, match=rf"'{misspelt}': did you mean {word}\?"):
+            estimator(**{misspelt: 1})
+        with pytest.raises(ValueError, match=rf"'{misspelt}': did you mean {word}\?"):
+            make(estimator).set_params(**{misspelt: 1})
+    if "X_val" in inspect.signature(estimator.fit).parameters:
+        with pytest.raises(TypeError, match=rf"^{name}.fit.*'X_valid': did .* X_val\?"):
+            make(estimator).fit(X, Y, X_valid=X)
+
+
+def test_set_params_has_the_words_of_the_constructor():
+    ranker = LambdaMARTRanker()
+    with pytest.raises(ValueError, match="Invalid parameter 'num_.*': give max_leaf_"):
+        ranker.set_params(n_estimators=3, num_leaves=7)
+    assert ranker.n_estimators == 100
+    bag = BaggingRanker(LambdaMARTRanker()).set_params(estimator__n_estimators=3)
+    assert bag.estimator.n_estimators == 3
+    blend = BlendedRanker([("trees", LambdaMARTRanker()), ("other", RankNetRanker())])
+    assert blend.set_params(trees__n_estimators=3).rankers[0][1].n_estimators == 3
+    with pytest.raises(ValueError, match=r"^Invalid parameter 'n_trees': give n_est"):
+        bag.set_params(estimator__n_trees=3)
+
+
+# --- attributes -----------------------------------------------------------------------
+
+
+@every_estimator
+def test_attributes_of_others_are_told_what_they_are_called_here(estimator):
+    model = make(estimator)
+    there = {*dir(model), *dir(estimator), *estimator._attributes} - {
+        name for name in OTHER_ATTRIBUTES if not hasattr(estimator, name)
+    }
+    assert not {*dir(model)} & (OTHER_ATTRIBUTES.keys() - there)
+    assert "best_iteration_" not in model._repr_html_()
+    for word, (ours, how) in OTHER_ATTRIBUTES.items():
+        if word in there:
+            continue
+        assert not hasattr(model, word)
+        assert getattr(model, word, "default") == "default"
+        with pytest.raises(AttributeError) as error:
+            getattr(model, word)
+        said = str(error.value)
+        if not ours:
+            assert said == f"{estimator.__name__} has no attribute '{word}': {how}"
+        elif ours in there:
+            assert f"has no attribute '{word}': it is {ours} here" in said
+        else:
+            assert said == f"'{estimator.__name__}' object has no attribute '{word}'"
+
+
+def test_the_names_that_attributes_are_told_exist():
+    names = {ours for ours, _ in OTHER_ATTRIBUTES.values() if ours}
+    there = {*dir(LambdaMARTRanker), *LambdaMARTRanker._attributes}
+    assert names <= there | inspect.signature(LambdaMARTRanker).parameters.keys()
+
+
+def test_missing_attributes_are_as_python_has_them():
+    """Errors of properties stay, copies and pickles look for methods of their own."""
+    ranker = LambdaMARTRanker(n_estimators=2)
+    with pytest.raises(AttributeError, match="object has no attribute 'nothing'"):
+        ranker.nothing  # noqa: B018
+    with pytest.raises(NotFittedError, match="Call 'fit'"):
+        ranker.feature_importances_  # noqa: B018
+    ranker.fit(X, Y, groups=GROUPS)
+    for copied in (copy(ranker), deepcopy(ranker), pickle.loads(pickle.dumps(ranker))):
+        assert np.array_equal(copied.predict(X), ranker.predict(X))
+    assert not hasattr(object.__new__(LambdaMARTRanker), "booster_")
+    ranker.booster_ = 3
+    assert ranker.booster_ == 3 and "booster_" in dir(ranker)
+
+    class Own(LambdaMARTRanker):
+        @property
+        def booster_(self):
+            return 4
+
+    assert Own().booster_ == 4 and "booster_" in dir(Own())
+    with pytest.raises(AttributeError, match="^Own has no attribute 'best_score_': it"):
+        Own().best_score_  # noqa: B018
+
+
+@pytest.mark.parametrize("page", ["lightgbm", "xgboost", "catboost"])
+def test_every_attribute_of_the_tables_of_coming_from_is_known(page):
+    lines = (DOCS / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abcd"))
+    ranker = LambdaMARTRanker(n_estimators=2).fit(frame, Y, groups=GROUPS)
+    seen = 0
+    for line in (line for line in lines if line.startswith("| `")):
+        theirs, _, ours = line[1:-1].split("|")[:3]
+        theirs = re.sub(r"`\w+\(\w+=.*?\)`", "", theirs)  # of one argument only
+        words = re.findall(r"`(best_\w+|get_\w+|\w+_(?=`)|\w+(?=\())", theirs)
+        for word in set(words) & {*OTHER_ATTRIBUTES}:
+            name = OTHER_ATTRIBUTES[word][0]
+            assert name in ours and hasattr(ranker, name or "fit"), (word, ours)
+            seen += 1
+    assert seen > 1
 
 
 @every_estimator

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import io
 import pickle
+import re
 import sys
 import threading
 import time
@@ -31,6 +32,9 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
+from sklearn_ltr._compile import COMPILE_CLOCK
+from sklearn_ltr._data import COLUMNS
+from sklearn_ltr._estimators.monitor import Monitor
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -162,22 +166,28 @@ def test_tags(estimator):
 
 @every_ranker
 def test_metadata_requested_by_default(estimator):
-    fits, score, predict = {"groups": True, "sample_weight": None}, {}, {}
-    fits |= {"positions": True, "propensities": True}
-    if estimator is not BlendedRanker:
-        of_validation = ["X_val", "y_val", "groups_val", "sample_weight_val"]
-        fits |= dict.fromkeys(of_validation, True)
-    if estimator is LambdaMARTRanker:
-        fits |= {"init_score": True, "init_score_val": True}
-        score = predict = {"init_score": True}
-    if estimator is RankNetRanker:
-        fits |= {"pairs": None, "pair_probabilities": None}
+    """Every column that a method takes, as its declaration says; not pairs."""
+    unrequested = {name for name, c in COLUMNS.items() if not c.is_requested}
+    unrequested |= {"pairs", "pair_probabilities"}
     requests = make(estimator).get_metadata_routing()
-    assert requests.fit.requests == fits
-    assert requests.score.requests == {"groups": True, "sample_weight": None} | score
-    assert requests.predict.requests == predict
+    for method in ("fit", "score", "predict"):
+        taken = inspect.signature(getattr(estimator, method)).parameters
+        expected = {
+            name: None if name in unrequested else True
+            for name in taken
+            if name not in ("self", "X", "y")
+        }
+        assert getattr(requests, method).requests == expected
+    taken = inspect.signature(estimator.fit).parameters
+    assert {"groups", "sample_weight"} < {*taken}
+    needed = {name for name, column in COLUMNS.items() if column.in_predict}
+    if estimator is LambdaMARTRanker:
+        assert needed < {*inspect.signature(estimator.predict).parameters}
+        assert {*COLUMNS} < {*taken}
+    else:
+        assert {*COLUMNS} - {*taken} <= needed
     if estimator in NETWORKS:
-        for name in ("groups", "positions", "propensities"):
+        for name in ({"groups", *COLUMNS} & {*taken}) - unrequested:
             assert requests.partial_fit.requests[name] is True
 
 
@@ -427,6 +437,22 @@ def test_verbose_1_prints_every_few_seconds_and_the_end(estimator, capsys, monke
     assert end.startswith(f"{kind} 12 of 12: train ")
     assert 2 <= len(lines) <= 6
     assert all(line.endswith(f" s per {kind}") for line in lines)
+
+
+@every_single
+def test_rates_are_without_the_time_of_compiling(estimator, capsys, monkeypatch):
+    record = Monitor.record
+
+    def compile_and_record(self, step):
+        with COMPILE_CLOCK.running():
+            time.sleep(0.3)
+        return record(self, step)
+
+    monkeypatch.setattr(Monitor, "record", compile_and_record)
+    *lines, end = lines_of(make(estimator, 4, verbose=2), capsys)
+    rates = [re.search(r", ([^ ]+) s per", line)[1] for line in lines[1:]]
+    assert min(map(float, rates)) < 0.2
+    assert re.search(r", [1-9][^ ]* s, of which [1-9][^ ]* s compiled kernels$", end)
 
 
 # --- a fit that fails or is interrupted -------------------------------------------

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -21,7 +22,7 @@ from sklearn_ltr import (
 )
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
-from sklearn_ltr.metrics import ERR, MAP, NDCG, HitRate, Metric, Precision
+from sklearn_ltr.metrics import ERR, MAP, NDCG, HitRate, Metric, Precision, ndcg_score
 
 DATA = make_ranking(40, n_features=6, n_informative=3, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
@@ -165,3 +166,25 @@ def test_queries_without_two_different_grades_are_named(make):
 def test_the_error_names_scores_that_are_too_far_apart_to_be_changed(metric):
     with pytest.raises(ValueError, match="lambdas of all pairs are 0"):
         RANKERS[0](metric=metric).fit(X, Y, groups=GROUPS, init_score=1e6 * Y)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_missing_groups_blame_metadata_routing_only_if_it_is_off(is_on):
+    X, y = np.zeros((300, 1)), np.arange(300) % 3
+    positional = LambdaMARTRanker(position_bias="pairwise")
+    groups = np.arange(300) // 10
+    calls = [
+        lambda: LambdaMARTRanker().fit(X, y),
+        lambda: LambdaMARTRanker().fit(
+            X[:9], y[:9], groups=groups[:9], X_val=X, y_val=y
+        ),
+        lambda: positional.fit(X, y, groups=groups),
+        lambda: ndcg_score(y, y, groups=None),
+    ]
+    with sklearn.config_context(enable_metadata_routing=is_on):
+        for call in calls:
+            with pytest.raises(ValueError, match="meta-estimator") as error:
+                call()
+            said = str(error.value)
+            assert ("routing is off" in said or "set_config" in said) != is_on
+    assert "OptunaSearchCV" not in said

@@ -1,0 +1,75 @@
+"""The time that this process has spent on compiling kernels and reading stored ones."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from numba.core import event
+
+PAUSE = 60.0  # seconds without compiling, after which it begins anew
+
+
+class CompileClock(event.Listener):
+    """The seconds of all compilations by numba in this process.
+
+    One within another counts once.  numba lets only one thread compile at a time.
+
+    Attributes
+    ----------
+    n_pauses : int
+        How often nothing was compiled for a while (`PAUSE`).
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0  # compilations that have begun and not ended
+        self._start = 0.0  # of the outermost one
+        self._end = 0.0  # of the last one
+        self._seconds = 0.0  # of those that have ended
+        self.n_pauses = 0
+        self._before_pause = 0.0  # seconds before the last pause
+
+    def on_start(self, event: Any) -> None:
+        """Note that a compilation begins."""
+        if self._depth == 0:
+            self._start = time.perf_counter()
+            if self._start - self._end > PAUSE:
+                self.n_pauses += 1
+                self._before_pause = self._seconds
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        """Note that a compilation has ended."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._end = time.perf_counter()
+            self._seconds += self._end - self._start
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time of a block."""
+        self.on_start(None)
+        try:
+            yield
+        finally:
+            self.on_end(None)
+
+    def seconds(self) -> float:
+        """Return the seconds so far."""
+        running = time.perf_counter() - self._start if self._depth > 0 else 0.0
+        return self._seconds + running
+
+    def seconds_since_pause(self) -> float:
+        """Return the seconds since the last pause: how long somebody waits."""
+        return self.seconds() - self._before_pause
+
+
+COMPILE_CLOCK = CompileClock()
+event.register("numba:compile", COMPILE_CLOCK)
+
+
+def working_time() -> float:
+    """Return a time in seconds that stands still while numba compiles."""
+    return time.perf_counter() - COMPILE_CLOCK.seconds()

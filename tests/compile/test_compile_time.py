@@ -1,0 +1,68 @@
+"""The time of compiling is known, so that rates leave it out."""
+
+from __future__ import annotations
+
+import time
+
+import numba
+import pytest
+
+from sklearn_ltr._compile import COMPILE_CLOCK, INTERPRETED, working_time
+from sklearn_ltr._compile.compile_time import PAUSE, CompileClock
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """A clock that tests set."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_what_is_compiled_within_another_counts_once(now):
+    clock = CompileClock()
+    with clock.running():
+        now[0] += 1
+        with clock.running():
+            now[0] += 2
+        assert clock.seconds() == 3
+    now[0] += 10
+    assert clock.seconds() == 3
+    with pytest.raises(ZeroDivisionError), clock.running():
+        now[0] += 4
+        1 / 0  # noqa: B018
+    assert clock.seconds() == 7
+
+
+def test_after_a_pause_the_wait_begins_anew(now):
+    clock = CompileClock()
+    for seconds in (1, 2):
+        with clock.running():
+            now[0] += seconds
+        now[0] += PAUSE - 1
+    before = clock.n_pauses
+    assert clock.seconds_since_pause() == 3
+    now[0] += 2
+    with clock.running():
+        now[0] += 5
+    assert (clock.n_pauses, clock.seconds_since_pause()) == (before + 1, 5)
+    assert clock.seconds() == 8
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_the_time_of_work_stands_still_while_numba_compiles():
+    @numba.njit
+    def double(x):
+        return 2 * x
+
+    times = time.perf_counter(), COMPILE_CLOCK.seconds(), working_time()
+    assert double(4) == 8
+    passed, compiled, worked = (
+        now - before
+        for now, before in zip(
+            (time.perf_counter(), COMPILE_CLOCK.seconds(), working_time()), times,
+            strict=True,
+        )
+    )  # fmt: skip
+    assert passed >= compiled > 0.01  # numba needs more for any function
+    assert worked == pytest.approx(passed - compiled, abs=0.01)
