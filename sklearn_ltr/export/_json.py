@@ -240,7 +240,8 @@ def from_json(text: TextOrFile) -> BoostedTrees:
         raise no_model(text, f"this is no valid JSON, and {unlike}")
     document = parse(text)
     if type(document) is not dict or document.get("format") != FORMAT:
-        raise no_model(text, unlike)
+        is_changed = type(document) is dict and "library_version" in document
+        raise ValueError(unlike) if is_changed else no_model(text, unlike)
     version = member(document, "format_version", int)
     if version != FORMAT_VERSION:
         raise ValueError(

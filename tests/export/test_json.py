@@ -291,6 +291,7 @@ def test_the_checksum_is_that_of_the_values_however_they_are_written():
         ("[]", 'no model written by to_json: "format"'),
         ('{"format": "sklearn_ltr"}', "format_version is missing"),
         (changed("format_version", value=2), "format_version is 2"),
+        (changed("format", value="other"), 'no model written by to_json: "format"'),
         (changed("estimator", value="os.system"), "estimator must be one of"),
         (changed("base_score", value=float("nan")), "it holds NaN"),
         (changed("base_score", value=10**400), "base_score must be a finite number"),
