@@ -5,6 +5,8 @@
 For a metric at 10 only pairs with a document in the top 10 count: the slope of log time
 over log length should be near 1.  Without a cutoff all pairs do: near 2.
 
+Short lists are measured apart, as nanoseconds per document.
+
 Each pair takes at least one division.  The lower bound is a loop of divisions only, one
 for every pair that counts: of different grades, one document in the top k.
 """
@@ -31,6 +33,8 @@ LENGTHS = {
     "ndcg": (100, 300, 1_000, 3_000),
 }
 DOCUMENTS = 30_000  # as many queries as fill this
+SHORT_LENGTHS = (2, 3, 5, 8, 10, 15, 20, 32, 40)
+DOCUMENTS_IN_SHORT_LISTS = 300_000
 
 
 @kernel
@@ -49,9 +53,11 @@ def pairs_that_count(scores: np.ndarray, grades: np.ndarray, k: int) -> int:
     return sum(np.count_nonzero(ranked[p + 1 :] != ranked[p]) for p in range(k))
 
 
-def seconds_per_query(n: int, metric: str, repetitions: int) -> dict[str, list[float]]:
+def seconds_per_query(
+    n: int, metric: str, repetitions: int, n_documents: int = DOCUMENTS
+) -> dict[str, list[float]]:
     """Time the lambdas, as a fit computes them, and the divisions alone, in turn."""
-    n_queries = max(1, DOCUMENTS // n)
+    n_queries = max(1, n_documents // n)
     rng = np.random.default_rng(0)
     scores = rng.normal(size=n * n_queries)
     grades = rng.choice(5, size=len(scores), p=(0.52, 0.32, 0.13, 0.02, 0.01))
@@ -105,6 +111,13 @@ def main() -> None:
             for n, seconds in found.items()
         ]
         peers.append_json(arguments.json, records)
+    print("nanoseconds per document in short lists, ndcg")
+    for n in SHORT_LENGTHS:
+        found = seconds_per_query(
+            n, "ndcg", arguments.repetitions, DOCUMENTS_IN_SHORT_LISTS
+        )
+        print(f"    n={n:<8,} {1e9 * min(found['lambdas']) / n:10.1f}")
+        peers.append_json(arguments.json, [{"metric": "ndcg", "documents": n, **found}])
 
 
 if __name__ == "__main__":

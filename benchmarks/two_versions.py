@@ -33,6 +33,8 @@ Run: TypeAlias = Callable[[], tuple[float, str]]
 WORK = {
     "fit": "243,480 x 136, 100 trees of 31 leaves",
     "fit-small": "9,630 x 46, 200 trees of 15 leaves",
+    "fit-eights": "400,000 x 30 in lists of 8, 100 trees of 31 leaves",
+    "fit-threes": "300,000 x 20 in lists of 3, 100 trees of 31 leaves",
     "epoch": "LambdaRank, 243,480 x 136, one pass over the queries",
     "predict": "1,000,000 x 136, 100 trees of 31 leaves",
     "predict-query": "100 x 136, 100 trees of 31 leaves, one thread",
@@ -53,6 +55,8 @@ def write_data(folder: Path, scale: float) -> None:
     for name, n_queries, n_rows, shape in (
         ("large", 2000, 243_480, MSLR_LIKE),
         ("small", 471, 9_630, mq2008_like),
+        ("eights", 50_000, 400_000, {"n_documents": 8, "n_features": 30}),
+        ("threes", 100_000, 300_000, {"n_documents": 3, "n_features": 20}),
         ("unseen", 8300, 1_000_000, MSLR_LIKE),
     ):
         n_queries, n_rows = max(10, int(scale * n_queries)), int(scale * n_rows)
@@ -74,7 +78,8 @@ def prepare(work: str, folder: Path, n_threads: int) -> Callable[[], np.ndarray]
     trees = LambdaMARTRanker(
         n_estimators=n_trees, max_leaf_nodes=n_leaves, random_state=0, n_jobs=n_threads
     )
-    X, y, groups = (np.array(v) for v in load("small" if "small" in work else "large"))
+    part = work.partition("-")[2] if work.startswith("fit-") else "large"
+    X, y, groups = (np.array(v) for v in load(part))
     if work.startswith("fit"):
         return lambda: trees.fit(X, y, groups=groups).predict(X[:1000])
     if work == "epoch":
