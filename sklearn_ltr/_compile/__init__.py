@@ -10,6 +10,7 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thre
 """
 
 from sklearn_ltr._compile.arithmetic import (
+    CACHE_LINE,
     EXPONENT_BIAS,
     LN_2,
     LOG2_E,
@@ -67,6 +68,7 @@ from sklearn_ltr._compile.threads import (
 )
 
 __all__ = [
+    "CACHE_LINE",
     "COMPILE_CLOCK",
     "EXPONENT_BIAS",
     "INTERPRETED",

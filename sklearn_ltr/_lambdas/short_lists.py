@@ -22,6 +22,7 @@ from sklearn_ltr._compile import (
     int64,
     kernel,
     log1p,
+    prefetch_row,
     stack_array,
     subkernel,
     uint64,
@@ -36,6 +37,7 @@ from sklearn_ltr._lambdas.pairs import (
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._closed_form import RankedLists
 from sklearn_ltr.metrics._short_lists import (
+    DOCUMENTS_PER_LINE,
     N_LISTS,
     WINDOW,
     document_lanes,
@@ -72,6 +74,16 @@ def compute_short_lists(
     for start in range(first, last, WINDOW):
         n_queries = min(WINDOW, last - start)
         n_short = sort_by_length(lists.offsets, start, start + n_queries, queries)
+        # lists are taken out of their order, so the CPU does not foresee what is read
+        ahead = lists.offsets[start + n_queries]
+        end = lists.offsets[min(start + 2 * WINDOW, last)]
+        for document in range(ahead, end, DOCUMENTS_PER_LINE):
+            prefetch_row(lists.order, document)
+            prefetch_row(lists.scores, document)
+            prefetch_row(lists.grades, document)
+            prefetch_row(arrays.gain, document)
+            prefetch_row(result.gradient, document)
+            prefetch_row(result.hessian, document)
         if n_short % N_LISTS < FEWEST:
             n_short -= n_short % N_LISTS
         for query in queries[n_short:n_queries]:
@@ -278,34 +290,56 @@ def average_over_equals_of_lane(
 ) -> None:
     """Average the derivatives of one list over documents of equal keys."""
     # as `average_over_equals` and `average_over_equals_of_weights` do
+    lanes, start = uint64(N_LISTS), uint64(0)
+    score, grade, _, _ = keys
+    while start < k:
+        run = start * lanes + lane
+        stop = start + uint64(1)
+        while stop < n and (
+            score[stop * lanes + lane] == score[run]
+            and grade[stop * lanes + lane] == grade[run]
+        ):
+            stop += uint64(1)
+        if stop > start + uint64(1):
+            average_run(lane, start, stop, k, keys, weights, gradient, hessian)
+        start = stop
+
+
+@subkernel
+def average_run(
+    lane: int,
+    start: int,
+    stop: int,
+    k: int,
+    keys: tuple[FloatArray, ...],
+    weights: FloatArray | None,
+    gradient: FloatArray,
+    hessian: FloatArray,
+) -> None:
+    """Average over those documents of a run of equal score and grade that are equal."""
     lanes = uint64(N_LISTS)
-    for first in range(k):
+    for first in range(start, min(stop, k)):
         is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
-        for p in range(n):
+        for p in range(start, stop):
             if is_equal(first * lanes + lane, p * lanes + lane, keys, weights):
                 is_first &= p >= first
                 n_equal += 1
                 gradient_sum += gradient[p * lanes + lane]
                 hessian_sum += hessian[p * lanes + lane]
-        if not is_first or n_equal == 1:
-            continue
-        for p in range(first, n):
-            if is_equal(first * lanes + lane, p * lanes + lane, keys, weights):
-                gradient[p * lanes + lane] = gradient_sum / n_equal
-                hessian[p * lanes + lane] = hessian_sum / n_equal
+        if is_first and n_equal > 1:
+            for p in range(start, stop):
+                if is_equal(first * lanes + lane, p * lanes + lane, keys, weights):
+                    gradient[p * lanes + lane] = gradient_sum / n_equal
+                    hessian[p * lanes + lane] = hessian_sum / n_equal
 
 
 @subkernel
 def is_equal(
-    i: int,
-    j: int,
-    keys: tuple[FloatArray, ...],
-    weights: FloatArray | None,
+    i: int, j: int, keys: tuple[FloatArray, ...], weights: FloatArray | None
 ) -> bool:
-    """Return whether two documents have equal score, grade and weights."""
-    score, grade, better_weight, worse_weight = keys
-    equal = (score[i] == score[j]) & (grade[i] == grade[j])
-    if weights is not None:
-        equal &= better_weight[i] == better_weight[j]
-        equal &= worse_weight[i] == worse_weight[j]
-    return bool(equal)
+    """Return whether two documents of equal score and grade have equal weights."""
+    if weights is None:
+        return True
+    _, _, better_weight, worse_weight = keys
+    equal = better_weight[i] == better_weight[j]
+    return bool(equal & (worse_weight[i] == worse_weight[j]))

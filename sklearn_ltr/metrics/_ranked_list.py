@@ -30,6 +30,7 @@ from sklearn_ltr._compile import (
     float32_lanes,
     int64,
     kernel,
+    prefetch_row,
     subkernel,
     uint32,
     uint32_lanes,
@@ -43,6 +44,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._short_lists import (
+    DOCUMENTS_PER_LINE,
     N_LISTS,
     WINDOW,
     document_lanes,
@@ -99,6 +101,12 @@ def rank_documents(
     for start in range(first, last, WINDOW):
         n_queries = min(WINDOW, last - start)
         n_short = sort_by_length(offsets, start, start + n_queries, queries)
+        # lists are taken out of their order, so the CPU does not foresee what is read
+        ahead, end = offsets[start + n_queries], offsets[min(start + 2 * WINDOW, last)]
+        for document in range(ahead, end, DOCUMENTS_PER_LINE):
+            prefetch_row(scores, document)
+            prefetch_row(grades, document)
+            prefetch_row(order, document)
         for group in range(0, n_short, N_LISTS):
             own = queries[group : min(group + N_LISTS, n_short)]
             _rank_short_lists(keys, offsets, own, order)

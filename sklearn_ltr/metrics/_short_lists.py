@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_ltr._compile import int64, stack_array, subkernel, uint64
+from sklearn_ltr._compile import CACHE_LINE, int64, stack_array, subkernel, uint64
 from sklearn_ltr._typing import IntArray
 
 N_LISTS = 8  # lists side by side
 LONGEST_SHORT = 32  # documents; longer lists are as fast by themselves
 # Queries among which lists of equal length are looked for: so few that their documents
-# stay in the cache of the first level
-WINDOW = 128
+# stay in the cache
+WINDOW = 256
+
+DOCUMENTS_PER_LINE = CACHE_LINE // 8  # of float64, in a line of the cache
 
 document_lanes = stack_array(np.float64, N_LISTS * LONGEST_SHORT)
 list_lanes = stack_array(np.float64, N_LISTS)
