@@ -4,7 +4,8 @@
                                                          / (p + 1)
 
 R is the number of relevant documents of the query, including those below the cutoff
-(trec_eval's ``map`` and ``map_cut``).
+(trec_eval's ``map`` and ``map_cut``).  With ``divide_by="at_most_k"`` the divisor is
+min(R, k), here and in the swap delta, so that k relevant documents on top have value 1.
 
 Swap delta.  Let r be the relevance (0 or 1), n_p the number of relevant documents at
 positions 0 to p, d_p = 1 / (p + 1) for p < k and 0 from k on, and S_p the sum of
@@ -29,21 +30,23 @@ tied scores").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import kernel
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
+    DivideBy,
     JudgedLists,
     MetricArrays,
     RankedLists,
     SwapFactors,
-    count_relevant,
+    count_divisor,
     reciprocal_ranks,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
@@ -112,15 +115,16 @@ def average_precision_swap_factors(
 class MAP(BinaryMetric):
     """Mean average precision.
 
-    Divided by the number of all relevant documents, as in trec_eval; LightGBM, XGBoost
-    and CatBoost divide their ``map@k`` by k where that is less.
-
     Parameters
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
     relevant_from : float > 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
+    divide_by : {"relevant", "at_most_k"}, default="relevant"
+        What the sum of precisions is divided by: the number R of all relevant
+        documents, those below the cutoff included, as in trec_eval; or min(R, k), as in
+        the ``map@k`` of Kaggle, LightGBM, XGBoost and CatBoost.
 
     Examples
     --------
@@ -129,25 +133,35 @@ class MAP(BinaryMetric):
     0.5833
     """
 
+    divide_by: DivideBy = field(default="relevant", kw_only=True)
+
     short_name: ClassVar[str] = "map"
     cascade_coefficients: ClassVar[tuple[float, float]] = (1.0, 0.0)
     _values_kernel = staticmethod(average_precision_values)
     _swap_factors_kernel = staticmethod(average_precision_swap_factors)
 
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        super().__post_init__()
+        Choice("relevant", "at_most_k").read_as("divide_by", self.divide_by)
+
     def value(self, ranked_grades: FloatArray) -> float:
-        """Mean over all relevant documents of the precision at their ranks up to k."""
+        """Sum of the precisions at ranks up to k of relevant documents, divided."""
         relevant = self.relevance(ranked_grades)
         precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         found = (relevant * precision)[: self.k].sum()
-        return float(found / max(relevant.sum(), 1.0))
+        n_divide = relevant.sum()
+        if self.divide_by == "at_most_k":
+            n_divide = min(n_divide, self.cutoff(len(relevant)))
+        return float(found / max(n_divide, 1.0))
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / number of relevant documents."""
-        return 1.0 / count_relevant(judged)
+        """1 / number of relevant documents, or of k where that is less."""
+        return 1.0 / count_divisor(judged, self.divide_by)
 
 
 @score_function(MAP)
@@ -158,6 +172,7 @@ def map_score(
     groups: IdsLike,
     k: int | None = None,
     relevant_from: float | None = None,
+    divide_by: DivideBy = "relevant",
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: ArrayLike | None = None,
@@ -167,7 +182,8 @@ def map_score(
     """Mean average precision of queries.
 
     AP@k is the sum of the precisions at the ranks r <= k of relevant documents, divided
-    by the number of all relevant documents (as in trec_eval).
+    by the number of all relevant documents (as in trec_eval), or by k where that is
+    less and `divide_by` says so.
 
     Examples
     --------
@@ -175,7 +191,13 @@ def map_score(
     >>> round(map_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
     0.5833
     """
-    metric = MAP(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    metric = MAP(
+        k,
+        relevant_from=relevant_from,
+        divide_by=divide_by,
+        ties=ties,
+        no_relevant=no_relevant,
+    )
     return metric(
         y_true,
         y_score,

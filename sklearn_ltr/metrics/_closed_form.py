@@ -32,7 +32,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,8 @@ from sklearn_ltr.metrics._metric import (
     read_ranked_grades,
 )
 from sklearn_ltr.metrics._ranked_list import run_end
+
+DivideBy = Literal["relevant", "at_most_k"]
 
 
 class RankedLists(NamedTuple):
@@ -317,6 +319,12 @@ def count_relevant(judged: JudgedLists) -> FloatArray:
     """Return the number of relevant documents of each query, of gain 1, at least 1."""
     found: FloatArray = np.add.reduceat(judged.gain, judged.offsets[:-1])
     return np.maximum(found, 1.0)
+
+
+def count_divisor(judged: JudgedLists, divide_by: DivideBy) -> FloatArray:
+    """Return what MAP and recall of each query are divided by."""
+    n_relevant = count_relevant(judged)
+    return n_relevant if divide_by == "relevant" else np.minimum(n_relevant, judged.k)
 
 
 def reciprocal_ranks(n: int, k: int) -> FloatArray:

@@ -8,8 +8,9 @@
                     R = number of relevant documents
 
 Precision divides by k even when the list is shorter, as trec_eval does; without k, by
-the length of the list.  At rank R precision equals recall.  R counts the relevant
-documents that were not retrieved, too (trec_eval's ``Rprec``).
+the length of the list.  Recall may be divided by min(R, k) instead (``divide_by``), so
+that k relevant documents on top have value 1.  At rank R precision equals recall.  R
+counts the relevant documents that were not retrieved, too (trec_eval's ``Rprec``).
 
 Swap deltas are those of discounted sums: the discount is 1 down to the cutoff, for
 R-precision that of the query, and 0 below it.
@@ -17,16 +18,19 @@ R-precision that of the query, and 0 below it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
+    DivideBy,
     JudgedLists,
+    count_divisor,
     count_relevant,
     cut_at,
 )
@@ -132,6 +136,10 @@ class Recall(Precision):
         As in :class:`Metric`.
     relevant_from
         As in :class:`Precision`.
+    divide_by : {"relevant", "at_most_k"}, default="relevant"
+        What the number found is divided by: the number R of all relevant documents,
+        those below the cutoff included, as in trec_eval; or min(R, k), as
+        in the capped recall of BEIR and trec_eval's ``relative_P``.
 
     Examples
     --------
@@ -140,16 +148,26 @@ class Recall(Precision):
     0.5
     """
 
+    divide_by: DivideBy = field(default="relevant", kw_only=True)
+
     short_name: ClassVar[str] = "recall"
+
+    def __post_init__(self) -> None:
+        """Validate the parameters."""
+        super().__post_init__()
+        Choice("relevant", "at_most_k").read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Share of the relevant documents that are at positions p < k."""
         relevant = self.relevance(ranked_grades)
-        return float(relevant[: self.k].sum() / max(relevant.sum(), 1.0))
+        n_divide = relevant.sum()
+        if self.divide_by == "at_most_k":
+            n_divide = min(n_divide, self.cutoff(len(relevant)))
+        return float(relevant[: self.k].sum() / max(n_divide, 1.0))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / number of relevant documents."""
-        return 1.0 / count_relevant(judged)
+        """1 / number of relevant documents, or of k where that is less."""
+        return 1.0 / count_divisor(judged, self.divide_by)
 
 
 @score_function(Recall)
@@ -160,6 +178,7 @@ def recall_score(
     groups: IdsLike,
     k: int | None = None,
     relevant_from: float | None = None,
+    divide_by: DivideBy = "relevant",
     ties: Ties = "pessimistic",
     no_relevant: NoRelevant = "zero",
     sample_weight: ArrayLike | None = None,
@@ -169,7 +188,7 @@ def recall_score(
     """Mean recall of queries.
 
     Recall@k = (number of relevant documents at ranks r <= k) / (number of all relevant
-    documents).
+    documents, or k where that is less and `divide_by` says so).
 
     Examples
     --------
@@ -177,7 +196,13 @@ def recall_score(
     >>> round(recall_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     0.5
     """
-    metric = Recall(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
+    metric = Recall(
+        k,
+        relevant_from=relevant_from,
+        divide_by=divide_by,
+        ties=ties,
+        no_relevant=no_relevant,
+    )
     return metric(
         y_true,
         y_score,
@@ -189,7 +214,7 @@ def recall_score(
 
 
 @dataclass(frozen=True, repr=False)
-class RPrecision(Recall):
+class RPrecision(Precision):
     """Precision at rank R, the number of relevant documents of the query.
 
     trec_eval's ``Rprec``.  R counts the documents of `y_missing`, too.
@@ -218,6 +243,10 @@ class RPrecision(Recall):
         n_relevant = int(relevant.sum())
         found = relevant[: self.k][:n_relevant].sum()
         return float(found / max(n_relevant, 1))
+
+    def _scales(self, judged: JudgedLists) -> FloatArray:
+        """1 / R."""
+        return 1.0 / count_relevant(judged)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
         """Return the cutoff of each query: R, its number of relevant documents."""

@@ -24,6 +24,7 @@ from sklearn_ltr.metrics import (
     BPref,
     Metric,
     Precision,
+    Recall,
     RPrecision,
     get_metric,
     rank_scores,
@@ -49,6 +50,14 @@ CASES = {
     "ndcg, linear gain, LETOR discount": (
         partial(NDCG, gain="linear", discount="letor"),
         ndcg_linear_letor,
+    ),
+    "map, at most k": (
+        partial(MAP, divide_by="at_most_k"),
+        partial(oracle.average_precision, at_most_k=True),
+    ),
+    "recall, at most k": (
+        partial(Recall, divide_by="at_most_k"),
+        partial(oracle.recall, at_most_k=True),
     ),
 }
 every_metric = pytest.mark.parametrize("case", CASES)
@@ -422,6 +431,7 @@ OPTIONS = {
     "relevant_from": 2,
     "max_grade": 4,
     "persistence": 0.5,
+    "divide_by": "at_most_k",
 }
 
 
@@ -479,8 +489,16 @@ def test_a_cutoff_of_each_query_counts_in_values_and_swap_deltas():
         np.testing.assert_allclose(delta, expected, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("metric", [NDCGOfHalves(), RPrecision()])
-def test_a_cutoff_of_each_query_counts_in_training_and_in_sweeps(metric):
+@pytest.mark.parametrize(
+    "metric",
+    [
+        NDCGOfHalves(),
+        RPrecision(),
+        MAP(3, divide_by="at_most_k"),
+        Recall(3, divide_by="at_most_k"),
+    ],
+)
+def test_what_depends_on_the_query_counts_in_training_and_in_sweeps(metric):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(30), rng.integers(1, 12, 30))
     y = np.maximum(rng.integers(-2, 4, len(groups)), 0)

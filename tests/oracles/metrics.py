@@ -51,21 +51,26 @@ def precision(ranked, k=None, *, missing=()):
     return sum(grade > 0 for grade in ranked[:k]) / k
 
 
-def recall(ranked, k=None, *, missing=()):
+def recall(ranked, k=None, at_most_k=False, *, missing=()):
     n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
+    divisor = min(n_relevant, k) if at_most_k and k is not None else n_relevant
     k = len(ranked) if k is None else k
-    return sum(grade > 0 for grade in ranked[:k]) / n_relevant if n_relevant else 0.0
+    return sum(grade > 0 for grade in ranked[:k]) / divisor if divisor else 0.0
 
 
-def average_precision(ranked, k=None, *, missing=()):
-    """As in trec_eval's map_cut: over all relevant documents of the query."""
+def average_precision(ranked, k=None, at_most_k=False, *, missing=()):
+    """As in trec_eval's map_cut: over all relevant documents of the query.
+
+    With `at_most_k`, over k of them if there are more, as in Kaggle's MAP@k.
+    """
     n_relevant = sum(grade > 0 for grade in [*ranked, *missing])
+    divisor = min(n_relevant, k) if at_most_k and k is not None else n_relevant
     k = len(ranked) if k is None else k
     total = 0.0
     for rank in range(1, min(k, len(ranked)) + 1):
         if ranked[rank - 1] > 0:
             total += precision(ranked, rank)
-    return total / n_relevant if n_relevant else 0.0
+    return total / divisor if divisor else 0.0
 
 
 def reciprocal_rank(ranked, k=None, *, missing=()):

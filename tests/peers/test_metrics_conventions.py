@@ -9,15 +9,18 @@ XGBoost ``ndcg@5-``                    ``NDCG(5)``
 XGBoost ``ndcg@5``, no exp_gain        ``NDCG(5, no_relevant="one", gain="linear")``
 XGBoost ``map``                        ``MAP(no_relevant="one")``
 XGBoost ``map-``                       ``MAP()``
+LightGBM, XGBoost ``map@5``            ``MAP(5, divide_by="at_most_k",``
+                                       ``no_relevant="one")``
+XGBoost ``map@5-``                     ``MAP(5, divide_by="at_most_k")``
+CatBoost ``MAP:top=5``, Kaggle MAP@5   ``MAP(5, divide_by="at_most_k")``
+CatBoost ``MRR:top=5``                 ``MRR(5)``
+CatBoost ``RecallAt:top=5``            ``Recall(5, no_relevant="one")``
 CatBoost ``NDCG:top=5;type=Exp``       ``NDCG(5, no_relevant="one")``
 CatBoost ``NDCG:top=5;type=Base``      ``NDCG(5, no_relevant="one", gain="linear")``
 CatBoost ``DCG:top=5;type=Exp``        ``DCG(5)``
 LETOR 4.0 script NDCG@5                ``NDCG(5, discount="letor", short_lists="zero")``
 LETOR 4.0 script MAP                   ``MAP()``
 =====================================  ==============================================
-
-(``map@k`` of LightGBM, XGBoost and CatBoost divides by min(relevant documents, k), not
-by all relevant documents as trec_eval and we do.)
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_ltr.metrics import DCG, MAP, NDCG, Metric
+from sklearn_ltr.metrics import DCG, MAP, MRR, NDCG, Metric, Recall
 from tests.oracles import metrics as oracle
 from tests.strategies import ranking_without_ties
 
@@ -91,6 +94,12 @@ TABLE = [
     (catboost_prints, "NDCG:type=Exp", NDCG(**ONE)),
     (catboost_prints, "NDCG:top=5;type=Base", NDCG(5, gain="linear", **ONE)),
     (catboost_prints, "DCG:top=5;type=Exp", DCG(5)),
+    (lightgbm_prints, "map@5", MAP(5, divide_by="at_most_k", **ONE)),
+    (lightgbm_prints, "map@2", MAP(2, divide_by="at_most_k", **ONE)),
+    (catboost_prints, "MAP:top=5", MAP(5, divide_by="at_most_k")),
+    (catboost_prints, "MAP:top=2", MAP(2, divide_by="at_most_k")),
+    (catboost_prints, "MRR:top=5", MRR(5)),
+    (catboost_prints, "RecallAt:top=5", Recall(5, **ONE)),
 ]
 
 
@@ -110,11 +119,27 @@ def test_these_arguments_reproduce_xgboost_with_linear_gain():
     )
 
 
-@pytest.mark.parametrize(("name", "metric"), [("map", MAP(**ONE)), ("map-", MAP())])
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("map", MAP(**ONE)),
+        ("map-", MAP()),
+        ("map@3", MAP(3, divide_by="at_most_k", **ONE)),
+        ("map@3-", MAP(3, divide_by="at_most_k")),
+    ],
+)
 def test_these_arguments_reproduce_the_map_of_xgboost(name, metric):
     relevant = (SYNTHETIC.y > 0).astype(float)  # all that its MAP accepts
     ours = metric(SYNTHETIC.y, SYNTHETIC.scores, groups=SYNTHETIC.groups)
     assert ours == pytest.approx(xgboost_prints(name, relevant), rel=1e-9)
+
+
+def test_these_arguments_reproduce_the_map_of_kaggle():
+    """Five relevant documents on top, and three of which the first is in rank 2."""
+    y = [1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 1]
+    groups, scores = np.repeat([0, 1], [6, 5]), -np.arange(11.0)
+    found = MAP(3, divide_by="at_most_k").per_query(y, scores, groups=groups)
+    np.testing.assert_allclose(found, [1.0, (1 / 2) / 3], rtol=1e-15)
 
 
 # --- LETOR 4.0 --------------------------------------------------------------------
