@@ -27,6 +27,7 @@ from sklearn_ltr import (
     LambdaMARTRanker,
     LambdaRankRanker,
     RankNetRanker,
+    __version__,
     _commands,
     metrics,
 )
@@ -177,6 +178,8 @@ def _fit_clicks(data: Bunch) -> None:
     for metric in ("ndcg", None):
         ranker = LambdaMARTRanker(metric, n_estimators=2, position_bias="pairwise")
         ranker.fit(data.data, clicks, groups=groups, positions=positions)
+        ranker.set_params(position_bias=None)
+        ranker.fit(data.data, clicks, groups=groups, propensities=np.ones(len(clicks)))
 
 
 def _fit_mart(data: Bunch) -> None:
@@ -234,6 +237,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit status: 0, 1 after an error (argparse has 2)."""
     parser = argparse.ArgumentParser(
         prog="python -m sklearn_ltr", description="Learning to rank on files."
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"sklearn_ltr {__version__}"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _commands.add_commands(commands)

@@ -12,17 +12,20 @@ import ast
 import pickle
 import sys
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from inspect import signature
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, export
+from sklearn_ltr._typing import IntArray
 from sklearn_ltr.datasets import dump_run, join_run, load_letor, load_qrels, load_run
-from sklearn_ltr.datasets._letor import read_document_names
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import (
     MAP,
@@ -37,16 +40,19 @@ from sklearn_ltr.metrics import (
     get_metric,
 )
 
+BoolArray: TypeAlias = NDArray[np.bool_]
+
 RANKERS: dict[str, type[BaseEstimator]] = {
     "lambdamart": LambdaMARTRanker,
     "lambdarank": LambdaRankRanker,
     "ranknet": RankNetRanker,
     "mart": MARTRegressor,
 }
-#: trec_eval's names of measures, without a cutoff, which follows "_"
+#: trec_eval's names of measures; a cutoff follows behind "_", or several behind "."
 MEASURES: dict[str, Callable[..., Metric]] = {
     "map": MAP,
     "map_cut": MAP,
+    "gm_map": MAP,  # of which the geometric mean is taken
     "ndcg": lambda k=None: NDCG(k, gain="linear"),
     "ndcg_cut": lambda k=None: NDCG(k, gain="linear"),
     "recip_rank": MRR,
@@ -56,7 +62,25 @@ MEASURES: dict[str, Callable[..., Metric]] = {
     "Rprec": RPrecision,
     "bpref": BPref,
 }
-WRITERS: dict[str, Callable[[BaseEstimator], str | bytes]] = {
+LEAST_OF_GEOMETRIC_MEAN = 0.00001  # what a lower value counts in trec_eval's gm_map
+#: trec_eval's counts of a query: of documents that are relevant, and retrieved
+COUNTS: dict[str, Callable[[BoolArray, BoolArray], BoolArray]] = {
+    "num_ret": lambda relevant, retrieved: retrieved,
+    "num_rel": lambda relevant, retrieved: relevant,
+    "num_rel_ret": lambda relevant, retrieved: relevant & retrieved,
+}
+#: Names of ir_measures, which have a capital letter; a cutoff follows behind "@"
+IR_MEASURES: dict[str, Callable[..., Metric]] = {
+    "AP": MAP,
+    "nDCG": lambda k=None: NDCG(k, gain="linear"),
+    "RR": MRR,
+    "P": Precision,
+    "R": Recall,
+    "Success": HitRate,
+    "Rprec": RPrecision,
+    "Bpref": BPref,
+}
+WRITERS: dict[str, Callable[..., str | bytes]] = {
     "json": export.to_json,
     "pickle": pickle.dumps,
     "lightgbm": export.to_lightgbm,
@@ -69,10 +93,12 @@ WRITERS: dict[str, Callable[[BaseEstimator], str | bytes]] = {
 READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
     "json": export.from_json,
     "pickle": pickle.loads,
-    "lightgbm": lambda content: export.from_lightgbm(content.decode()),
+    "lightgbm": export.from_lightgbm,
     "xgboost": export.from_xgboost,
     "catboost": export.from_catboost,
+    "ranklib": export.from_ranklib,
 }
+MISSING = ("branch", "zero")  # what writers of some formats take
 A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
 
 
@@ -115,14 +141,27 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "evaluate",
         help="measure a model on a LETOR file, or a TREC run by judgements",
         epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
-        f"trec_eval, {', '.join(MEASURES)}, the last part a cutoff: ndcg_cut_10, "
-        "P_5.  NDCG has exponential gains in the former, linear in the latter.",
+        f"trec_eval, {', '.join([*MEASURES, *COUNTS])}, with cutoffs: ndcg_cut_10, "
+        f"P.5,10; or as in ir_measures, {', '.join(IR_MEASURES)}: nDCG@10.  NDCG has "
+        "exponential gains in the first, linear ones in the others.",
     )
     evaluate.add_argument("judged", help="LETOR file for a model, qrels for a run")
     source = evaluate.add_mutually_exclusive_group(required=True)
     source.add_argument("--model", help=A_MODEL)
     source.add_argument("--run", help="TREC run", dest="run_file")
-    evaluate.add_argument("--metric", nargs="+", default=["ndcg@10"])
+    evaluate.add_argument(
+        "-m",
+        "--metric",
+        nargs="+",
+        action="extend",
+        help="ndcg@10 by default; give files first, or '--' behind the names",
+    )
+    evaluate.add_argument(
+        "-l",
+        "--level",
+        type=float,
+        help="the lowest relevant grade, for metrics of relevant documents",
+    )
     evaluate.add_argument(
         "-q", "--per-query", action="store_true", help="print each query's value, too"
     )
@@ -146,12 +185,20 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--from", choices=READERS, dest="format", help="by default json"
     )
     convert.add_argument("--to", choices=WRITERS, required=True)
+    convert.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="ranklib, xgboost: where missing values go, as in Python",
+    )
     convert.set_defaults(run=run_convert)
 
 
 def run_train(given: argparse.Namespace) -> None:
     """Train a ranker, print its progress, and write it."""
     kind = format_of(given.model)
+    folder = Path(given.model).parent
+    if not folder.is_dir():
+        raise ValueError(f"{given.model}: there is no folder {str(folder)!r}")
     if kind == "json" and given.ranker in ("lambdarank", "ranknet"):
         raise ValueError(f"{given.model}: JSON holds trees; name a network *.pkl")
     parameters: dict[str, object] = {"random_state": given.seed}
@@ -180,14 +227,16 @@ def run_rank(given: argparse.Namespace) -> None:
     """Write the run of a model on a LETOR file."""
     model = load_model(given.model)
     data = load_for(model, given.data)
-    documents = read_document_names(given.data)
     scores = model.predict(data.data)
-    dump_run(given.to, scores, groups=data.groups, documents=documents, tag=given.tag)
+    names = {"groups": data.groups, "documents": data.documents}
+    dump_run(given.to, scores, **names, tag=given.tag)
 
 
 def run_evaluate(given: argparse.Namespace) -> None:
     """Print the metrics of a model or a run, as trec_eval does."""
-    metrics = {name: metric_of(name, given.model is None) for name in given.metric}
+    measured: dict[str, Metric | None] = {}  # None: counts
+    for name in given.metric or ["ndcg@10"]:
+        measured |= metrics_of(name, given.model is None, given.level)
     if given.model is not None:
         model = load_model(given.model)
         data = load_for(model, given.judged)
@@ -195,30 +244,62 @@ def run_evaluate(given: argparse.Namespace) -> None:
         rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     else:
         run, qrels = load_run(given.run_file), load_qrels(given.judged)
-    for name, metric in metrics.items():
+        judged = set(zip(qrels.groups, qrels.documents, strict=True))
+        has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
+    for name, metric in measured.items():
         if given.model is None:
             # as trec_eval: its order of equal scores, negative grades not judged
-            metric = replace(metric, ties="stable")
+            drops = isinstance(metric, BPref) and has_judged
             rows = join_run(
                 run,
                 qrels,
                 topics="qrels" if given.complete else "both",
-                unjudged="drop" if isinstance(metric, BPref) else "zero",
+                unjudged="drop" if drops else "zero",
                 negative="unjudged",
             )
+            metric = None if metric is None else replace(metric, ties="stable")
+        labels, counts = count_documents(rows, name, given.level or 1.0)
+        values = counts if metric is None else metric.per_query(**rows)
+        form = "d" if metric is None else ".4f"
         if given.per_query:
-            every = [rows["groups"], rows.get("groups_missing", [])]
-            labels = np.unique(np.concatenate([each for each in every if len(each)]))
-            values = metric.per_query(**rows)
             for label, value in zip(labels, values, strict=True):
-                print(f"{name:<22}\t{label}\t{value:.4f}")
-        print(f"{name:<22}\tall\t{metric(**rows):.4f}")
+                print(f"{name:<22}\t{label}\t{value:{form}}")
+        if metric is None:
+            summary = values.sum()
+        elif name == "gm_map":
+            floored = np.maximum(values, LEAST_OF_GEOMETRIC_MEAN)
+            summary = np.exp(np.log(floored).mean())
+        else:
+            summary = metric(**rows)
+        print(f"{name:<22}\tall\t{summary:{form}}")
+
+
+def count_documents(
+    rows: Mapping[str, NDArray[Any]], name: str, level: float
+) -> tuple[NDArray[Any], IntArray]:
+    """Return the label of each query, and its number of documents that count."""
+    joined = {
+        each: np.concatenate([rows[each], rows[missing]])
+        if len(rows.get(missing, []))
+        else rows[each]
+        for each, missing in (("y_true", "y_missing"), ("groups", "groups_missing"))
+    }
+    labels, query = np.unique(joined["groups"], return_inverse=True)
+    relevant = joined["y_true"] >= level
+    retrieved = np.arange(len(query)) < len(rows["groups"])
+    counted = COUNTS.get(name, COUNTS["num_ret"])(relevant, retrieved)
+    return labels, np.bincount(query[counted], minlength=len(labels))
 
 
 def run_convert(given: argparse.Namespace) -> None:
     """Write a model in another format."""
     model = load_model(given.model, given.format)
-    write_file(given.output, WRITERS[given.to](model))
+    write, options = WRITERS[given.to], {}
+    if given.missing is not None:
+        if "missing" not in signature(write).parameters:
+            raise ValueError(f"--missing says nothing to the format {given.to}")
+        options["missing"] = given.missing
+    write_file(given.output, write(model, **options))
 
 
 # --- files and arguments --------------------------------------------------------------
@@ -235,14 +316,38 @@ def parameter(text: str) -> tuple[str, object]:
         return name, value
 
 
+def metrics_of(
+    name: str, for_run: bool, level: float | None
+) -> dict[str, Metric | None]:
+    """Return the metrics of a name, of which trec_eval's may have several cutoffs."""
+    if name in COUNTS:
+        return {name: None}
+    start, dot, cutoffs = name.partition(".")
+    names = [name]
+    if dot and start in MEASURES:
+        names = [f"{start}_{cutoff}" for cutoff in cutoffs.split(",")]
+    return {each: at_level(metric_of(each, for_run), level) for each in names}
+
+
 def metric_of(name: str, for_run: bool) -> Metric:
-    """Return the metric of a name of trec_eval, or of one in Python."""
-    start, _, cutoff = name.rpartition("_")
+    """Return the metric of a single name."""
     if name in MEASURES and (for_run or name != "ndcg"):  # ours has other gains
         return MEASURES[name]()
-    if start in MEASURES and cutoff.isdecimal() and int(cutoff) > 0:
-        return MEASURES[start](int(cutoff))
-    return get_metric(name)
+    for names, separator in ((MEASURES, "_"), (IR_MEASURES, "@")):
+        start, _, cutoff = name.rpartition(separator)
+        if start in names and cutoff.isdecimal() and int(cutoff) > 0:
+            return names[start](int(cutoff))
+    if name in IR_MEASURES:
+        return IR_MEASURES[name]()
+    return get_metric(name.lower() if name.isupper() else name)
+
+
+def at_level(metric: Metric, level: float | None) -> Metric:
+    """Return a metric whose relevant documents have at least this grade."""
+    if level is None or "relevant_from" not in {field.name for field in fields(metric)}:
+        return metric  # as in trec_eval, metrics of grades do not change
+    changed: dict[str, Any] = {"relevant_from": level}
+    return replace(metric, **changed)
 
 
 def load_alike(paths: list[str]) -> list[Bunch]:
@@ -256,8 +361,17 @@ def load_alike(paths: list[str]) -> list[Bunch]:
 
 
 def load_for(model: BaseEstimator, path: str) -> Bunch:
-    """Read a LETOR file with the features of a model."""
-    return load_letor(path, n_features=model.n_features_in_)
+    """Read a LETOR file with the features of a model; further ones are left out."""
+    data, n_features = load_letor(path), model.n_features_in_
+    further = data.data.shape[1] - n_features
+    if further > 0:
+        print(
+            f"{path}: features {n_features + 1} to {n_features + further} are left "
+            "out, which the model does not know",
+            file=sys.stderr,
+        )
+    data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
+    return data
 
 
 def format_of(path: str) -> str:

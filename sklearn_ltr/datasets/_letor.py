@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-from typing import cast
+import warnings
+from collections.abc import Iterator
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from sklearn_ltr._parameters import integer
+from sklearn_ltr._parameters import Choice, integer
 from sklearn_ltr._typing import FloatArray, IntArray
-from sklearn_ltr.datasets._trec import open_text
+from sklearn_ltr.datasets._files import Path, TextLines, read_float, shown
+
+INSTEAD = "read it with its own reader, and give its columns to fit"
+QUERY = re.compile(rb"qid:-?[0-9]+")
+DOCUMENT = re.compile(rb"\s*docid\s*=\s*(\S+)")
+MOST_FEATURES = 2**31 - 1  # scikit-learn overflows beyond 2^63, and memory before
 
 
 class LetorData(Bunch):
@@ -21,28 +28,43 @@ class LetorData(Bunch):
 
     data: NDArray[np.floating]
     target: FloatArray
-    groups: IntArray
+    groups: IntArray | NDArray[np.str_]
+    documents: NDArray[np.str_]
+    zero_based: bool
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return an entry by its name, or data, target and groups by their places."""
+        if isinstance(key, int | slice):  # as of what load_svmlight_file returns
+            return (self.data, self.target, self.groups)[key]
+        return super().__getitem__(key)
 
 
 def load_letor(
-    path: str | os.PathLike[str],
+    path: Path,
     *,
     n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = False,
     dtype: DTypeLike = np.float64,
 ) -> LetorData:
     r"""Read one file of graded documents, ``grade qid:query 1:value 2:value ...``.
 
-    Text after a ``#`` (LETOR writes ``#docid = ...``) is ignored.  Features are
-    numbered from 1; a feature that a line does not list is 0.  The file is read by
+    Text after a ``#`` is ignored, but for the name of a document, ``#docid = name``.  A
+    feature that a line does not list is 0.  The numbers are read by
     :func:`sklearn.datasets.load_svmlight_file`.
 
     Parameters
     ----------
     path : str or path-like
-        The file: plain text, or compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file: UTF-8 text, plain or compressed by gzip or bzip2; a pipe can be read.
     n_features : int, default=None
-        Number of columns of ``data``.  None: the highest feature number in the file.
+        Number of columns of ``data``.  None: that of the highest feature in the file.
         Set it when several files must have the same columns.
+    zero_based : bool or "auto", default=False
+        Whether the features are numbered from 0, as
+        :func:`sklearn.datasets.dump_svmlight_file` does by default, or from 1, as in
+        LETOR.  Files do not say which: where column 0 is 0 in all rows, its number does
+        not occur.  "auto" takes features to be numbered from 0 if the number 0 occurs;
+        else from 1, and warns that it does.
     dtype : dtype, default=numpy.float64
         Floating type of the features.
 
@@ -51,15 +73,27 @@ def load_letor(
     Bunch
         ``data`` : (n_documents, n_features) dense array of `dtype`;
         ``target`` : (n_documents,) float64, the grades;
-        ``groups`` : (n_documents,) int64, the query ids.
+        ``groups`` : (n_documents,) int64, the query ids; str, as they are written, if
+        one of them begins with a zero, since "007" in a run is another topic than "7";
+        ``documents`` : (n_documents,) str, the ``docid`` of each line, or the line's
+        number;
+        ``zero_based`` : bool, whether features were numbered from 0.
 
     Raises
     ------
     ValueError
-        If the file is empty, a line has no ``qid``, a feature's number is 0 or above
-        `n_features`, a value is not a number, or `dtype` is not a floating type.
+        If a line has no ``qid`` or one that is no integer of 64 bits, features do not
+        ascend, are below the first or above `n_features`, or a number is not written in
+        digits or infinite in `dtype`, naming the line; if the file has no documents or
+        no features, is cut off, or of another format or encoding; or if `dtype` is not
+        a floating type.
     TypeError
         If `path`, `n_features` or `dtype` is of another type.
+
+    Warns
+    -----
+    UserWarning
+        If ``zero_based="auto"`` finds no feature 0.
 
     Examples
     --------
@@ -77,90 +111,207 @@ def load_letor(
     >>> letor.target, letor.groups
     (array([2., 0.]), array([7, 7]))
     """
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
     n_features = integer(1, optional=True).read_as("n_features", n_features)
+    zero_based = Choice(True, False, "auto").read_as("zero_based", zero_based)
     dtype = check_floating(dtype)
+    documents = _Documents(path)
     try:
-        data, target, groups = load_svmlight_file(
-            os.fspath(path),
-            n_features=n_features,
-            dtype=dtype,
-            query_id=True,
-            zero_based=False,
+        with np.errstate(over="ignore"):  # infinities are refused below
+            data, target = load_svmlight_file(
+                documents, dtype=dtype, zero_based=zero_based
+            )
+    except (ValueError, OverflowError) as error:
+        raise documents.fault(lowest=int(zero_based is False)) or error from error
+    documents.check_found()
+    first = documents.highest + 1 - data.shape[1]
+    if zero_based == "auto" and first == 1:
+        warnings.warn(
+            "zero_based='auto' took the features to be numbered from 1, since none has "
+            "number 0. A file that counts from 0 and has no values in column 0 looks "
+            "the same: give zero_based=True if this is one, else zero_based=False",
+            UserWarning,
+            stacklevel=2,
         )
-    except ValueError as error:
-        raise ValueError(f"path: {_first_fault(path, n_features) or error}") from error
-    _check_query_ids(path, target, groups)
-    return LetorData(data=data.toarray(), target=target, groups=groups)
+    documents.check_finite(data, target, first)
+    if n_features is not None:
+        documents.check_highest(first, n_features)
+        data.resize(len(target), n_features)
+    return LetorData(
+        data=documents.dense(data),
+        target=target,
+        groups=documents.groups(),
+        documents=np.array(documents.names),
+        zero_based=first == 0,
+    )
 
 
-def _check_query_ids(
-    path: str | os.PathLike[str], target: FloatArray, groups: IntArray
-) -> None:
-    """Raise a ValueError unless there are documents and each has a query id."""
-    if len(target) == 0:
-        raise ValueError(f"path: {os.fspath(path)!r} holds no documents.")
-    if len(groups) != len(target):
-        raise ValueError(
-            f"path: {os.fspath(path)!r} has {len(target)} documents but only "
-            f"{len(groups)} of its lines name a query. Every line must read "
-            "'grade qid:query 1:value 2:value ...'; without queries use "
-            "sklearn.datasets.load_svmlight_file. The first that does not: "
-            f"{_first_fault(path, None)}."
-        )
+class _Documents:
+    """The lines that are documents, for scikit-learn, which reads them fast.
+
+    It does not number lines, takes "1_0" for 10, and copies all query ids for each line
+    (a million lines take hours).  These are read here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.lines = TextLines(path, INSTEAD)
+        self.line = b""
+        self.names: list[str] = []
+        self.queries: list[bytes] = []
+        self.numbers: list[int] = []  # of the lines
+        self.highest, self.line_of_highest = -1, 0
+
+    def read(self) -> bytes:
+        """Scikit-learn knows a file by this method, and iterates."""
+        raise io.UnsupportedOperation("read")
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield grade and features of each document."""
+        query = b""
+        for line in self.lines:
+            self.line = line
+            content, _, comment = line.partition(b"#")
+            fields = content.split(None, 2)
+            if not fields:
+                continue
+            if b"_" in content or not content.isascii() or len(fields) < 2:
+                raise ValueError  # `fault` says why
+            if fields[1] != query:
+                query = fields[1]
+                if not _is_query(query):
+                    raise ValueError
+            features = fields[2] if len(fields) > 2 else b""
+            if features:  # they ascend, as scikit-learn checks
+                last = int(features.rsplit(None, 1)[-1].partition(b":")[0])
+                if features.startswith(b"q") or last > MOST_FEATURES:
+                    raise ValueError
+                if last > self.highest:
+                    self.highest, self.line_of_highest = last, self.lines.number
+            name = DOCUMENT.match(comment)
+            self.names.append(
+                self.lines.decode(name[1]) if name else str(self.lines.number)
+            )
+            self.queries.append(query)
+            self.numbers.append(self.lines.number)
+            yield b"%s %s" % (fields[0], features)
+
+    def fault(self, lowest: int) -> ValueError | None:
+        """Return what is wrong with the last line; None if it is none of its fields."""
+        fields = self.line.partition(b"#")[0].split()
+        what = _fault_of([shown(field) for field in fields], lowest)
+        return self.lines.fault(what) if what else None
+
+    def check_found(self) -> None:
+        """Raise a ValueError unless there are documents, and features."""
+        if not self.numbers:
+            raise ValueError(f"path: {self.lines.path!r} holds no documents.")
+        if self.highest < 0:
+            raise self.lines.fault(
+                "no features, nor has any other line. If these are judgements alone, "
+                "give a frame of them to join_run; to learn, add the features",
+                self.numbers[0],
+            )
+
+    def check_highest(self, first: int, n_features: int) -> None:
+        """Raise a ValueError if a feature is beyond the last column."""
+        if self.highest - first >= n_features:
+            raise self.lines.fault(
+                f"feature {self.highest} is beyond n_features={n_features}, of which "
+                f"the first is {first}",
+                self.line_of_highest,
+            )
+
+    def check_finite(self, data: Any, target: FloatArray, first: int) -> None:
+        """Raise a ValueError if a grade is not finite, or a feature is infinite."""
+        if not np.isfinite(target).all():
+            row = int(np.argmin(np.isfinite(target)))
+            raise self.lines.fault(
+                f"the grade must be finite, but it is {target[row]} in float64",
+                self.numbers[row],
+            )
+        infinite = np.isinf(data.data)
+        if infinite.any():
+            place = int(np.argmax(infinite))
+            row = int(np.searchsorted(data.indptr, place, side="right")) - 1
+            wider = "" if data.dtype == np.float64 else "give dtype=numpy.float64, or "
+            raise self.lines.fault(
+                f"feature {data.indices[place] + first} is infinite in {data.dtype}: "
+                f"{wider}write nan if it is missing",
+                self.numbers[row],
+            )
+
+    def dense(self, data: Any) -> NDArray[np.floating]:
+        """Return an array; a ValueError names the longest line if it is too large."""
+        try:
+            return cast(NDArray[np.floating], data.toarray())
+        except (MemoryError, ValueError) as error:
+            raise self.lines.fault(
+                f"feature {self.highest} makes a table of {data.shape[0]} x "
+                f"{data.shape[1]} numbers, too large for the memory: number the "
+                "features without gaps, or read sparse data by "
+                "sklearn.datasets.load_svmlight_file",
+                self.line_of_highest,
+            ) from error
+
+    def groups(self) -> IntArray | NDArray[np.str_]:
+        """Return the query ids: numbers, or text if one of them begins with a zero."""
+        texts = {query: query.removeprefix(b"qid:").decode() for query in self.queries}
+        numbers = {query: int(text) for query, text in texts.items()}
+        if any(str(numbers[query]) != texts[query] for query in texts):
+            return np.array([texts[query] for query in self.queries])
+        return np.array([numbers[query] for query in self.queries], dtype=np.int64)
 
 
-def _first_fault(path: str | os.PathLike[str], n_features: int | None) -> str | None:
-    """Return what is wrong with the first bad line of a file, None if none is found."""
-    with open_text(path, "rt") as file:
-        for number, line in enumerate(file, 1):
-            if fault := _fault_of(line.partition("#")[0].split(), n_features):
-                return f"{os.fspath(path)!r}, line {number}: {fault}"
-    return None
+def _is_query(field: bytes) -> bool:
+    """Return whether a field is ``qid:`` and an integer of 64 bits."""
+    if not QUERY.fullmatch(field):
+        return False
+    return len(field) < 23 or -(2**63) <= int(field[4:]) < 2**63
 
 
-def _fault_of(fields: list[str], n_features: int | None) -> str | None:
+def _fault_of(fields: list[str], lowest: int) -> str | None:
     """Return what is wrong with the fields of a line, None if nothing is."""
     if not fields:
         return None
     if not _is_number(fields[0]):
         return f"the grade is not a number: {fields[0]!r}"
-    if not re.fullmatch(r"qid:-?\d+", "".join(fields[1:2])):
-        return f"'qid:' and a number must follow the grade, not {fields[1:2]}"
-    last = 0
+    query = "".join(fields[1:2])
+    if not QUERY.fullmatch(query.encode()):
+        return (
+            f"'qid:' and a number must follow the grade, not {fields[1:2]}; files "
+            "without queries are read by sklearn.datasets.load_svmlight_file"
+        )
+    if not _is_query(query.encode()):
+        return f"{query!r} is beyond integers of 64 bits: number the queries anew"
+    last = lowest - 1
     for field in fields[2:]:
         feature, found, value = field.partition(":")
-        if not (found and feature.isdecimal() and _is_number(value)):
+        if not (found and feature.isascii() and feature.isdecimal()):
+            return f"{field!r} is no feature, 'number:value'"
+        if not _is_number(value):
             return f"{field!r} is no feature, 'number:value'"
         if int(feature) <= last:
-            where = f"follows {last}" if last else "is below 1"
-            return f"feature {feature} {where}: features are numbered from 1, ascending"
+            if last >= lowest:
+                return f"feature {feature} follows {last}: give them in ascending order"
+            return (
+                f"feature {feature} is below {lowest}: give zero_based=True if the "
+                "file counts features from 0"
+            )
         last = int(feature)
-    if n_features is not None and last > n_features:
-        return f"feature {last} is beyond n_features={n_features}"
+    if last > MOST_FEATURES:
+        return (
+            f"feature {last} is beyond {MOST_FEATURES}: number the features 1, 2, ..., "
+            "or read sparse data by sklearn.datasets.load_svmlight_file"
+        )
     return None
 
 
 def _is_number(text: str) -> bool:
-    """Return whether a text is a number."""
+    """Return whether a text is a number in ASCII."""
     try:
-        float(text)
+        read_float(text.encode())
     except ValueError:
         return False
     return True
-
-
-def read_document_names(path: str | os.PathLike[str]) -> list[str]:
-    """Return the name of each document, ``# docid = name``; else its line's number."""
-    names = []
-    with open_text(path, "rt") as file:
-        for number, line in enumerate(file, 1):
-            fields, _, comment = line.partition("#")
-            if fields.strip():
-                named = re.match(r"\s*docid\s*=\s*(\S+)", comment)
-                names.append(named[1] if named else str(number))
-    return names
 
 
 def check_floating(dtype: DTypeLike) -> np.dtype[np.floating]:

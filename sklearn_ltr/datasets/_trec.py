@@ -5,9 +5,9 @@ from __future__ import annotations
 import bz2
 import gzip
 import math
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, Literal, TypeVar
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,15 +22,24 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
+from sklearn_ltr.datasets._files import (
+    BYTE_ORDER_MARK,
+    Path,
+    TextLines,
+    read_float,
+    read_path,
+    shown,
+)
 
-Path = str | os.PathLike[str]
-Number = TypeVar("Number", int, float)
 Name = str | int  # of a topic or a document
 Judgements = dict[tuple[Name, Name], float]
 NamedColumns = Mapping[str, object] | DataFrameLike  # by name
 
 QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
+INSTEAD = "read it with its own reader, and give a frame to join_run"
+INTEGER = re.compile(rb"[+-]?[0-9]+(\.0*)?")
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]")  # what separates the fields
 
 
 class Qrels(Bunch):
@@ -66,21 +75,23 @@ def load_qrels(path: Path) -> Qrels:
     Parameters
     ----------
     path : str or path-like
-        The file: UTF-8 text, or compressed if its name ends in ``.gz`` or ``.bz2``.
-        Fields are separated by white space; the second is ignored, as are empty lines.
+        The file: UTF-8 text, plain or compressed by gzip or bzip2; a pipe can be read.
+        Fields are separated by white space; the second is ignored, as are empty lines
+        and those that begin with ``#`` (comments, as in trec_eval 10).
 
     Returns
     -------
     Bunch
         ``groups``, ``documents`` : (n_judged,) str, topic and document of each line;
-        ``grades`` : (n_judged,) int64.  Some collections have negative grades, see
-        :func:`join_run`.
+        ``grades`` : (n_judged,) int64; ``1.0`` is read as 1.  Some collections have
+        negative grades, see :func:`join_run`.
 
     Raises
     ------
     ValueError
         If a line does not have four fields, a grade is not an integer, or a document is
-        judged twice for a topic, naming the line; or if the file is empty.
+        judged twice for a topic, naming the line; if the file is empty, cut off, or of
+        another format or encoding.
     TypeError
         If `path` is of another type.
 
@@ -96,9 +107,7 @@ def load_qrels(path: Path) -> Qrels:
     >>> qrels.documents, qrels.grades
     (array(['FT911-3', 'FT911-5'], dtype='<U7'), array([2, 0]))
     """
-    lines = list(_read_lines(path, QRELS))
-    grades = [_number(path, line, "grade", text, int) for line, (*_, text) in lines]
-    groups, documents = _topics_and_documents(path, lines)
+    groups, documents, grades, _ = _read_columns(path, QRELS, 3, _grade)
     return Qrels(groups=groups, documents=documents, grades=np.array(grades, np.int64))
 
 
@@ -106,25 +115,27 @@ def load_run(path: Path) -> Run:
     r"""Read a file of ranked lists, ``topic Q0 document rank score tag``.
 
     Documents are ranked by their scores alone, as trec_eval does: the fourth field is
-    ignored, as is the second.
+    ignored, as are the second and what follows the sixth.
 
     Parameters
     ----------
     path : str or path-like
-        The file: UTF-8 text, or compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file: UTF-8 text, plain or compressed by gzip or bzip2; a pipe can be read.
+        Empty lines and those that begin with ``#`` are ignored, as in trec_eval 10.
 
     Returns
     -------
     Bunch
-        ``groups``, ``documents`` : (n_retrieved,) str, topic and document of each line;
-        ``scores`` : (n_retrieved,) float64; ``tag`` : str, the name of the run.
+        ``groups``, ``documents`` : (n_retrieved,) str, topic and document of each line,
+        as they are written (``007`` is not 7); ``scores`` : (n_retrieved,) float64;
+        ``tag`` : str, the name of the run, which is the tag of the last line.
 
     Raises
     ------
     ValueError
-        If a line does not have six fields, a score is infinite or NaN, a document is
-        listed twice for a topic, or lines have different tags, naming the line; or if
-        the file is empty.
+        If a line has fewer than six fields, a score is infinite or NaN, or a document
+        is listed twice for a topic, naming the line; if the file is empty, cut off, or
+        of another format or encoding.
     TypeError
         If `path` is of another type.
 
@@ -140,16 +151,8 @@ def load_run(path: Path) -> Run:
     >>> run.groups, run.scores, run.tag
     (array(['301', '301'], dtype='<U3'), array([2.5, 1.5]), 'bm25')
     """
-    lines = list(_read_lines(path, RUN))
-    tag = lines[0][1][-1]
-    for line, fields in lines:
-        if fields[-1] != tag:
-            raise _fault(
-                path, line, f"tag {fields[-1]!r} after {tag!r}: give one run per file"
-            )
-    scores = [_number(path, line, "score", fields[4], float) for line, fields in lines]
-    groups, documents = _topics_and_documents(path, lines)
-    return Run(groups=groups, documents=documents, scores=np.array(scores), tag=tag)
+    groups, documents, scores, last = _read_columns(path, RUN, 4, _score)
+    return Run(groups=groups, documents=documents, scores=np.array(scores), tag=last[5])
 
 
 def dump_qrels(
@@ -165,6 +168,7 @@ def dump_qrels(
         Integers.
     groups, documents : array-likes of shape (n_judged,)
         Topic and document of each row: strings without white space, or integers.
+        Topics do not begin with ``#``, which makes a line a comment.
 
     Raises
     ------
@@ -184,7 +188,7 @@ def dump_qrels(
     301 0 a 2
     301 0 b 0
     """
-    topics, names = read_run_rows(groups, documents)
+    topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
     whole = np.isfinite(rows) & (rows == np.rint(rows))
     if not whole.all():
@@ -215,10 +219,11 @@ def dump_run(
     path : str or path-like
         The file to write; compressed if its name ends in ``.gz`` or ``.bz2``.
     scores : array-like of shape (n_documents,)
-        Finite; written with all digits of float64.  (trec_eval reads scores in single
-        precision.)
+        Finite; written with all digits of float64, which trec_eval 10 compares.
+        (trec_eval 9 reads them in single precision.)
     groups, documents : array-likes of shape (n_documents,)
         Topic and document of each row: strings without white space, or integers.
+        Topics do not begin with ``#``, which makes a line a comment.
     tag : str, default="sklearn_ltr"
         Name of the run, without white space.
 
@@ -242,7 +247,7 @@ def dump_run(
     """
     if not isinstance(tag, str) or len(tag.split()) != 1 or tag != tag.strip():
         raise ValueError(f"tag must be a string without white space, got {tag!r}")
-    topics, names = read_run_rows(groups, documents)
+    topics, names = _rows_to_write(groups, documents)
     queries = QueryGroups.from_groups(topics, len(topics))
     canonical = check_scores(scores, queries, "scores")
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
@@ -295,8 +300,9 @@ BPref` needs "drop".
     Bunch
         ``y_true``, ``y_score`` : (n_rows,) float64, and ``groups`` : (n_rows,), of the
         retrieved documents.  Equal scores are ordered by document, the last name
-        first, so that ``ties="stable"`` is the order of trec_eval (which compares
-        scores in single precision).
+        first, so that ``ties="stable"`` is the order of trec_eval 10.  (trec_eval 9
+        compares scores in single precision, and has more ties: round them,
+        ``scores.astype(numpy.float32)``, to have its order.)
         ``y_missing`` : (n_missing,) float64, and ``groups_missing`` : (n_missing,), of
         the judged documents that were not retrieved.
 
@@ -367,83 +373,98 @@ BPref` needs "drop".
 # --- files ----------------------------------------------------------------------------
 
 
-def open_text(path: Path, mode: str) -> IO[str]:
-    """Open a file of text, which is compressed if its name says so."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
-    name = os.fspath(path)
+def _read_columns(
+    path: Path, form: str, column: int, read: Callable[[bytes], Any]
+) -> tuple[NDArray[np.str_], NDArray[np.str_], list[Any], list[str]]:
+    """Return topics, documents, the numbers of a column, and the last line's fields."""
+    first: dict[tuple[str, str], int] = {}
+    numbers = []
+    fields: list[bytes] = []
+    n_fields = len(form.split())
+    lines = TextLines(path, INSTEAD)
+    for line in lines:
+        split = line.split(None, n_fields)
+        if not split or split[0].startswith(b"#"):
+            continue
+        if split[0].startswith(BYTE_ORDER_MARK):
+            raise lines.fault(
+                "a byte-order mark in the middle of the file, as where files were "
+                "joined: take it out"
+            )
+        if len(split) < n_fields or (len(split) > n_fields and form is QRELS):
+            raise lines.fault(
+                f"{len(line.split())} fields instead of the {n_fields} of {form!r}: "
+                f"{shown(line)!r}; if this is a table of another form, give a frame to "
+                "join_run"
+            )
+        fields = split
+        key = (lines.decode(fields[0]), lines.decode(fields[2]))
+        before = first.setdefault(key, lines.number)
+        if before != lines.number:
+            raise lines.fault(
+                f"document {key[1]!r} of topic {key[0]!r} is in line {before} already"
+            )
+        try:
+            numbers.append(read(fields[column]))
+        except ValueError as error:
+            raise lines.fault(str(error)) from None
+    if not first:
+        raise ValueError(f"path: {lines.path!r} holds no lines {form!r}")
+    topics, documents = zip(*first, strict=True)
+    last = [lines.decode(field) for field in fields[:n_fields]]
+    return np.array(topics), np.array(documents), numbers, last
+
+
+def _grade(text: bytes) -> int:
+    """Return a grade; a ValueError if it is not an integer of 64 bits."""
+    if not INTEGER.fullmatch(text):
+        raise ValueError(
+            f"the grade is not an integer: {shown(text)!r}; give other grades to "
+            "join_run in a frame"
+        )
+    grade = int(text.partition(b".")[0])
+    if abs(grade) >= 2**63:
+        raise ValueError(f"the grade is beyond integers of 64 bits: {shown(text)!r}")
+    return grade
+
+
+def _score(text: bytes) -> float:
+    """Return a score; a ValueError if it is not a finite number."""
+    try:
+        score = read_float(text)
+    except ValueError:
+        raise ValueError(f"the score is not a number: {shown(text)!r}") from None
+    if math.isfinite(score):
+        return score
+    if text.strip(b"+-")[:1].isdigit():
+        raise ValueError(f"the score is beyond float64: {shown(text)}")
+    raise ValueError(
+        f"the score is {shown(text)}: leave documents that are not ranked out of the "
+        "run"
+    )
+
+
+def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[Name]]:
+    """Return topic and document of each row, if a file can hold them."""
+    topics, names = read_run_rows(groups, documents)
+    for row, topic in enumerate(topics):
+        if str(topic).startswith("#"):
+            raise ValueError(
+                f"groups has {topic!r} at row {row}: a line that begins with '#' is a "
+                "comment, give the topic another name"
+            )
+    return topics, names
+
+
+def _write_lines(path: Path, lines: Iterator[str]) -> None:
+    """Write lines of text, compressed if the name of the file says so."""
+    name = read_path(path)
     if name.endswith(".gz"):
         opened: Any = gzip.open
     else:
         opened = bz2.open if name.endswith(".bz2") else open
-    text: IO[str] = opened(name, mode, encoding="utf-8")
-    return text
-
-
-def _read_lines(path: Path, fields: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and fields of each line that is not empty, at least one."""
-    found, n_fields = False, len(fields.split())
-    with open_text(path, "rt") as file:
-        for number, line in enumerate(file, 1):
-            split = line.split()
-            if not split:
-                continue
-            if len(split) != n_fields:
-                raise _fault(
-                    path,
-                    number,
-                    f"{len(split)} fields instead of the {n_fields} of {fields!r}: "
-                    f"{line.strip()[:80]!r}",
-                )
-            found = True
-            yield number, split
-    if not found:
-        raise ValueError(f"path: {os.fspath(path)!r} holds no lines {fields!r}")
-
-
-def _number(
-    path: Path, line: int, name: str, text: str, kind: Callable[[str], Number]
-) -> Number:
-    """Return a finite number; a ValueError that names the line if it is none."""
-    what = "an integer" if kind is int else "a number"
-    try:
-        number = kind(text)
-    except ValueError:
-        raise _fault(path, line, f"the {name} is not {what}: {text!r}") from None
-    if not math.isfinite(number):
-        raise _fault(
-            path,
-            line,
-            f"the {name} is {text}: leave documents that are not ranked out of the run",
-        )
-    return number
-
-
-def _topics_and_documents(
-    path: Path, lines: Sequence[tuple[int, list[str]]]
-) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
-    """Return both columns; a ValueError if a document is twice in a topic."""
-    first: dict[tuple[str, str], int] = {}
-    for line, (topic, _, document, *_rest) in lines:
-        before = first.setdefault((topic, document), line)
-        if before != line:
-            raise _fault(
-                path,
-                line,
-                f"document {document!r} of topic {topic!r} is in line {before} already",
-            )
-    topics, documents = zip(*first, strict=True)
-    return np.array(topics), np.array(documents)
-
-
-def _fault(path: Path, line: int, what: str) -> ValueError:
-    """Return the error that names a line of a file."""
-    return ValueError(f"path: {os.fspath(path)!r}, line {line}: {what}")
-
-
-def _write_lines(path: Path, lines: Iterator[str]) -> None:
-    """Write lines of text."""
-    with open_text(path, "wt") as file:
+    file: IO[str]
+    with opened(name, "wt", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
@@ -490,7 +511,7 @@ def _column(values: object, name: str) -> list[Name]:
             raise TypeError(
                 f"{name} must hold strings or integers, but row {row} has {value!r}"
             )
-        if isinstance(value, str) and value.split() != [value]:
+        if isinstance(value, str) and (not value or WHITE_SPACE.search(value)):
             raise ValueError(
                 f"{name} must hold names without white space, but row {row} has "
                 f"{value!r}"

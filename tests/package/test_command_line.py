@@ -169,8 +169,8 @@ BAD_LINES = {
     "1 qid:1 1:a": "line 2: '1:a' is no feature, 'number:value'",
     "1 1:2": "line 2: 'qid:' and a number must follow the grade",
     "x qid:1 1:2": "line 2: the grade is not a number: 'x'",
-    "1 qid:1 0:2": "line 2: feature 0 is below 1: features are numbered from 1",
-    "1 qid:1 2:2 1:3": "line 2: feature 1 follows 2: features are numbered",
+    "1 qid:1 0:2": "line 2: feature 0 is below 1: give zero_based=True if the",
+    "1 qid:1 2:2 1:3": "line 2: feature 1 follows 2: give them in ascending",
 }
 
 
@@ -213,20 +213,12 @@ ERRORS = {
         ["convert", "test.txt", "m", "--from", "xgboost", "--to", "json"],
         "test.txt cannot be read as xgboost",
     ),
-    "more features": (
-        ["evaluate", "wide.txt", "--model", "small.json"],
-        "line 1: feature 9 is beyond n_features=5",
-    ),
 }
 
 
 @pytest.mark.parametrize("case", ERRORS)
 def test_an_error_is_one_message_and_the_status_1(folder, capsys, case):
     words, message = ERRORS[case]
-    if case == "more features":
-        train = ["--model", "small.json", "--quiet", *SETTINGS]
-        printed(capsys, "train", "train.txt", *train)
-        (folder / "wide.txt").write_text("1 qid:1 9:2\n")
     assert main(words) == 1
     out, error = capsys.readouterr()
     assert out == "" and message in error
@@ -252,3 +244,111 @@ def test_as_a_process(folder):
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
     assert done.returncode == 1 and "Traceback" not in done.stderr
+
+
+# --- as users of trec_eval, ir_measures and RankLib type it ---------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "own"),
+    [
+        (["ndcg_cut.2"], {"ndcg_cut_2": "ndcg_cut_2"}),
+        (["P.1,2"], {"P_1": "P_1", "P_2": "P_2"}),
+        (["AP"], {"AP": "map"}),
+        (["RR@10"], {"RR@10": "recip_rank"}),
+        (["nDCG@2"], {"nDCG@2": "ndcg_cut_2"}),
+        (["NDCG@2"], {"NDCG@2": "ndcg@2"}),
+        (["MAP"], {"MAP": "map"}),
+        (["map", "-m", "P_1"], {"map": "map", "P_1": "P_1"}),
+    ],
+)
+def test_names_of_other_tools_are_known(tmp_path, monkeypatch, capsys, typed, own):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q").write_text("1 0 a 2\n1 0 b 1\n1 0 c 0\n2 0 a 0\n2 0 b 1\n")
+    (tmp_path / "r").write_text("1 Q0 c 1 3 t\n1 Q0 a 2 2 t\n2 Q0 b 1 1 t\n")
+    lines = printed(capsys, "evaluate", "q", "--run", "r", "-m", *typed)
+    found = {line.split()[0]: line.split()[-1] for line in lines}
+    assert found.keys() == own.keys()
+    for name, same in own.items():
+        (line,) = printed(capsys, "evaluate", "q", "--run", "r", "--metric", same)
+        assert found[name] == line.split()[-1]
+
+
+def test_counts_and_the_geometric_mean_are_those_of_trec_eval(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q").write_text("1 0 a 2\n1 0 b 1\n1 0 d 0\n2 0 a 1\n3 0 a 1\n")
+    (tmp_path / "r").write_text("1 Q0 c 1 3 t\n1 Q0 a 2 2 t\n2 Q0 b 1 1 t\n")
+    names = ["num_ret", "num_rel", "num_rel_ret", "gm_map"]
+
+    def printed_values(*options):
+        lines = printed(capsys, "evaluate", "q", "--run", "r", "-m", *names, *options)
+        return [line.split()[-1] for line in lines]
+
+    # AP of query 1 is 1/4, that of query 2 is 0 and counts 0.00001
+    assert printed_values() == ["3", "3", "1", f"{(0.25 * 1e-5) ** 0.5:.4f}"]
+    assert printed_values("-c")[:3] == ["3", "4", "1"]  # query 3 was not retrieved
+    assert printed_values("-l", "2")[:3] == ["3", "1", "1"]
+    assert printed_values("-q")[:3] == ["2", "1", "3"]
+
+
+def test_a_level_of_relevance_is_given(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q").write_text("1 0 a 2\n1 0 b 1\n")
+    (tmp_path / "r").write_text("1 Q0 b 1 3 t\n1 Q0 a 2 2 t\n")
+    words = ["evaluate", "q", "--run", "r", "-m", "map", "ndcg"]
+    assert [line.split()[-1] for line in printed(capsys, *words)][0] == "1.0000"
+    values = [line.split()[-1] for line in printed(capsys, *words, "-l", "2")]
+    assert values == ["0.5000", printed(capsys, *words)[1].split()[-1]]
+
+
+def test_a_run_without_a_judged_document_counts_zero(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n")
+    (tmp_path / "r").write_text("1 Q0 x 1 2.5 t\n1 Q0 y 2 1.5 t\n")
+    lines = printed(capsys, "evaluate", "q", "--run", "r", "-m", "map", "bpref", "P_5")
+    assert [line.split()[-1] for line in lines] == ["0.0000"] * 3
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("sklearn_ltr ")
+
+
+def test_a_folder_that_does_not_exist_is_found_out_before_training(folder, capsys):
+    assert main(["train", "train.txt", "--model", "no/such/m.json"]) == 1
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert "no/such/m.json: there is no folder 'no/such'" in error
+
+
+def test_features_that_only_the_test_file_has_are_left_out(folder, capsys):
+    printed(capsys, "train", "train.txt", "--model", "m.json", "--quiet", *SETTINGS)
+    n_features = load_letor("train.txt").data.shape[1]
+    lines = (folder / "test.txt").read_text().splitlines()
+    further = [f"{line.partition('#')[0]} {n_features + 2}:5" for line in lines]
+    (folder / "more.txt").write_text("\n".join(further))
+    assert main(["evaluate", "more.txt", "--model", "m.json"]) == 0
+    out, error = capsys.readouterr()
+    assert f"features {n_features + 1} to {n_features + 2} are left out" in error
+    assert printed(capsys, "evaluate", "test.txt", "--model", "m.json") == (
+        out.splitlines()
+    )
+
+
+def test_a_model_goes_to_ranklib_and_back(folder, capsys):
+    printed(capsys, "train", "train.txt", "--model", "m.json", "--quiet", *SETTINGS)
+    words = ["convert", "m.json", "m.xml", "--to", "ranklib", "--missing", "zero"]
+    printed(capsys, *words)
+    words = ["convert", "m.xml", "n.json", "--from", "ranklib", "--to", "json"]
+    printed(capsys, *words)
+    X = load_letor("test.txt").data
+    model, again = (from_json(folder / name) for name in ("m.json", "n.json"))
+    scores = again.predict(X[:, : again.n_features_in_])
+    np.testing.assert_allclose(scores, model.predict(X), rtol=1e-5, atol=1e-5)
+    words = ["convert", "m.json", "m.txt", "--to", "lightgbm", "--missing", "zero"]
+    assert main(words) == 1
+    assert "--missing says nothing to the format lightgbm" in capsys.readouterr().err

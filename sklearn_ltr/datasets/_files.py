@@ -1,0 +1,141 @@
+"""Files of text, read once from front to back, so that a pipe can be read, too.
+
+Lines are bytes: ``bytes.split`` and ``float`` of bytes know the white space and digits
+of ASCII only, as the formats do.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from typing import IO, cast
+
+Path = str | os.PathLike[str]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+DECOMPRESS = "decompress it, or compress it as .gz or .bz2"
+ENCODE = "save it as UTF-8"
+#: what files begin with that are no lines of text, their name, and what to do with them
+SIGNATURES: dict[bytes, tuple[str, str | None]] = {
+    b"PAR1": ("a Parquet file", None),
+    b"ARROW1": ("an Arrow file", None),
+    b"PK\x03\x04": ("a zip archive", DECOMPRESS),
+    b"\xfd7zXZ\x00": ("compressed by xz", DECOMPRESS),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", DECOMPRESS),
+    b"\xff\xfe": ("text in UTF-16", ENCODE),
+    b"\xfe\xff": ("text in UTF-16", ENCODE),
+}
+JSON = re.compile(rb"[\[{][ \t]*([\"\[{\]}\r\n]|$)")
+
+
+class TextLines:
+    """The lines of a file, plain or compressed; `number` is that of the last one."""
+
+    def __init__(self, path: Path, instead: str) -> None:
+        """Take the path, and what to do `instead` with data that are no such lines."""
+        self.path = read_path(path)
+        self.instead = instead
+        self.number = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield each line: they end in LF, CRLF or CR, as in Python's text files."""
+        with open(self.path, "rb") as file:
+            try:
+                for line in self._open(file):
+                    if b"\r" in line:
+                        for part in line.splitlines():
+                            self.number += 1
+                            yield part
+                    else:
+                        self.number += 1
+                        yield line
+            except (EOFError, zlib.error, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise  # of the machine, with the path
+                self.number += 1
+                raise self.fault(
+                    f"the compressed file is cut off or damaged ({error}): make or "
+                    "copy it again"
+                ) from error
+
+    def _open(self, file: IO[bytes]) -> IO[bytes]:
+        """Return the lines of an open file; a ValueError if these are no text."""
+        head, stream = _begin(file)
+        # by the content: names of pipes and of downloads have no suffix
+        if head.startswith(b"\x1f\x8b"):
+            head, stream = _begin(cast(IO[bytes], gzip.GzipFile(fileobj=stream)))
+        elif head.startswith(b"BZh"):
+            head, stream = _begin(bz2.BZ2File(stream))
+        text = head.removeprefix(BYTE_ORDER_MARK)
+        found = next((SIGNATURES[s] for s in SIGNATURES if head.startswith(s)), None)
+        if found is None and JSON.match(text.lstrip()):
+            found = ("JSON", None)
+        elif found is None and b"\0" in head:
+            found = ("binary data, or text in UTF-16", None)
+        if found is not None:
+            self.number = 1
+            raise self.fault(f"this is {found[0]}: {found[1] or self.instead}")
+        stream.read(len(head) - len(text))
+        return stream
+
+    def fault(self, what: str, number: int | None = None) -> ValueError:
+        """Return the error that names a line, the last one if no number is given."""
+        line = self.number if number is None else number
+        return ValueError(f"path: {self.path!r}, line {line}: {what}")
+
+    def decode(self, text: bytes) -> str:
+        """Return text; a ValueError names the line if it is not in UTF-8."""
+        try:
+            return text.decode()
+        except UnicodeDecodeError as error:
+            raise self.fault(
+                f"{shown(text)!r} is not in UTF-8: convert the file, if it is in "
+                "Latin-1 by iconv -f latin1 -t utf-8"
+            ) from error
+
+
+class _Begun(io.RawIOBase):
+    """A stream of which the first bytes have been read."""
+
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
+        self.head, self.stream = head, cast(io.BufferedIOBase, stream)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self.head:
+            return self.stream.readinto(buffer)
+        n_bytes = min(len(buffer), len(self.head))
+        buffer[:n_bytes], self.head = self.head[:n_bytes], self.head[n_bytes:]
+        return n_bytes
+
+
+def _begin(stream: IO[bytes]) -> tuple[bytes, IO[bytes]]:
+    """Return the first bytes of a stream, and a stream that still has them."""
+    head = stream.read(256)
+    return head, io.BufferedReader(_Begun(head, stream), 1 << 16)
+
+
+def read_path(path: Path) -> str:
+    """Return a path as text; a TypeError if it is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
+    return os.fspath(path)
+
+
+def shown(text: bytes) -> str:
+    """Return text for a message: its start, whatever bytes it has."""
+    return text[:80].decode(errors="backslashreplace").strip()
+
+
+def read_float(text: bytes) -> float:
+    """Return a number written in ASCII; a ValueError if it is none."""
+    if b"_" in text:  # "1_0" is 10 in Python only
+        raise ValueError(f"not a number: {text!r}")
+    return float(text)
