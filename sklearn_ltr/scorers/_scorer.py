@@ -292,7 +292,7 @@ class MissingGroupsError(ValueError):
     --------
     >>> from sklearn_ltr import LambdaMARTRanker
     >>> from sklearn_ltr.scorers import MissingGroupsError, make_ranking_scorer
-    >>> ranker = LambdaMARTRanker(n_estimators=1)
+    >>> ranker = LambdaMARTRanker(n_estimators=1, subsample=1.0)
     >>> ranker = ranker.fit([[1.0], [2.0]], [0, 1], groups=[7, 7])
     >>> try:
     ...     make_ranking_scorer("ndcg@10")(ranker, [[1.0], [2.0]], [0, 1])

@@ -56,6 +56,7 @@ PARAMETERS: dict[str, list[Bad]] = {
     + bad(ValueError, "gain must hold one number for each of the", [[0, 1], [1, 2]]),
     "discount": bad(ValueError, "discount must be one of", "log", None),
     "short_lists": bad(ValueError, "short_lists must be one of", "skip"),
+    "divide_by": bad(ValueError, "divide_by must be one of", "k", None),
     "max_grade": bad(ValueError, "max_grade must be a number in [0, 53] or None",
                      -1, 54, NAN, HUGE)
     + bad(TypeError, "max_grade must be a number in [0, 53]", "4", True),

@@ -112,6 +112,12 @@ def kept_trees(leaves, model):
         assert model.best_iteration == np.argmax(curve)
 
 
+def has(model, our_attribute, their_attribute):
+    """Both models have what the page names, a value that is not None."""
+    found = getattr(model, our_attribute if ours(model) else their_attribute)
+    assert (found() if callable(found) else found) is not None
+
+
 def is_saved(model):
     """A file of the peer is what `to_lightgbm` and `to_xgboost` are read as."""
     if ours(model):
@@ -279,6 +285,20 @@ LIGHTGBM = {
     ),
     "`predict(pred_contrib=True)`": Row(check=lambda leaves, model: sums(model)),
     "`predict(pred_leaf=True)`": Row(check=this_many_trees),
+    "`best_score_`": Row(
+        {},
+        {},
+        lambda leaves, model: has(model, "validation_score_", "best_score_"),
+        {
+            "eval_set": [(X, Y)],
+            "eval_group": [SIZES],
+            "callbacks": lambda: [peer("lightgbm").early_stopping(1, verbose=False)],
+        },
+        OUR_VALIDATION,
+    ),
+    "`feature_name_`, `n_features_`": Row(
+        check=lambda leaves, model: has(model, "n_features_in_", "n_features_")
+    ),
     "`booster_.save_model(path)`": Row(check=lambda leaves, model: is_saved(model)),
     "a trained booster":
         Row(check=lambda leaves, model: comes_in(model, from_lightgbm) ),
@@ -378,6 +398,20 @@ XGBOOST = {
         {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": False},
         OUR_VALIDATION,
     ),
+    "`best_score`": Row(
+        {"early_stopping_rounds": 1},
+        {},
+        lambda leaves, model: has(model, "validation_score_", "best_score"),
+        {"eval_set": [(X, Y)], "eval_qid": [GROUPS], "verbose": False},
+        OUR_VALIDATION,
+    ),
+    "`num_features()` of the booster": Row(
+        check=lambda leaves, model: has(
+            model if ours(model) else model.get_booster(),
+            "n_features_in_",
+            "num_features",
+        )
+    ),
     "`save_model(path)`": Row(check=lambda leaves, model: is_saved(model)),
     '`importance_type="gain"`': Row(
         {"importance_type": "gain"},
@@ -431,8 +465,33 @@ CATBOOST = {
         {"eval_set": True},
         OUR_VALIDATION,
     ),
+    "`get_feature_importance()`": Row(
+        check=lambda leaves, model: has(
+            model, "feature_importances_", "feature_importances_"
+        )
+    ),
     '`get_feature_importance(type="ShapValues")`':
         Row(check=lambda leaves, model: sums(model) ),
+    "`best_iteration_`, from 0; `tree_count_`": Row(
+        check=lambda leaves, model: has(model, "n_iter_", "tree_count_")
+    ),
+    "`get_best_score()`": Row(
+        {},
+        {},
+        lambda leaves, model: has(model, "validation_score_", "get_best_score"),
+        {"eval_set": True},
+        OUR_VALIDATION,
+    ),
+    "`get_evals_result()`": Row(
+        {},
+        {},
+        lambda leaves, model: has(model, "evals_result_", "get_evals_result"),
+        {"eval_set": True},
+        OUR_VALIDATION,
+    ),
+    "`feature_names_`": Row(
+        check=lambda leaves, model: has(model, "n_features_in_", "feature_names_")
+    ),
     "`calc_leaf_indexes`": Row(check=this_many_trees),
     "a trained model of symmetric trees":
         Row(check=lambda leaves, model: comes_in(model, from_catboost) ),
