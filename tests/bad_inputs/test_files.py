@@ -43,11 +43,9 @@ TEXTS: list[tuple[Callable[..., Any], str, str]] = [
     (load_run, "1 Q0 a 1 0.5\n", "line 1: 5 fields instead of the 6 of 'topic Q0 doc"),
     (load_run, "1 Q0 a 1 high t\n", "line 1: the score is not a number: 'high'"),
     (load_run, RUN + "1 Q0 b 2 -inf t\n", f"line 2: the score is -inf: {OUT}"),
-    (load_run, RUN + "2 Q0 a 1 0.5 other\n",
-     "line 2: tag 'other' after 't': give one run per file"),
     (load_letor, "", "holds no documents"),
     (load_letor, "1 qid:1 1:2\n0 1:1\n",
-     "has 2 documents but only 1 of its lines name a query"),
+     "line 2: 'qid:' and a number must follow the grade, not ['1:1']"),
     (load_letor, "1 qid:1 0:2\n", "feature 0 is below 1"),
     (partial(load_letor, n_features=2), "1 qid:1 3:2\n", "feature 3 is beyond"),
 ]  # fmt: skip
