@@ -31,6 +31,7 @@ from sklearn_ltr.metrics import (
     MAP,
     MRR,
     NDCG,
+    RBP,
     BPref,
     HitRate,
     Metric,
@@ -39,6 +40,7 @@ from sklearn_ltr.metrics import (
     RPrecision,
     get_metric,
 )
+from sklearn_ltr.metrics._metric import METRICS
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -61,6 +63,7 @@ MEASURES: dict[str, Callable[..., Metric]] = {
     "success": HitRate,
     "Rprec": RPrecision,
     "bpref": BPref,
+    "rbp": lambda k=None: RBP(k, persistence=0.9),
 }
 LEAST_OF_GEOMETRIC_MEAN = 0.00001  # what a lower value counts in trec_eval's gm_map
 #: trec_eval's counts of a query: of documents that are relevant, and retrieved
@@ -331,7 +334,7 @@ def metrics_of(
 
 def metric_of(name: str, for_run: bool) -> Metric:
     """Return the metric of a single name."""
-    if name in MEASURES and (for_run or name != "ndcg"):  # ours has other gains
+    if name in MEASURES and (for_run or name not in METRICS):  # else it is ours
         return MEASURES[name]()
     for names, separator in ((MEASURES, "_"), (IR_MEASURES, "@")):
         start, _, cutoff = name.rpartition(separator)

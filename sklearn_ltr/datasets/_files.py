@@ -27,6 +27,7 @@ SIGNATURES: dict[bytes, tuple[str, str | None]] = {
     b"PK\x03\x04": ("a zip archive", DECOMPRESS),
     b"\xfd7zXZ\x00": ("compressed by xz", DECOMPRESS),
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", DECOMPRESS),
+    b"\xff\xfe\x00\x00": ("text in UTF-32", ENCODE),
     b"\xff\xfe": ("text in UTF-16", ENCODE),
     b"\xfe\xff": ("text in UTF-16", ENCODE),
 }
@@ -47,13 +48,14 @@ class TextLines:
         with open(self.path, "rb") as file:
             try:
                 for line in self._open(file):
-                    if b"\r" in line:
-                        for part in line.splitlines():
-                            self.number += 1
-                            yield part
-                    else:
+                    for part in line.splitlines() if b"\r" in line else (line,):
                         self.number += 1
-                        yield line
+                        if part.startswith(BYTE_ORDER_MARK):
+                            raise self.fault(
+                                "a byte-order mark inside the file, as where files "
+                                "were joined: take it out"
+                            )
+                        yield part
             except (EOFError, zlib.error, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise  # of the machine, with the path
@@ -76,7 +78,8 @@ class TextLines:
         if found is None and JSON.match(text.lstrip()):
             found = ("JSON", None)
         elif found is None and b"\0" in head:
-            found = ("binary data, or text in UTF-16", None)
+            way_out = f"{ENCODE} if it is text, else {self.instead}"
+            found = ("binary data, or text in UTF-16", way_out)
         if found is not None:
             self.number = 1
             raise self.fault(f"this is {found[0]}: {found[1] or self.instead}")
@@ -94,7 +97,7 @@ class TextLines:
             return text.decode()
         except UnicodeDecodeError as error:
             raise self.fault(
-                f"{shown(text)!r} is not in UTF-8: convert the file, if it is in "
+                f"'{shown(text)}' is not in UTF-8: convert the file, if it is in "
                 "Latin-1 by iconv -f latin1 -t utf-8"
             ) from error
 

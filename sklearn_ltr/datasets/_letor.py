@@ -76,7 +76,8 @@ def load_letor(
         ``groups`` : (n_documents,) int64, the query ids; str, as they are written, if
         one of them begins with a zero, since "007" in a run is another topic than "7";
         ``documents`` : (n_documents,) str, the ``docid`` of each line, or the line's
-        number;
+        number (:func:`join_run` joins a run with ``{"groups": groups.astype(str),
+        "documents": documents, "grades": target}``);
         ``zero_based`` : bool, whether features were numbered from 0.
 
     Raises
@@ -232,7 +233,8 @@ class _Documents:
         if infinite.any():
             place = int(np.argmax(infinite))
             row = int(np.searchsorted(data.indptr, place, side="right")) - 1
-            wider = "" if data.dtype == np.float64 else "give dtype=numpy.float64, or "
+            narrow = data.dtype.itemsize < np.dtype(np.float64).itemsize
+            wider = "give dtype=numpy.float64, or " if narrow else ""
             raise self.lines.fault(
                 f"feature {data.indices[place] + first} is infinite in {data.dtype}: "
                 f"{wider}write nan if it is missing",

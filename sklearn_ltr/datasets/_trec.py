@@ -23,7 +23,6 @@ from sklearn_ltr._data import (
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
-    BYTE_ORDER_MARK,
     Path,
     TextLines,
     read_float,
@@ -386,11 +385,6 @@ def _read_columns(
         split = line.split(None, n_fields)
         if not split or split[0].startswith(b"#"):
             continue
-        if split[0].startswith(BYTE_ORDER_MARK):
-            raise lines.fault(
-                "a byte-order mark in the middle of the file, as where files were "
-                "joined: take it out"
-            )
         if len(split) < n_fields or (len(split) > n_fields and form is QRELS):
             raise lines.fault(
                 f"{len(line.split())} fields instead of the {n_fields} of {form!r}: "
@@ -422,8 +416,9 @@ def _grade(text: bytes) -> int:
             f"the grade is not an integer: {shown(text)!r}; give other grades to "
             "join_run in a frame"
         )
-    grade = int(text.partition(b".")[0])
-    if abs(grade) >= 2**63:
+    digits = text.partition(b".")[0]
+    grade = int(digits) if len(digits) < 40 else 2**63  # Python reads 4,300 digits
+    if not -(2**63) <= grade < 2**63:
         raise ValueError(f"the grade is beyond integers of 64 bits: {shown(text)!r}")
     return grade
 

@@ -45,7 +45,7 @@ TEXTS: list[tuple[Callable[..., Any], str, str]] = [
     (load_run, RUN + "1 Q0 b 2 -inf t\n", f"line 2: the score is -inf: {OUT}"),
     (load_letor, "", "holds no documents"),
     (load_letor, "1 qid:1 1:2\n0 1:1\n",
-     "line 2: 'qid:' and a number must follow the grade, not ['1:1']; files wit"),
+     "line 2: 'qid:' and a number must follow the grade, not ['1:1']"),
     (load_letor, "1 qid:1 0:2\n", "feature 0 is below 1"),
     (partial(load_letor, n_features=2), "1 qid:1 3:2\n", "feature 3 is beyond"),
 ]  # fmt: skip

@@ -97,6 +97,37 @@ def test_whole_grades_may_be_written_as_decimals(tmp_path):
     assert load_qrels(write(tmp_path / "q.txt", text)).grades.tolist() == [1, 2, -1]
 
 
+def test_only_white_space_of_ascii_separates_fields(tmp_path):
+    text = "1 Q0 a\u00a0b 1 2.5 t\n1 Q0 c\u2028d 2 1.5 t\n"
+    run = load_run(write(tmp_path / "run.txt", text))
+    assert run.documents.tolist() == ["a\u00a0b", "c\u2028d"]
+    again = tmp_path / "again.txt"
+    dump_run(again, run.scores, groups=run.groups, documents=run.documents, tag="t")
+    equal(load_run(again), run)
+
+
+def test_letor_files_are_judgements_of_a_run(tmp_path):
+    text = "2 qid:{0} 1:1 # docid = a\n0 qid:{0} 1:2 # docid = b\n"
+    for topic in ("7", "007"):
+        letor = load_letor(write(tmp_path / "l.txt", text.format(topic)))
+        qrels = {
+            "groups": letor.groups.astype(str),
+            "documents": letor.documents,
+            "grades": letor.target,
+        }
+        run = load_run(write(tmp_path / "r.txt", f"{topic} Q0 a 1 2.5 t\n"))
+        joined = join_run(run, qrels)
+        assert (joined.y_true.tolist(), joined.y_missing.tolist()) == ([2], [0])
+
+
+def test_integers_of_64_bits_are_exact(tmp_path):
+    ends = [-(2**63), 2**63 - 1]
+    text = "".join(f"1 qid:{end} 1:1 # docid = {end}\n" for end in ends)
+    assert load_letor(write(tmp_path / "l.txt", text)).groups.tolist() == ends
+    text = f"1 0 a {ends[0]}\n1 0 b {ends[1]}.0\n"
+    assert load_qrels(write(tmp_path / "q.txt", text)).grades.tolist() == ends
+
+
 def test_zeros_in_front_of_a_query_are_kept_so_that_runs_match(tmp_path):
     letor = load_letor(write(tmp_path / "l.txt", "1 qid:007 1:1\n0 qid:7 1:2\n"))
     assert letor.groups.tolist() == ["007", "7"]
@@ -155,10 +186,13 @@ BAD = [
     (L, "4 qid:1 # 7555 Rambo\n0 qid:1 # 1370 Rambo III\n", "line 1: no features, nor"),
     (L, "", "holds no documents"),
     (Q, "301 0 a 99999999999999999999\n", "line 1: the grade is beyond integers of 64"),
+    (Q, "301 0 a " + "9" * 5000 + "\n", "line 1: the grade is beyond integers of 64"),
     (Q, "301 0 a 1_0\n", "line 1: the grade is not an integer: '1_0'"),
     (Q, "301 0 a \uff11\n", "line 1: the grade is not an integer"),
     (Q, "301 0 a 1.5\n", "line 1: the grade is not an integer: '1.5'"),
     (Q, "301 0 \xe9 1\n".encode("latin-1"), "line 1: .* is not in UTF-8: convert"),
+    (L, LINES[L].encode() + MARK + b"1 qid:1 1:1\n", "line 3: a byte-order mark ins"),
+    (Q, b"1 0 a 1\n" + MARK + b"1 0 b 1\n", "line 2: a byte-order mark inside"),
     (Q, "301 0 a 1\n301 0 a 1\n", "line 2: document 'a' of topic '301' is in line 1"),
     (R, "301 Q0 a 1 1_0 t\n", "line 1: the score is not a number: '1_0'"),
     (R, "301 Q0 a 1 1e999 t\n", "line 1: the score is beyond float64"),
@@ -187,7 +221,9 @@ def test_an_infinity_of_single_precision_is_refused(tmp_path):
 
 
 OTHERS = {
-    "text in UTF-16": "301 0 a 1\n".encode("utf-16"),
+    "text in UTF-16: save it as UTF-8": "301 0 a 1\n".encode("utf-16"),
+    "text in UTF-32": "\ufeff301 0 a 1\n".encode("utf-32-le"),
+    "binary data, or text in UTF-16: save": "301 0 a 1\n".encode("utf-16-le"),
     "JSON": b'{"q1": {"d1": 1}}',
     "a Parquet file": b"PAR1" + bytes(20),
     "an Arrow file": b"ARROW1" + bytes(20),

@@ -131,6 +131,30 @@ def test_the_floor_counts_the_additions_that_a_fit_makes():
     run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
 
 
+def test_the_tests_of_trec_eval_are_compared_number_by_number(tmp_path):
+    files = {
+        "Makefile": "quicktest: trec_eval\n"
+        "\t./trec_eval -q -m map -mP.2 test/qrels test/run | diff - test/out\n"
+        "\t./trec_eval -q -R jg test/qrels test/run | diff - test/out.jg\n",
+        "test/qrels": "1 0 a 1\n1 0 b 0\n",
+        "test/run": "1 Q0 a 1 2.0 t\n1 Q0 b 2 1.0 t\n",
+        "test/out": "runid\tall\tt\nP_2 \tall\t0.5000\n"
+        "map\t1\t1.0000\nmap\tall\t0.9000\n",
+        "test/out.jg": "map\tall\t1.0000\n",
+    }
+    (tmp_path / "test").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    compare = "from trec_eval_tests import *; sys.argv[1:] = [{!r}]; print(main())"
+    printed = run("-c", compare.format(str(tmp_path)))
+    assert "test/out: map all: 0.9000, ours 1.0000" in printed
+    assert "test/out: 2 equal, 1 of unknown measures" in printed
+    assert "test/out.jg: not possible, -q -R jg test/qrels test/run" in printed
+    assert "2 numbers are equal, 1 differ" in printed
+    assert "unknown to the command line: runid" in printed
+    assert printed.endswith("1\n")
+
+
 def test_what_is_said_of_the_quality_of_blends_is_stored():
     run(
         "-c",
