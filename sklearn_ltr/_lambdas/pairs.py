@@ -227,12 +227,15 @@ def compute_query_lambdas(
                 )
 
         # 3. Average over equal documents, and write the result in canonical order.
+        keys = documents[SCORE], documents[GRADE]
+        derivatives = documents[GRADIENT], documents[HESSIAN]
         if weights is None:
-            average_over_equals(n, k, documents)
+            average_over_equals(n, k, keys, derivatives)
         else:
             if len(weights) == 4:
                 add_pair_costs(n, k, documents, sigma, min_distance, gap_scale, table)
-            average_over_equals_of_weights(n, k, documents)
+            weight_keys = documents[BETTER_WEIGHT], documents[WORSE_WEIGHT]
+            average_over_equals_of_weights(n, k, keys + weight_keys, derivatives)
         factor = arrays.sample_weight[query] * sigma
         if options.by_query and abs_lambda_sum > 0:
             factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
@@ -384,13 +387,17 @@ def compare_grades(
 
 
 @subkernel
-def average_over_equals(n: int, k: int, documents: FloatArray) -> None:
-    """Average derivatives over documents of equal score and grade."""
+def average_over_equals(
+    n: int,
+    k: int,
+    keys: tuple[FloatArray, FloatArray],
+    derivatives: tuple[FloatArray, FloatArray],
+) -> None:
+    """Average gradient and hessian over documents of equal score and grade."""
     # Their order in the list is only the order of the rows; the mean is the expected
     # value over all orders.  Below position k the list is not sorted, but derivatives
     # of equal documents differ there only in the run that extends across position k.
-    scores, grades = documents[SCORE], documents[GRADE]
-    gradient, hessian = documents[GRADIENT], documents[HESSIAN]
+    (scores, grades), (gradient, hessian) = keys, derivatives
     start = 0
     while start < min(k, n):
         s, g = scores[start], grades[start]
@@ -478,32 +485,40 @@ def write_pair_costs(
 
 
 @subkernel
-def average_over_equals_of_weights(n: int, k: int, documents: FloatArray) -> None:
-    """Average derivatives over documents of equal score, grade and weights."""
+def average_over_equals_of_weights(
+    n: int,
+    k: int,
+    keys: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    derivatives: tuple[FloatArray, FloatArray],
+) -> None:
+    """Average derivatives over documents of equal score, grade and two weights."""
     # Among documents of different weights, the order in which they were given decides.
+    gradient, hessian = derivatives
     for first in range(min(k, n)):
         is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
         for i in range(n):
-            if is_equal(first, i, documents):
+            if is_equal(first, i, keys):
                 is_first &= i >= first
                 n_equal += 1
-                gradient_sum += documents[GRADIENT, i]
-                hessian_sum += documents[HESSIAN, i]
+                gradient_sum += gradient[i]
+                hessian_sum += hessian[i]
         if not is_first or n_equal == 1:
             continue
         for i in range(first, n):
-            if is_equal(first, i, documents):
-                documents[GRADIENT, i] = gradient_sum / n_equal
-                documents[HESSIAN, i] = hessian_sum / n_equal
+            if is_equal(first, i, keys):
+                gradient[i] = gradient_sum / n_equal
+                hessian[i] = hessian_sum / n_equal
 
 
 @subkernel
-def is_equal(i: int, j: int, documents: FloatArray) -> bool:
+def is_equal(
+    i: int, j: int, keys: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+) -> bool:
     """Return whether two documents have equal score, grade and weights."""
-    equal = documents[SCORE, i] == documents[SCORE, j]
-    equal &= documents[GRADE, i] == documents[GRADE, j]
-    equal &= documents[BETTER_WEIGHT, i] == documents[BETTER_WEIGHT, j]
-    equal &= documents[WORSE_WEIGHT, i] == documents[WORSE_WEIGHT, j]
+    score, grade, better_weight, worse_weight = keys
+    equal = (score[i] == score[j]) & (grade[i] == grade[j])
+    equal &= better_weight[i] == better_weight[j]
+    equal &= worse_weight[i] == worse_weight[j]
     return bool(equal)
 
 

@@ -33,6 +33,8 @@ from sklearn_ltr._lambdas.pairs import (
     Derivatives,
     ObjectiveArrays,
     PairOptions,
+    average_over_equals,
+    average_over_equals_of_weights,
 )
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._closed_form import RankedLists
@@ -218,7 +220,8 @@ def add_side_by_side(
         gradient[index] = (0.0 - upper_gradient[index]) + gradient[index]
         hessian[index] = upper_hessian[index] + hessian[index]
 
-    # 3. Average over equal documents, which are neighbours but for their weights.
+    # 3. Average over equal documents, of which there are none in most lists; where
+    # there are, two of equal score and grade are neighbours.
     n_equal = 0
     for index in range(min(k, n - uint64(1)) * lanes):
         is_equal = score[index] == score[index + lanes]
@@ -226,15 +229,15 @@ def add_side_by_side(
         n_equal += int64(is_equal)
     if n_equal > 0:
         for lane in range(n_lists):
-            average_over_equals_of_lane(
-                lane,
-                min(k, uint64(size[lane])),
-                uint64(size[lane]),
-                (score, grade, better_weight, worse_weight),
-                weights,
-                gradient,
-                hessian,
-            )
+            own = size[lane]
+            keys = score[lane::lanes], grade[lane::lanes]
+            derivatives = gradient[lane::lanes], hessian[lane::lanes]
+            if weights is None:
+                average_over_equals(own, arrays.k, keys, derivatives)
+            else:
+                weight_keys = better_weight[lane::lanes], worse_weight[lane::lanes]
+                all_keys = keys + weight_keys
+                average_over_equals_of_weights(own, arrays.k, all_keys, derivatives)
 
     # 4. Write the results in canonical order.
     for index in range(uint64(SUM_LANES * N_LISTS)):
@@ -276,70 +279,3 @@ def add_partial_sums(sums: FloatArray, n: int, width: int) -> None:
         stop //= uint64(2)
         for index in range(stop):
             sums[index] += sums[index + stop]
-
-
-@subkernel
-def average_over_equals_of_lane(
-    lane: int,
-    k: int,
-    n: int,
-    keys: tuple[FloatArray, ...],
-    weights: FloatArray | None,
-    gradient: FloatArray,
-    hessian: FloatArray,
-) -> None:
-    """Average the derivatives of one list over documents of equal keys."""
-    # as `average_over_equals` and `average_over_equals_of_weights` do
-    lanes, start = uint64(N_LISTS), uint64(0)
-    score, grade, _, _ = keys
-    while start < k:
-        run = start * lanes + lane
-        stop = start + uint64(1)
-        while stop < n and (
-            score[stop * lanes + lane] == score[run]
-            and grade[stop * lanes + lane] == grade[run]
-        ):
-            stop += uint64(1)
-        if stop > start + uint64(1):
-            average_run(lane, start, stop, k, keys, weights, gradient, hessian)
-        start = stop
-
-
-@subkernel
-def average_run(
-    lane: int,
-    start: int,
-    stop: int,
-    k: int,
-    keys: tuple[FloatArray, ...],
-    weights: FloatArray | None,
-    gradient: FloatArray,
-    hessian: FloatArray,
-) -> None:
-    """Average over those documents of a run of equal score and grade that are equal."""
-    lanes = uint64(N_LISTS)
-    for first in range(start, min(stop, k)):
-        is_first, n_equal, gradient_sum, hessian_sum = True, 0, 0.0, 0.0
-        for p in range(start, stop):
-            if is_equal(first * lanes + lane, p * lanes + lane, keys, weights):
-                is_first &= p >= first
-                n_equal += 1
-                gradient_sum += gradient[p * lanes + lane]
-                hessian_sum += hessian[p * lanes + lane]
-        if is_first and n_equal > 1:
-            for p in range(start, stop):
-                if is_equal(first * lanes + lane, p * lanes + lane, keys, weights):
-                    gradient[p * lanes + lane] = gradient_sum / n_equal
-                    hessian[p * lanes + lane] = hessian_sum / n_equal
-
-
-@subkernel
-def is_equal(
-    i: int, j: int, keys: tuple[FloatArray, ...], weights: FloatArray | None
-) -> bool:
-    """Return whether two documents of equal score and grade have equal weights."""
-    if weights is None:
-        return True
-    _, _, better_weight, worse_weight = keys
-    equal = better_weight[i] == better_weight[j]
-    return bool(equal & (worse_weight[i] == worse_weight[j]))
