@@ -136,3 +136,7 @@ def test_what_is_published_names_the_addresses_of_the_project(tmp_path):
     page.write_text("[gone](docs/gone.md)")
     with pytest.raises(ValueError, match=r"links to docs/gone\.md, which does not"):
         addresses.absolute(page.read_text(), tmp_path, repository, tag)
+
+
+def test_the_readme_is_short():
+    assert len(text("README.md")) <= 7000
