@@ -14,9 +14,10 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, export
 from sklearn_ltr._typing import IntArray
 from sklearn_ltr.datasets import dump_run, join_run, load_letor, load_qrels, load_run
+from sklearn_ltr.datasets._trec import JoinedRun
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import (
     MAP,
@@ -43,6 +45,8 @@ from sklearn_ltr.metrics import (
 from sklearn_ltr.metrics._metric import METRICS
 
 BoolArray: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = Mapping[str, NDArray[Any]]  # arguments of metrics, by name
+RowsOf: TypeAlias = Callable[[Metric | None], Rows]
 
 RANKERS: dict[str, type[BaseEstimator]] = {
     "lambdamart": LambdaMARTRanker,
@@ -55,15 +59,15 @@ MEASURES: dict[str, Callable[..., Metric]] = {
     "map": MAP,
     "map_cut": MAP,
     "gm_map": MAP,  # of which the geometric mean is taken
-    "ndcg": lambda k=None: NDCG(k, gain="linear"),
-    "ndcg_cut": lambda k=None: NDCG(k, gain="linear"),
+    "ndcg": partial(NDCG, gain="linear"),
+    "ndcg_cut": partial(NDCG, gain="linear"),
     "recip_rank": MRR,
     "P": Precision,
     "recall": Recall,
     "success": HitRate,
     "Rprec": RPrecision,
     "bpref": BPref,
-    "rbp": lambda k=None: RBP(k, persistence=0.9),
+    "rbp": partial(RBP, persistence=0.9),
 }
 LEAST_OF_GEOMETRIC_MEAN = 0.00001  # what a lower value counts in trec_eval's gm_map
 #: trec_eval's counts of a query: of documents that are relevant, and retrieved
@@ -72,16 +76,16 @@ COUNTS: dict[str, Callable[[BoolArray, BoolArray], BoolArray]] = {
     "num_rel": lambda relevant, retrieved: relevant,
     "num_rel_ret": lambda relevant, retrieved: relevant & retrieved,
 }
-#: Names of ir_measures, which have a capital letter; a cutoff follows behind "@"
-IR_MEASURES: dict[str, Callable[..., Metric]] = {
-    "AP": MAP,
-    "nDCG": lambda k=None: NDCG(k, gain="linear"),
-    "RR": MRR,
-    "P": Precision,
-    "R": Recall,
-    "Success": HitRate,
-    "Rprec": RPrecision,
-    "Bpref": BPref,
+#: Names of ir_measures, and trec_eval's; a cutoff follows behind "@"
+IR_MEASURES = {
+    "AP": "map",
+    "nDCG": "ndcg",
+    "RR": "recip_rank",
+    "P": "P",
+    "R": "recall",
+    "Success": "success",
+    "Rprec": "Rprec",
+    "Bpref": "bpref",
 }
 WRITERS: dict[str, Callable[..., str | bytes]] = {
     "json": export.to_json,
@@ -240,58 +244,79 @@ def run_evaluate(given: argparse.Namespace) -> None:
     measured: dict[str, Metric | None] = {}  # None: counts
     for name in given.metric or ["ndcg@10"]:
         measured |= metrics_of(name, given.model is None, given.level)
-    if given.model is not None:
-        model = load_model(given.model)
-        data = load_for(model, given.judged)
-        scores = model.predict(data.data)
-        rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
-    else:
-        run, qrels = load_run(given.run_file), load_qrels(given.judged)
-        judged = set(zip(qrels.groups, qrels.documents, strict=True))
-        has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
+    rows_of = rows_of_model(given) if given.model is not None else rows_of_run(given)
     for name, metric in measured.items():
-        if given.model is None:
-            # as trec_eval: its order of equal scores, negative grades not judged
-            drops = isinstance(metric, BPref) and has_judged
-            rows = join_run(
-                run,
-                qrels,
-                topics="qrels" if given.complete else "both",
-                unjudged="drop" if drops else "zero",
-                negative="unjudged",
-            )
-            metric = None if metric is None else replace(metric, ties="stable")
-        labels, counts = count_documents(rows, name, given.level or 1.0)
-        values = counts if metric is None else metric.per_query(**rows)
-        form = "d" if metric is None else ".4f"
-        if given.per_query:
-            for label, value in zip(labels, values, strict=True):
-                print(f"{name:<22}\t{label}\t{value:{form}}")
+        rows = rows_of(metric)
+        values: NDArray[Any]
         if metric is None:
+            form, values = "d", count_documents(rows, name, given.level or 1.0)
             summary = values.sum()
-        elif name == "gm_map":
-            floored = np.maximum(values, LEAST_OF_GEOMETRIC_MEAN)
-            summary = np.exp(np.log(floored).mean())
         else:
-            summary = metric(**rows)
+            if given.model is None:
+                metric = replace(metric, ties="stable")  # trec_eval's order
+            form, values = ".4f", metric.per_query(**rows)
+            if name == "gm_map":
+                floored = np.maximum(values, LEAST_OF_GEOMETRIC_MEAN)
+                summary = np.exp(np.log(floored).mean())
+            else:
+                summary = values.mean()
+        if given.per_query:
+            for label, value in zip(query_labels(rows), values, strict=True):
+                print(f"{name:<22}\t{label}\t{value:{form}}")
         print(f"{name:<22}\tall\t{summary:{form}}")
 
 
-def count_documents(
-    rows: Mapping[str, NDArray[Any]], name: str, level: float
-) -> tuple[NDArray[Any], IntArray]:
-    """Return the label of each query, and its number of documents that count."""
-    joined = {
-        each: np.concatenate([rows[each], rows[missing]])
-        if len(rows.get(missing, []))
-        else rows[each]
-        for each, missing in (("y_true", "y_missing"), ("groups", "groups_missing"))
-    }
-    labels, query = np.unique(joined["groups"], return_inverse=True)
-    relevant = joined["y_true"] >= level
+def rows_of_model(given: argparse.Namespace) -> RowsOf:
+    """Return the rows of a LETOR file, which are the same for all metrics."""
+    model = load_model(given.model)
+    data = load_for(model, given.judged)
+    scores = model.predict(data.data)
+    rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
+    return lambda metric: rows
+
+
+def rows_of_run(given: argparse.Namespace) -> RowsOf:
+    """Return the rows of a run for a metric; bpref has those with a judgement."""
+    run, qrels = load_run(given.run_file), load_qrels(given.judged)
+    judged = set(zip(qrels.groups, qrels.documents, strict=True))
+    has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
+
+    @cache
+    def join(unjudged: Literal["zero", "drop"]) -> JoinedRun:
+        return join_run(
+            run,
+            qrels,
+            topics="qrels" if given.complete else "both",
+            unjudged=unjudged,
+            negative="unjudged",  # as trec_eval
+        )
+
+    return lambda metric: join(
+        "drop" if isinstance(metric, BPref) and has_judged else "zero"
+    )
+
+
+def judged_rows(rows: Rows, column: str, missing: str) -> NDArray[Any]:
+    """Return a column of the rows, then of the judged documents that are missing."""
+    if not len(rows.get(missing, [])):
+        return rows[column]
+    return np.concatenate([rows[column], rows[missing]])
+
+
+def query_labels(rows: Rows) -> NDArray[Any]:
+    """Return the label of each query, in the order of the metrics' values."""
+    return np.unique(judged_rows(rows, "groups", "groups_missing"))
+
+
+def count_documents(rows: Rows, name: str, level: float) -> IntArray:
+    """Return the number of documents of each query that count."""
+    labels, query = np.unique(
+        judged_rows(rows, "groups", "groups_missing"), return_inverse=True
+    )
+    relevant = judged_rows(rows, "y_true", "y_missing") >= level
     retrieved = np.arange(len(query)) < len(rows["groups"])
-    counted = COUNTS.get(name, COUNTS["num_ret"])(relevant, retrieved)
-    return labels, np.bincount(query[counted], minlength=len(labels))
+    counted = COUNTS[name](relevant, retrieved)
+    return np.bincount(query[counted], minlength=len(labels))
 
 
 def run_convert(given: argparse.Namespace) -> None:
@@ -336,12 +361,13 @@ def metric_of(name: str, for_run: bool) -> Metric:
     """Return the metric of a single name."""
     if name in MEASURES and (for_run or name not in METRICS):  # else it is ours
         return MEASURES[name]()
-    for names, separator in ((MEASURES, "_"), (IR_MEASURES, "@")):
+    ours = {measure: measure for measure in MEASURES}
+    for names, separator in ((ours, "_"), (IR_MEASURES, "@")):
         start, _, cutoff = name.rpartition(separator)
         if start in names and cutoff.isdecimal() and int(cutoff) > 0:
-            return names[start](int(cutoff))
+            return MEASURES[names[start]](int(cutoff))
     if name in IR_MEASURES:
-        return IR_MEASURES[name]()
+        return MEASURES[IR_MEASURES[name]]()
     return get_metric(name.lower() if name.isupper() else name)
 
 
