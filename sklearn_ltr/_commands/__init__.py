@@ -1,0 +1,109 @@
+"""Commands on files: train a ranker, rank documents, evaluate, convert models.
+
+Data are files of LETOR (``grade qid:query 1:value 2:value ... # docid = name``), lists
+are runs and judgements of TREC.  A model is a file of this package, JSON (``.json``) or
+a pickle (``.pkl``), or of another library.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from sklearn_ltr._commands.converting import run_convert
+from sklearn_ltr._commands.evaluating import run_evaluate
+from sklearn_ltr._commands.files import MISSING, READERS, WRITERS
+from sklearn_ltr._commands.learning import RANKERS, run_rank, run_train
+from sklearn_ltr._commands.measures import COUNTS, IR_MEASURES, MEASURES
+
+A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
+
+
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands, with their arguments, to the parser."""
+    train = commands.add_parser(
+        "train",
+        help="train a ranker on a LETOR file",
+        epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
+        "--model model.json --set n_estimators=500 learning_rate=0.05",
+    )
+    train.add_argument("data", help="LETOR file, plain, .gz or .bz2")
+    train.add_argument("--model", required=True, help="file to write: .json or .pkl")
+    train.add_argument("--valid", help="LETOR file for early stopping")
+    train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
+    train.add_argument("--metric", help="metric to train for, such as ndcg@10")
+    train.add_argument("--seed", type=int, default=0, help="random_state, 0 by default")
+    train.add_argument("--quiet", action="store_true", help="print no progress")
+    train.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameters of the ranker, by their names in Python",
+    )
+    train.set_defaults(run=run_train)
+
+    rank = commands.add_parser(
+        "rank",
+        help="write the ranked lists of a LETOR file, a TREC run",
+        epilog="Documents are named as '# docid = name' says, or by their line.",
+    )
+    rank.add_argument("data", help="LETOR file")
+    rank.add_argument("--model", required=True, help=A_MODEL)
+    rank.add_argument("--run", required=True, help="TREC run to write", dest="to")
+    rank.add_argument("--tag", default="sklearn_ltr", help="name of the run in it")
+    rank.set_defaults(run=run_rank)
+
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="measure a model on a LETOR file, or a TREC run by judgements",
+        epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
+        f"trec_eval, {', '.join([*MEASURES, *COUNTS])}, with cutoffs: ndcg_cut_10, "
+        f"P.5,10; or as in ir_measures, {', '.join(IR_MEASURES)}: nDCG@10.  NDCG has "
+        "exponential gains in the first, linear ones in the others.",
+    )
+    evaluate.add_argument("judged", help="LETOR file for a model, qrels for a run")
+    source = evaluate.add_mutually_exclusive_group(required=True)
+    source.add_argument("--model", help=A_MODEL)
+    source.add_argument("--run", help="TREC run", dest="run_file")
+    evaluate.add_argument(
+        "-m",
+        "--metric",
+        nargs="+",
+        action="extend",
+        help="ndcg@10 by default; give files first, or '--' behind the names",
+    )
+    evaluate.add_argument(
+        "-l",
+        "--level",
+        type=float,
+        help="the lowest relevant grade, for metrics of relevant documents",
+    )
+    evaluate.add_argument(
+        "-q", "--per-query", action="store_true", help="print each query's value, too"
+    )
+    evaluate.add_argument(
+        "-c",
+        "--complete",
+        action="store_true",
+        help="a judged query without a line in the run counts 0",
+    )
+    evaluate.set_defaults(run=run_evaluate)
+
+    convert = commands.add_parser(
+        "convert",
+        help="write a model in the format of another program",
+        epilog="Elasticsearch, OpenSearch and Solr need names of features in the "
+        "engine: sklearn_ltr.export.to_elasticsearch_ltr and to_solr take them.",
+    )
+    convert.add_argument("model", help="file of the model")
+    convert.add_argument("output", help="file to write")
+    convert.add_argument(
+        "--from", choices=READERS, dest="format", help="by default json"
+    )
+    convert.add_argument("--to", choices=WRITERS, required=True)
+    convert.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="ranklib, xgboost: where missing values go, as in Python",
+    )
+    convert.set_defaults(run=run_convert)
