@@ -9,11 +9,18 @@ from __future__ import annotations
 
 import argparse
 
+from sklearn_ltr._commands.arguments import integer, positive
 from sklearn_ltr._commands.converting import run_convert
 from sklearn_ltr._commands.evaluating import run_evaluate
 from sklearn_ltr._commands.files import MISSING, READERS, WRITERS
 from sklearn_ltr._commands.learning import RANKERS, run_rank, run_train
-from sklearn_ltr._commands.measures import COUNTS, IR_MEASURES, MEASURES
+from sklearn_ltr._commands.measures import (
+    DEFAULTS,
+    IR_MEASURES,
+    LIST_MEASURES,
+    MEASURES,
+    OFFICIAL,
+)
 
 A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
 
@@ -53,13 +60,15 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     rank.add_argument("--tag", default="sklearn_ltr", help="name of the run in it")
     rank.set_defaults(run=run_rank)
 
+    trec_eval = ", ".join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))
     evaluate = commands.add_parser(
         "evaluate",
         help="measure a model on a LETOR file, or a TREC run by judgements",
         epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
-        f"trec_eval, {', '.join([*MEASURES, *COUNTS])}, with cutoffs: ndcg_cut_10, "
-        f"P.5,10; or as in ir_measures, {', '.join(IR_MEASURES)}: nDCG@10.  NDCG has "
-        "exponential gains in the first, linear ones in the others.",
+        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and {OFFICIAL}: "
+        "all that trec_eval prints by default); or as in ir_measures, "
+        f"{', '.join(IR_MEASURES)}: nDCG@10.  NDCG has exponential gains in the first, "
+        "linear ones in the others.",
     )
     evaluate.add_argument("judged", help="LETOR file for a model, qrels for a run")
     source = evaluate.add_mutually_exclusive_group(required=True)
@@ -75,7 +84,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     evaluate.add_argument(
         "-l",
         "--level",
-        type=float,
+        type=positive,
         help="the lowest relevant grade, for metrics of relevant documents",
     )
     evaluate.add_argument(
@@ -86,6 +95,13 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--complete",
         action="store_true",
         help="a judged query without a line in the run counts 0",
+    )
+    evaluate.add_argument(
+        "-M",
+        "--max-documents",
+        type=integer(1),
+        metavar="N",
+        help="only the first N documents of each list count as retrieved",
     )
     evaluate.set_defaults(run=run_evaluate)
 

@@ -3,68 +3,66 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._commands.files import load_for, load_model
-from sklearn_ltr._commands.measures import (
-    COUNTS,
-    LEAST_OF_GEOMETRIC_MEAN,
-    metrics_of,
-)
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._commands.lists import Rows, rank_lists, rank_rows
+from sklearn_ltr._commands.measures import Measure, measures_of
 from sklearn_ltr.datasets import join_run, load_qrels, load_run
-from sklearn_ltr.datasets._trec import JoinedRun
+from sklearn_ltr.datasets._trec import JoinedRun, Run
 from sklearn_ltr.metrics import BPref, Metric
 
-Rows: TypeAlias = Mapping[str, NDArray[Any]]  # arguments of metrics, by name
-RowsOf: TypeAlias = Callable[[Metric | None], Rows]
+
+class Measured(NamedTuple):
+    """What is measured, of a model or of a run."""
+
+    rows_of: Callable[[object], Rows]  # for a metric
+    stable: bool  # whether equal scores keep their order
+    tag: str
 
 
 def run_evaluate(given: argparse.Namespace) -> None:
     """Print the metrics of a model or a run, as trec_eval does."""
-    measured: dict[str, Metric | None] = {}  # None: counts
+    is_run = given.model is None
+    measures: dict[str, Measure] = {}
     for name in given.metric or ["ndcg@10"]:
-        measured |= metrics_of(name, given.model is None, given.level)
-    rows_of = rows_of_model(given) if given.model is not None else rows_of_run(given)
-    for name, metric in measured.items():
-        rows = rows_of(metric)
-        values: NDArray[Any]
-        if metric is None:
-            form, values = "d", count_documents(rows, name, given.level or 1.0)
-            summary = values.sum()
+        measures |= measures_of(name, is_run, given.level)
+    rows_of, stable, tag = (measured_run if is_run else measured_model)(given)
+    lists = rank_lists(rows_of(None), given.level, stable, tag)
+    for name, (compute, summary, by_query) in measures.items():
+        if isinstance(compute, Metric):
+            metric = replace(compute, ties="stable") if stable else compute
+            values = metric.per_query(**rows_of(metric))
         else:
-            if given.model is None:
-                metric = replace(metric, ties="stable")  # trec_eval's order
-            form, values = ".4f", metric.per_query(**rows)
-            if name == "gm_map":
-                floored = np.maximum(values, LEAST_OF_GEOMETRIC_MEAN)
-                summary = np.exp(np.log(floored).mean())
-            else:
-                summary = values.mean()
-        if given.per_query:
-            for label, value in zip(query_labels(rows), values, strict=True):
+            values = compute(lists)
+        form = ".4f" if values.dtype.kind == "f" else ""
+        if given.per_query and by_query:
+            for label, value in zip(lists.labels, values, strict=True):
                 print(f"{name:<22}\t{label}\t{value:{form}}")
-        print(f"{name:<22}\tall\t{summary:{form}}")
+        print(f"{name:<22}\tall\t{summary(values):{form}}")
 
 
-def rows_of_model(given: argparse.Namespace) -> RowsOf:
+def measured_model(given: argparse.Namespace) -> Measured:
     """Return the rows of a LETOR file, which are the same for all metrics."""
     model = load_model(given.model)
     data = load_for(model, given.judged)
     scores = model.predict(data.data)
-    rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
-    return lambda metric: rows
+    rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
+    if given.max_documents is not None:
+        rows = without_last(rows, given.max_documents)
+    return Measured(lambda metric: rows, False, given.model)
 
 
-def rows_of_run(given: argparse.Namespace) -> RowsOf:
+def measured_run(given: argparse.Namespace) -> Measured:
     """Return the rows of a run for a metric; bpref has those with a judgement."""
     run, qrels = load_run(given.run_file), load_qrels(given.judged)
+    if given.max_documents is not None:
+        run = first_documents(run, given.max_documents)
     judged = set(zip(qrels.groups, qrels.documents, strict=True))
     has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
 
@@ -78,29 +76,29 @@ def rows_of_run(given: argparse.Namespace) -> RowsOf:
             negative="unjudged",  # as trec_eval
         )
 
-    return lambda metric: join(
-        "drop" if isinstance(metric, BPref) and has_judged else "zero"
-    )
+    def rows_of(metric: object) -> Rows:
+        return join("drop" if isinstance(metric, BPref) and has_judged else "zero")
+
+    return Measured(rows_of, True, run.tag)
 
 
-def judged_rows(rows: Rows, column: str, missing: str) -> NDArray[Any]:
-    """Return a column of the rows, then of the judged documents that are missing."""
-    if not len(rows.get(missing, [])):
-        return rows[column]
-    return np.concatenate([rows[column], rows[missing]])
+def first_documents(run: Run, most: int) -> Run:
+    """Return the first documents of each list of a run, in trec_eval's order."""
+    _, query = np.unique(run.groups, return_inverse=True)
+    _, names = np.unique(run.documents, return_inverse=True)
+    _, positions = rank_rows(query, run.scores, -names)
+    columns = {name: run[name] for name in ("groups", "documents", "scores")}
+    kept = {name: column[positions < most] for name, column in columns.items()}
+    return Run(**kept, tag=run.tag)
 
 
-def query_labels(rows: Rows) -> NDArray[Any]:
-    """Return the label of each query, in the order of the metrics' values."""
-    return np.unique(judged_rows(rows, "groups", "groups_missing"))
-
-
-def count_documents(rows: Rows, name: str, level: float) -> IntArray:
-    """Return the number of documents of each query that count."""
-    labels, query = np.unique(
-        judged_rows(rows, "groups", "groups_missing"), return_inverse=True
-    )
-    relevant = judged_rows(rows, "y_true", "y_missing") >= level
-    retrieved = np.arange(len(query)) < len(rows["groups"])
-    counted = COUNTS[name](relevant, retrieved)
-    return np.bincount(query[counted], minlength=len(labels))
+def without_last(rows: Rows, most: int) -> Rows:
+    """Return rows of which those behind the first of each list are not retrieved."""
+    _, query = np.unique(rows["groups"], return_inverse=True)
+    _, positions = rank_rows(query, rows["y_score"], rows["y_true"])
+    first = positions < most
+    kept = {name: column[first] for name, column in rows.items()}
+    return kept | {
+        "y_missing": rows["y_true"][~first],
+        "groups_missing": rows["groups"][~first],
+    }
