@@ -246,7 +246,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser(
         "compile", help="compile all kernels, and store the machine code on disk"
     ).set_defaults(run=_compile)
-    given = parser.parse_args(arguments)
+    given, left = parser.parse_known_args(arguments)
+    # argparse takes files up to the first option behind them
+    if left and (not hasattr(given, "files") or any(w.startswith("-") for w in left)):
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    if left:
+        given.files += left
     try:
         given.run(given)
     except (ValueError, TypeError, OSError, ImportError) as error:

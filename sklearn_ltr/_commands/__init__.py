@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from sklearn_ltr._commands.arguments import integer, positive
+from sklearn_ltr._commands.arguments import Values, integer, positive, refusal
 from sklearn_ltr._commands.converting import run_convert
 from sklearn_ltr._commands.evaluating import run_evaluate
 from sklearn_ltr._commands.files import MISSING, READERS, WRITERS
@@ -20,6 +20,7 @@ from sklearn_ltr._commands.measures import (
     LIST_MEASURES,
     MEASURES,
     OFFICIAL,
+    is_measure,
 )
 
 A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
@@ -33,21 +34,27 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
         "--model model.json --set n_estimators=500 learning_rate=0.05",
     )
-    train.add_argument("data", help="LETOR file, plain, .gz or .bz2")
+    train.add_argument(
+        "files",
+        nargs="*",
+        action="extend",
+        metavar="file",
+        help="LETOR file, plain, .gz or .bz2",
+    )
     train.add_argument("--model", required=True, help="file to write: .json or .pkl")
     train.add_argument("--valid", help="LETOR file for early stopping")
     train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
     train.add_argument("--metric", help="metric to train for, such as ndcg@10")
     train.add_argument("--seed", type=int, default=0, help="random_state, 0 by default")
     train.add_argument("--quiet", action="store_true", help="print no progress")
-    train.add_argument(
+    parameters = train.add_argument(
         "--set",
-        nargs="+",
-        default=[],
+        action=Values,
+        is_value=lambda word: "=" in word,
         metavar="NAME=VALUE",
         help="parameters of the ranker, by their names in Python",
     )
-    train.set_defaults(run=run_train)
+    train.set_defaults(run=run_train, refuse=refusal(train, parameters))
 
     rank = commands.add_parser(
         "rank",
@@ -70,16 +77,22 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         f"{', '.join(IR_MEASURES)}: nDCG@10.  NDCG has exponential gains in the first, "
         "linear ones in the others.",
     )
-    evaluate.add_argument("judged", help="LETOR file for a model, qrels for a run")
-    source = evaluate.add_mutually_exclusive_group(required=True)
+    evaluate.add_argument(
+        "files",
+        nargs="*",
+        action="extend",
+        metavar="file",
+        help="judgements (qrels) and a TREC run; or a LETOR file for a model",
+    )
+    source = evaluate.add_mutually_exclusive_group()
     source.add_argument("--model", help=A_MODEL)
     source.add_argument("--run", help="TREC run", dest="run_file")
-    evaluate.add_argument(
+    metric = evaluate.add_argument(
         "-m",
         "--metric",
-        nargs="+",
-        action="extend",
-        help="ndcg@10 by default; give files first, or '--' behind the names",
+        action=Values,
+        is_value=is_measure,
+        help="ndcg@10 by default; files may follow, behind '--' if named as a metric",
     )
     evaluate.add_argument(
         "-l",
@@ -103,7 +116,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="only the first N documents of each list count as retrieved",
     )
-    evaluate.set_defaults(run=run_evaluate)
+    evaluate.set_defaults(run=run_evaluate, refuse=refusal(evaluate, metric))
 
     convert = commands.add_parser(
         "convert",

@@ -29,6 +29,7 @@ class Measured(NamedTuple):
 def run_evaluate(given: argparse.Namespace) -> None:
     """Print the metrics of a model or a run, as trec_eval does."""
     is_run = given.model is None
+    read_files(given)
     measures: dict[str, Measure] = {}
     for name in given.metric or ["ndcg@10"]:
         measures |= measures_of(name, is_run, given.level)
@@ -45,6 +46,19 @@ def run_evaluate(given: argparse.Namespace) -> None:
             for label, value in zip(lists.labels, values, strict=True):
                 print(f"{name:<22}\t{label}\t{value:{form}}")
         print(f"{name:<22}\tall\t{summary(values):{form}}")
+
+
+def read_files(given: argparse.Namespace) -> None:
+    """Read which file is the run, and which has the judgements."""
+    found = ", ".join(given.files) or "none"
+    if given.model is None and given.run_file is None:
+        if len(given.files) != 2:
+            needed = "give judgements and a run, or a LETOR file and --model"
+            given.refuse(given, f"{needed}, got {found}")
+        given.run_file = given.files.pop()
+    if len(given.files) != 1:
+        given.refuse(given, f"give one file with the judgements, got {found}")
+    (given.judged,) = given.files
 
 
 def measured_model(given: argparse.Namespace) -> Measured:

@@ -32,6 +32,9 @@ RANKERS: dict[str, type[BaseEstimator]] = {
 
 def run_train(given: argparse.Namespace) -> None:
     """Train a ranker, print its progress, and write it."""
+    if len(given.files) != 1:
+        found = ", ".join(given.files) or "none"
+        given.refuse(given, f"give one LETOR file to train on, got {found}")
     kind = format_of(given.model)
     folder = Path(given.model).parent
     if not folder.is_dir():
@@ -42,9 +45,9 @@ def run_train(given: argparse.Namespace) -> None:
     parameters["verbose"] = 0 if given.quiet else 1
     if given.metric is not None:
         parameters["metric"] = given.metric
-    parameters.update(map(parameter, given.set))
+    parameters.update(map(parameter, given.set or []))
     ranker = RANKERS[given.ranker](**parameters)
-    files = [given.data] if given.valid is None else [given.data, given.valid]
+    files = given.files if given.valid is None else [*given.files, given.valid]
     train, *valid = load_alike(files)
     is_regressor = given.ranker == "mart"
     arguments = {} if is_regressor else {"groups": train.groups}

@@ -198,3 +198,66 @@ def test_measures_of_a_model_are_those_of_its_run(folder, capsys):
         of_run = printed(capsys, "j", "--run", "s", *more, "-m", *names)
         assert counts == {n: v for (n, _), v in of_run.items() if n in counts}
         assert found.keys() == of_run.keys()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "q r -m map P_1",
+        "q -m map P_1 --run r",
+        "-m map P_1 q r",
+        "-m map P_1 q --run r",
+        "-m map q -m P_1 r",
+        "q -m map P_1 -c r",
+        "-m map -c q -m P_1 r",
+        "--metric map P_1 -- q r",
+        "-m map P_1 --run r q",
+        "-mmap -mP_1 q r",
+    ],
+)
+def test_files_may_stand_behind_a_list_of_metrics(folder, capsys, words):
+    plain = ["q", "--run", "r", "-m", "map", "P_1", *(["-c"] if "-c" in words else [])]
+    assert printed(capsys, *words.split()) == printed(capsys, *plain)
+
+
+def test_a_file_that_is_named_as_a_metric_is_given_behind_dashes(folder, capsys):
+    (folder / "q").rename("map")
+    expected = printed(capsys, "map", "r", "-m", "P_1")
+    assert expected == printed(capsys, "-m", "P_1", "--", "map", "r")
+    usage_error(capsys, "-m", "P_1", "map", "r", message="got r")
+
+
+def usage_error(capsys, *words, message):
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", *words])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "give judgements and a run, or a LETOR file and --model, got none"),
+        ("q", "give judgements and a run, or a LETOR file and --model, got q"),
+        ("-m map z", "got none; there is no file 'z'"),
+        (
+            "-m map z --run r",
+            "one file with the judgements, got none; there is no file",
+        ),
+        ("q r r", "or a LETOR file and --model, got q, r, r"),
+        ("q r --run r", "give one file with the judgements, got q, r"),
+        ("q r --model m.json", "give one file with the judgements, got q, r"),
+        ("q r --frob", "unrecognized arguments: --frob"),
+        ("q --run r --model m.json", "not allowed with argument"),
+    ],
+)
+def test_files_that_are_missing_or_too_many_are_named(folder, capsys, words, message):
+    usage_error(capsys, *words.split(), message=message)
+
+
+def test_a_misspelt_metric_is_no_file(folder, capsys):
+    words = ["q", "--run", "r", "-m", "ndgc@10"]
+    assert "Did you mean 'ndcg@10'?" in refused(capsys, *words)
+    assert "Did you mean 'ndcg@10'?" in refused(
+        capsys, "-m", "ndgc@10", "map", "q", "r"
+    )
