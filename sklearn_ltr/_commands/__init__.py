@@ -82,7 +82,8 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="*",
         action="extend",
         metavar="file",
-        help="judgements (qrels) and a TREC run; or a LETOR file for a model",
+        help="judgements, qrels or a LETOR file, and a TREC run; or a LETOR file for "
+        "a model",
     )
     source = evaluate.add_mutually_exclusive_group()
     source.add_argument("--model", help=A_MODEL)

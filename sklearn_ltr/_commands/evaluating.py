@@ -14,6 +14,7 @@ from sklearn_ltr._commands.files import load_for, load_model
 from sklearn_ltr._commands.lists import Rows, rank_lists, rank_rows
 from sklearn_ltr._commands.measures import Measure, measures_of
 from sklearn_ltr.datasets import join_run, load_qrels, load_run
+from sklearn_ltr.datasets._letor import is_letor, load_letor_judgements
 from sklearn_ltr.datasets._trec import JoinedRun, Run
 from sklearn_ltr.metrics import BPref, Metric
 
@@ -74,7 +75,9 @@ def measured_model(given: argparse.Namespace) -> Measured:
 
 def measured_run(given: argparse.Namespace) -> Measured:
     """Return the rows of a run for a metric; bpref has those with a judgement."""
-    run, qrels = load_run(given.run_file), load_qrels(given.judged)
+    run = load_run(given.run_file)
+    load_judgements = load_letor_judgements if is_letor(given.judged) else load_qrels
+    qrels = load_judgements(given.judged)
     if given.max_documents is not None:
         run = first_documents(run, given.max_documents)
     judged = set(zip(qrels.groups, qrels.documents, strict=True))

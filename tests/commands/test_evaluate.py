@@ -261,3 +261,40 @@ def test_a_misspelt_metric_is_no_file(folder, capsys):
     assert "Did you mean 'ndcg@10'?" in refused(
         capsys, "-m", "ndgc@10", "map", "q", "r"
     )
+
+
+LETOR = "1 qid:1 1:3 #docid = a\n0 qid:1 1:2 #docid = b\n2 qid:1 #docid = c\n"
+LETOR += "1 qid:1 2:1 #docid = e\n1 qid:2 #docid=a x\n1 qid:3 # docid = a\n"
+
+
+def test_judgements_may_be_a_file_of_letor(folder, capsys):
+    (folder / "l").write_text("# judged\n\n" + LETOR)
+    words = ["-m", "official", "ndcg_cut", "-q", "-c"]
+    assert printed(capsys, "l", "r", *words) == printed(capsys, "q", "r", *words)
+    # real grades, and queries as they are written
+    (folder / "l").write_text("0.5 qid:007 1:1 #docid = a\n0 qid:7 1:1 #docid = a\n")
+    (folder / "r").write_text("007 Q0 a 1 1 t\n7 Q0 a 1 1 t\n")
+    found = printed(capsys, "l", "r", "-q", "-m", "map")
+    assert found == {
+        ("map", "007"): "1.0000",
+        ("map", "7"): "0.0000",
+        ("map", "all"): "0.5000",
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("1 qid:1 1:2", "line 7: no '#docid = name' names the document"),
+        ("1 qid:1 1:2 # D5", "line 7: no '#docid = name' names the document"),
+        ("1 qid:1 1:2 #docid = a", "document 'a' of query 1 is in line 1 already"),
+        ("nan qid:1 1:2 #docid = z", "line 7: the grade must be finite"),
+        ("x qid:1 1:2 #docid = z", "line 7: the grade is not a number: 'x'"),
+        ("1 1:2 #docid = z", "line 7: 'qid:' and a number must follow"),
+        ("1 0 z 1", "line 7: 'qid:' and a number must follow"),
+    ],
+)
+def test_a_bad_judgement_of_letor_is_named(folder, capsys, line, message):
+    (folder / "l").write_text(f"{LETOR}{line}\n")
+    error = refused(capsys, "l", "r")
+    assert "path: 'l', line 7: " in error and message in error
