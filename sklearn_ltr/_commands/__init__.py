@@ -12,7 +12,7 @@ import argparse
 from sklearn_ltr._commands.arguments import Values, integer, positive, refusal
 from sklearn_ltr._commands.converting import run_convert
 from sklearn_ltr._commands.evaluating import run_evaluate
-from sklearn_ltr._commands.files import MISSING, READERS, WRITERS
+from sklearn_ltr._commands.files import MISSING, READERS, WRITERS, ZERO_BASED
 from sklearn_ltr._commands.learning import RANKERS, run_rank, run_train
 from sklearn_ltr._commands.measures import (
     DEFAULTS,
@@ -54,6 +54,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME=VALUE",
         help="parameters of the ranker, by their names in Python",
     )
+    add_features(train)
     train.set_defaults(run=run_train, refuse=refusal(train, parameters))
 
     rank = commands.add_parser(
@@ -65,6 +66,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     rank.add_argument("--model", required=True, help=A_MODEL)
     rank.add_argument("--run", required=True, help="TREC run to write", dest="to")
     rank.add_argument("--tag", default="sklearn_ltr", help="name of the run in it")
+    add_features(rank)
     rank.set_defaults(run=run_rank)
 
     trec_eval = ", ".join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))
@@ -117,6 +119,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="only the first N documents of each list count as retrieved",
     )
+    add_features(evaluate)
     evaluate.set_defaults(run=run_evaluate, refuse=refusal(evaluate, metric))
 
     convert = commands.add_parser(
@@ -137,3 +140,21 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="ranklib, xgboost: where missing values go, as in Python",
     )
     convert.set_defaults(run=run_convert)
+
+
+def add_features(command: argparse.ArgumentParser) -> None:
+    """Add the options of what features LETOR files have."""
+    command.add_argument(
+        "--n-features",
+        type=integer(1),
+        metavar="N",
+        help="number of features; by default that of the highest in the files, or the "
+        "model's",
+    )
+    command.add_argument(
+        "--zero-based",
+        choices=ZERO_BASED,
+        default="no",
+        help="whether features are numbered from 0 (no by default: from 1); auto: if "
+        "the number 0 occurs",
+    )

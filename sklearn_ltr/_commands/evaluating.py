@@ -59,13 +59,17 @@ def read_files(given: argparse.Namespace) -> None:
         given.run_file = given.files.pop()
     if len(given.files) != 1:
         given.refuse(given, f"give one file with the judgements, got {found}")
+    if given.run_file is not None and (given.n_features or given.zero_based != "no"):
+        given.refuse(
+            given, "--n-features and --zero-based are about files of a --model"
+        )
     (given.judged,) = given.files
 
 
 def measured_model(given: argparse.Namespace) -> Measured:
     """Return the rows of a LETOR file, which are the same for all metrics."""
     model = load_model(given.model)
-    data = load_for(model, given.judged)
+    data = load_for(model, given.judged, given)
     scores = model.predict(data.data)
     rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     if given.max_documents is not None:

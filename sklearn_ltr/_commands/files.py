@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import pickle
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,12 +35,34 @@ READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
     "catboost": export.from_catboost,
     "ranklib": export.from_ranklib,
 }
+ZERO_BASED: dict[str, bool | Literal["auto"]] = {
+    "no": False,
+    "yes": True,
+    "auto": "auto",
+}
+#: what messages of the reader call the options in Python
+OPTIONS = {
+    "zero_based=True": "--zero-based yes",
+    "n_features=": "--n-features ",
+    "give a frame of them to join_run": "write them as qrels, 'topic 0 document grade'",
+}
 MISSING = ("branch", "zero")  # what writers of some formats take
 
 
-def load_alike(paths: list[str]) -> list[Bunch]:
+def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
     """Read LETOR files that have the same features; those that none lists are 0."""
-    read = [load_letor(path) for path in paths]
+    read = [load_file(path, given) for path in paths]
+    if given.zero_based == "auto":
+        if any(data.zero_based for data in read):
+            for path, data in zip(paths, read, strict=True):
+                count_from_zero(path, data, given.n_features)
+        else:
+            print(
+                f"{', '.join(paths)}: the features are taken to be numbered from 1, "
+                "since none has number 0; if they are numbered from 0, give "
+                "--zero-based yes",
+                file=sys.stderr,
+            )
     most = max(data.data.shape[1] for data in read)
     for data in read:
         missing = most - data.data.shape[1]
@@ -45,14 +70,52 @@ def load_alike(paths: list[str]) -> list[Bunch]:
     return read
 
 
-def load_for(model: BaseEstimator, path: str) -> Bunch:
+def load_file(path: str, given: argparse.Namespace) -> Bunch:
+    """Read a LETOR file by the options; messages name these, not Python's arguments."""
+    with warnings.catch_warnings():
+        if given.zero_based == "auto":  # `load_alike` says what it took
+            warnings.simplefilter("ignore", UserWarning)
+        try:
+            return load_letor(
+                path,
+                n_features=given.n_features,
+                zero_based=ZERO_BASED[given.zero_based],
+            )
+        except ValueError as error:
+            message = str(error)
+            for argument, option in OPTIONS.items():
+                message = message.replace(argument, option)
+            raise ValueError(message) from error
+
+
+def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
+    """Add column 0 to a file whose lines do not list this number."""
+    if data.zero_based:
+        return
+    data.data, data.zero_based = np.pad(data.data, ((0, 0), (1, 0))), True
+    if n_features is not None:
+        if data.data[:, n_features:].any():
+            raise ValueError(
+                f"{path}: feature {n_features} is beyond --n-features {n_features}, of "
+                "which the first is 0, as another file has it"
+            )
+        data.data = data.data[:, :n_features]
+
+
+def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunch:
     """Read a LETOR file with the features of a model; further ones are left out."""
-    data, n_features = load_letor(path), model.n_features_in_
+    n_features = model.n_features_in_
+    if given.n_features not in (None, n_features):
+        raise ValueError(
+            f"--n-features {given.n_features}: the model {given.model} has {n_features}"
+        )
+    (data,) = load_alike([path], given)
     further = data.data.shape[1] - n_features
     if further > 0:
+        first = n_features + (0 if data.zero_based else 1)
         print(
-            f"{path}: features {n_features + 1} to {n_features + further} are left "
-            "out, which the model does not know",
+            f"{path}: features {first} to {first + further - 1} are left out, which "
+            "the model does not know",
             file=sys.stderr,
         )
     data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]

@@ -48,7 +48,7 @@ def run_train(given: argparse.Namespace) -> None:
     parameters.update(map(parameter, given.set or []))
     ranker = RANKERS[given.ranker](**parameters)
     files = given.files if given.valid is None else [*given.files, given.valid]
-    train, *valid = load_alike(files)
+    train, *valid = load_alike(files, given)
     is_regressor = given.ranker == "mart"
     arguments = {} if is_regressor else {"groups": train.groups}
     for held in valid:
@@ -66,7 +66,7 @@ def run_train(given: argparse.Namespace) -> None:
 def run_rank(given: argparse.Namespace) -> None:
     """Write the run of a model on a LETOR file."""
     model = load_model(given.model)
-    data = load_for(model, given.data)
+    data = load_for(model, given.data, given)
     scores = model.predict(data.data)
     names = {"groups": data.groups, "documents": data.documents}
     dump_run(given.to, scores, **names, tag=given.tag)

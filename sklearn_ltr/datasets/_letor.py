@@ -291,10 +291,13 @@ class _Documents:
         try:
             return cast(NDArray[np.floating], data.toarray())
         except (MemoryError, ValueError) as error:
+            n_rows, n_columns = data.shape
+            is_given = n_columns > self.highest + 1
+            cause = f"n_features={n_columns}" if is_given else f"feature {self.highest}"
+            advice = "give fewer" if is_given else "number the features without gaps"
             raise self.lines.fault(
-                f"feature {self.highest} makes a table of {data.shape[0]} x "
-                f"{data.shape[1]} numbers, too large for the memory: number the "
-                "features without gaps, or read sparse data by "
+                f"{cause} makes a table of {n_rows} x {n_columns} numbers, too large "
+                f"for the memory: {advice}, or read sparse data by "
                 "sklearn.datasets.load_svmlight_file",
                 self.line_of_highest,
             ) from error
