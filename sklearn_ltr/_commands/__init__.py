@@ -30,7 +30,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the commands, with their arguments, to the parser."""
     train = commands.add_parser(
         "train",
-        help="train a ranker on a LETOR file",
+        help="train a ranker on LETOR files",
         epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
         "--model model.json --set n_estimators=500 learning_rate=0.05",
     )
@@ -39,12 +39,19 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         nargs="*",
         action="extend",
         metavar="file",
-        help="LETOR file, plain, .gz or .bz2",
+        help="LETOR files, plain, .gz or .bz2; their rows are joined",
     )
-    train.add_argument("--model", required=True, help="file to write: .json or .pkl")
+    train.add_argument("--model", help="file to write: .json or .pkl")
     train.add_argument("--valid", help="LETOR file for early stopping")
+    train.add_argument(
+        "--folds",
+        "-kcv",
+        type=integer(2),
+        metavar="K",
+        help="cross-validate by K folds of whole queries; a --model learns from all",
+    )
     train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
-    train.add_argument("--metric", help="metric to train for, such as ndcg@10")
+    train.add_argument("--metric", help="metric to train for, and of --folds")
     train.add_argument("--seed", type=int, default=0, help="random_state, 0 by default")
     train.add_argument("--quiet", action="store_true", help="print no progress")
     parameters = train.add_argument(

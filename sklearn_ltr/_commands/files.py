@@ -70,6 +70,29 @@ def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
     return read
 
 
+def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
+    """Return the rows of all files; a ValueError if two of them have a query."""
+    if len(read) == 1:
+        return read[0]
+    has_text = any(data.groups.dtype.kind == "U" for data in read)  # "007" is not "7"
+    groups = [data.groups.astype(str) if has_text else data.groups for data in read]
+    file_of: dict[str | int, str] = {}
+    for path, column in zip(paths, groups, strict=True):
+        for query in np.unique(column).tolist():
+            if query in file_of:
+                raise ValueError(
+                    f"query {query} is in {file_of[query]} and in {path}: if its lines "
+                    "belong together, put them into one file; if these are two "
+                    "queries, give them different ids"
+                )
+        file_of |= dict.fromkeys(np.unique(column).tolist(), path)
+    return Bunch(
+        data=np.concatenate([data.data for data in read]),
+        target=np.concatenate([data.target for data in read]),
+        groups=np.concatenate(groups),
+    )
+
+
 def load_file(path: str, given: argparse.Namespace) -> Bunch:
     """Read a LETOR file by the options; messages name these, not Python's arguments."""
     with warnings.catch_warnings():
