@@ -132,8 +132,9 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     convert = commands.add_parser(
         "convert",
         help="write a model in the format of another program",
-        epilog="Elasticsearch, OpenSearch and Solr need names of features in the "
-        "engine: sklearn_ltr.export.to_elasticsearch_ltr and to_solr take them.",
+        epilog="elasticsearch is the plugin Learning to Rank, that of OpenSearch, too; "
+        "elasticsearch-ml is Elastic's own.  For these and solr the file holds the "
+        "requests that upload the model, a JSON list of method, path and body.",
     )
     convert.add_argument("model", help="file of the model")
     convert.add_argument("output", help="file to write")
@@ -144,7 +145,16 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     convert.add_argument(
         "--missing",
         choices=MISSING,
-        help="ranklib, xgboost: where missing values go, as in Python",
+        help="ranklib, xgboost, solr: where missing values go, as in Python",
+    )
+    convert.add_argument("--name", help="name of the model in a search engine")
+    convert.add_argument("--feature-set", help="elasticsearch: name of the feature set")
+    convert.add_argument("--store", help="solr: feature store, _DEFAULT_ by default")
+    convert.add_argument(
+        "--features",
+        metavar="FILE",
+        help="search engines: a JSON object of what the engine computes for each "
+        "feature, if it is to be uploaded with the model",
     )
     convert.set_defaults(run=run_convert)
 

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr import export
 from sklearn_ltr.datasets import load_letor
 
-WRITERS: dict[str, Callable[..., str | bytes]] = {
+WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, or a list of requests
     "json": export.to_json,
     "pickle": pickle.dumps,
     "lightgbm": export.to_lightgbm,
@@ -26,6 +26,9 @@ WRITERS: dict[str, Callable[..., str | bytes]] = {
     "onnx": lambda model: export.to_onnx(model).SerializeToString(),
     "ranklib": export.to_ranklib,
     "vespa": export.to_vespa,
+    "elasticsearch": export.to_elasticsearch_ltr,
+    "elasticsearch-ml": export.to_elasticsearch_ml,
+    "solr": export.to_solr,
 }
 READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
     "json": export.from_json,
