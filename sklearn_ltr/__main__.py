@@ -255,7 +255,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given.run(given)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"{parser.prog} {given.command}: error: {error}", file=sys.stderr)
+        message = " ".join(str(error).split("\n"))  # long ones have several lines
+        print(f"{parser.prog} {given.command}: error: {message}", file=sys.stderr)
         return 1
     return 0
 

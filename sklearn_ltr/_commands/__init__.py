@@ -52,7 +52,12 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
     train.add_argument("--metric", help="metric to train for, and of --folds")
-    train.add_argument("--seed", type=int, default=0, help="random_state, 0 by default")
+    train.add_argument(
+        "--seed",
+        type=integer(0, 2**32 - 1),
+        default=0,
+        help="random_state, 0 by default",
+    )
     train.add_argument("--quiet", action="store_true", help="print no progress")
     parameters = train.add_argument(
         "--set",

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+LARGEST = 10**18 - 1
+
 
 class Values(argparse.Action):
     """An option of several values, which may stand before the files of the command.
@@ -56,13 +58,14 @@ def refusal(
     return refuse
 
 
-def integer(least: int) -> Callable[[str], int]:
-    """Return a reader of integers from `least` on."""
+def integer(least: int, most: int = LARGEST) -> Callable[[str], int]:
+    """Return a reader of integers from `least` on, written in digits of ASCII."""
+    taken = f">= {least}" if most == LARGEST else f"from {least} to {most}"
 
     def read(text: str) -> int:
         is_whole = text.isascii() and text.isdecimal() and len(text) < 19
-        if not is_whole or int(text) < least:
-            raise ArgumentTypeError(f"must be an integer >= {least}, got {text!r}")
+        if not is_whole or not least <= int(text) <= most:
+            raise ArgumentTypeError(f"must be an integer {taken}, got {text!r}")
         return int(text)
 
     return read
@@ -74,6 +77,6 @@ def positive(text: str) -> float:
         number = float(text)
     except ValueError:
         number = np.nan
-    if not 0 < number < np.inf or "_" in text:
+    if not 0 < number < np.inf or "_" in text or not text.isascii():
         raise ArgumentTypeError(f"must be a number > 0, got {text!r}")
     return number

@@ -169,7 +169,15 @@ def test_a_wrong_name_says_what_is_taken(folder, capsys, name, message):
 
 @pytest.mark.parametrize(
     "words",
-    [("-M", "0"), ("-M", "x"), ("-M", "1.5"), ("-l", "0"), ("-l", "nan"), ("-l", "-1")],
+    [
+        ("-M", "0"),
+        ("-M", "x"),
+        ("-M", "1.5"),
+        ("-l", "0"),
+        ("-l", "nan"),
+        ("-l", "-1"),
+        ("-l", "１"),
+    ],
 )
 def test_a_wrong_number_names_the_option(folder, capsys, words):
     with pytest.raises(SystemExit) as ended:

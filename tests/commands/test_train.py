@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold
@@ -211,8 +213,18 @@ def test_folds_and_a_model_of_all_rows(folder, capsys):
         (["t", *QUIET, "--ranker", "mart", "--metric", "map"], 2, "without --folds"),
         (["t", *QUIET, "--ranker", "ranknet", "--metric", "map"], 2, "to ranknet"),
         (["t", "x", *QUIET], 1, "'x'"),
+        (["t", *QUIET, "--seed", "1_0"], 2, "an integer from 0 to 4294967295, got"),
+        (["t", *QUIET, "--seed", "-1"], 2, "an integer from 0 to 4294967295, got"),
+        (["t", *QUIET, "--set", "leaves=3"], 1, "leaves"),
     ],
 )
 def test_wrong_options_of_a_training_are_named(folder, capsys, words, status, message):
     assert message in failed(capsys, "train", *words, status=status)
     assert not (folder / "m.json").exists()
+
+
+def test_a_ranker_without_a_fit_is_refused(folder, capsys):
+    (folder / "m.pkl").write_bytes(pickle.dumps(LambdaMARTRanker()))
+    for words in (["rank", "t", "--run", "r"], ["evaluate", "t"]):
+        error = failed(capsys, *words, "--model", "m.pkl")
+        assert "m.pkl holds a LambdaMARTRanker without a fit" in error
