@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -41,7 +41,7 @@ class Values(argparse.Action):
         namespace.files = [*(namespace.files or []), *words[n_values:]]
 
     def _is_file(self, word: str) -> bool:
-        return not self.is_value(word) and Path(word).exists()
+        return not self.is_value(word) and os.path.exists(word)
 
 
 def refusal(

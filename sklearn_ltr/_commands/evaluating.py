@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sklearn_ltr._commands.files import load_for, load_model
-from sklearn_ltr._commands.lists import Rows, rank_lists, rank_rows
+from sklearn_ltr._commands.lists import Lists, Rows, rank_lists, rank_rows
 from sklearn_ltr._commands.measures import Measure, measures_of
 from sklearn_ltr.datasets import join_run, load_qrels, load_run
 from sklearn_ltr.datasets._letor import is_letor, load_letor_judgements
@@ -35,16 +35,20 @@ def run_evaluate(given: argparse.Namespace) -> None:
     for name in given.metric or ["ndcg@10"]:
         measures |= measures_of(name, is_run, given.level)
     rows_of, stable, tag = (measured_run if is_run else measured_model)(given)
-    lists = rank_lists(rows_of(None), given.level, stable, tag)
+
+    @cache
+    def lists() -> Lists:
+        return rank_lists(rows_of(None), given.level, stable, tag)
+
     for name, (compute, summary, by_query) in measures.items():
         if isinstance(compute, Metric):
             metric = replace(compute, ties="stable") if stable else compute
             values = metric.per_query(**rows_of(metric))
         else:
-            values = compute(lists)
+            values = compute(lists())
         form = ".4f" if values.dtype.kind == "f" else ""
         if given.per_query and by_query:
-            for label, value in zip(lists.labels, values, strict=True):
+            for label, value in zip(lists().labels, values, strict=True):
                 print(f"{name:<22}\t{label}\t{value:{form}}")
         print(f"{name:<22}\tall\t{summary(values):{form}}")
 

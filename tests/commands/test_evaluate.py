@@ -255,6 +255,7 @@ def usage_error(capsys, *words, message):
         ("q r r", "or a LETOR file and --model, got q, r, r"),
         ("q r --run r", "give one file with the judgements, got q, r"),
         ("q r --model m.json", "give one file with the judgements, got q, r"),
+        ("-m map " + "z" * 999, "there is no file 'zzz"),
         ("q r --frob", "unrecognized arguments: --frob"),
         ("q --run r --model m.json", "not allowed with argument"),
     ],
