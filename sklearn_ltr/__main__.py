@@ -1,6 +1,6 @@
 """The command line, ``python -m sklearn_ltr``: train, rank, evaluate, convert, compile.
 
-The first four are in ``_commands.py``.
+The first four are in ``_commands``.
 
 Kernels are compiled by numba when they are first called, and cached on disk for the CPU
 they run on.  For a container image, or an installation that cannot be written later,
@@ -246,11 +246,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser(
         "compile", help="compile all kernels, and store the machine code on disk"
     ).set_defaults(run=_compile)
-    given = parser.parse_args(arguments)
+    given, left = parser.parse_known_args(arguments)
+    # argparse takes files up to the first option behind them
+    if left and (not hasattr(given, "files") or any(w.startswith("-") for w in left)):
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    if left:
+        given.files += left
     try:
         given.run(given)
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"{parser.prog} {given.command}: error: {error}", file=sys.stderr)
+        message = " ".join(str(error).split("\n"))  # long ones have several lines
+        print(f"{parser.prog} {given.command}: error: {message}", file=sys.stderr)
         return 1
     return 0
 

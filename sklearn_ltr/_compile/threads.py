@@ -32,6 +32,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from sklearn_ltr._compile.arithmetic import allocate_aligned
 from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
 
 STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
@@ -288,8 +289,11 @@ llvmlite.binding.add_symbol(SLEEP_SYMBOL, _address_of_sleep())
 
 
 def new_barrier() -> NDArray[np.int64]:
-    """Return the two counters of a barrier: threads that wait, completed phases."""
-    return np.zeros(2, dtype=np.int64)
+    """Return the counters of a barrier: [0] of waiting threads, [1] of its phases."""
+    # nothing else is in their cache line
+    counters: NDArray[np.int64] = allocate_aligned((1, 8), np.int64)[0]
+    counters[:] = 0
+    return counters
 
 
 @subkernel

@@ -9,18 +9,22 @@ features are sorted by their number of bins before they are divided into blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, uint64
+from sklearn_ltr._compile import int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.quantization import chunk_bounds
 
 FEATURE_BLOCK = 16  # features of a block
 HISTOGRAM_BINS = MISSING_BIN + 1
 PACKED_TILE = 1024  # rows that are packed together
+
+# ``pack(thread, n_threads)`` packs a thread's share of the rows of a sample
+Packing = Callable[[int, int], None]
 
 
 class Blocks(NamedTuple):
@@ -66,19 +70,18 @@ def restrict_features(blocks: Blocks, features: NDArray[np.int64]) -> Blocks:
     return blocks._replace(feature=feature, n_used_slots=n_used_slots)
 
 
-def pack_sample(
-    blocks: Blocks,
-    columns: NDArray[np.uint8],
-    rows: NDArray[np.int32],
-    team: ThreadTeam,
-) -> None:
-    """Copy the bins of `rows` to the blocks in use."""
+def packing_of(
+    blocks: Blocks, columns: NDArray[np.uint8], rows: NDArray[np.int32]
+) -> Packing:
+    """Return the function by which threads copy the bins of `rows` to the blocks."""
     in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
     feature = np.maximum(blocks.feature, 0)  # in unused slots any bins will do
-    # the 16 bins of a row in a block take as long as a few rows elsewhere
-    n_rows = 4 * len(rows) * len(in_use)
-    team.share(n_rows, _pack_blocks, columns, rows, feature, in_use, words)
+
+    def pack(thread: int, n_threads: int) -> None:
+        _pack_blocks(thread, n_threads, columns, rows, feature, in_use, words)
+
+    return pack
 
 
 @kernel

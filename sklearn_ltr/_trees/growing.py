@@ -35,8 +35,9 @@ from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, wait_at_b
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.blocks import (
     Blocks,
+    Packing,
     allocate_blocks,
-    pack_sample,
+    packing_of,
     restrict_features,
 )
 from sklearn_ltr._trees.dividing import (
@@ -54,6 +55,7 @@ from sklearn_ltr._trees.leaf_values import (
     add_values,
     find_leaves,
     leaf_numbers,
+    new_leaf_sums,
     order_leaf_values,
     set_leaf_values,
 )
@@ -145,17 +147,18 @@ class TreeGrower:
         magnitudes = measure(derivatives, team, comm)
 
         # the rows on which splits are sought
+        pack: Packing | None = None
         if drawn.subsample < 1.0:
             sample = self._row_sampler.sample(
                 derivatives, magnitudes, drawn, p.second_order
             )
-            pack_sample(blocks, self.binned.columns, sample.rows, team)
+            pack = packing_of(blocks, self.binned.columns, sample.rows)
             sample_magnitudes = measure(sample.derivatives, team, comm)
             needs_hessians = True
         else:
             if self._all_rows is None:  # packed once, for all trees
                 self._all_rows = np.arange(len(scores), dtype=np.int32)
-                pack_sample(self._blocks, self.binned.columns, self._all_rows, team)
+                pack = packing_of(self._blocks, self.binned.columns, self._all_rows)
             sample = RowSample(self._all_rows, self._numbers, derivatives)
             sample_magnitudes, needs_hessians = magnitudes, p.second_order
         packed = self._workspaces[0].buffers.packed_gradients
@@ -170,8 +173,9 @@ class TreeGrower:
         )
 
         nodes = allocate_nodes(p.max_leaf_nodes)
+        n_rows = len(sample.rows)
         self._split_leaves(
-            blocks, len(sample.rows), total, quantization, drawn.allowed, nodes
+            pack, blocks, n_rows, total, quantization, drawn.allowed, nodes
         )
 
         # the values of the leaves, from all rows
@@ -179,18 +183,11 @@ class TreeGrower:
         sets = self._workspaces[0].category_set[: len(nodes)].copy()
         tree = tree_of(nodes, sets)
         numbers = leaf_numbers(tree)
-        leaves = find_leaves(self.binned, tree, numbers, team)
-        set_leaf_values(
-            nodes,
-            numbers.leaf_of_node,
-            leaves,
-            derivatives,
-            magnitudes,
-            p.l2_regularization,
-            learning_rate,
-            team,
-            comm,
-        )
+        n_leaves = (len(nodes) + 1) // 2
+        sums = new_leaf_sums(derivatives, magnitudes, n_leaves, team.n_threads)
+        leaves = find_leaves(self.binned, tree, numbers, sums, team)
+        number = numbers.leaf_of_node
+        set_leaf_values(nodes, number, sums, p.l2_regularization, learning_rate, comm)
         monotonic = p.constraints.monotonic
         if len(monotonic) > 0:
             order_leaf_values(nodes, sets, self.binned.n_categories, monotonic)
@@ -200,6 +197,7 @@ class TreeGrower:
 
     def _split_leaves(
         self,
+        pack: Packing | None,
         blocks: Blocks,
         n_rows: int,
         total: int,
@@ -207,14 +205,18 @@ class TreeGrower:
         allowed: NDArray[np.bool_],
         nodes: Records,
     ) -> None:
-        """Write the splits of a tree into its nodes."""
+        """Pack the rows unless they are packed; write the splits into the nodes."""
         given = blocks, n_rows, total, quantization, allowed
         if self._joint_growth is not None:
-            self._joint_growth.split_leaves(*given, nodes)
+            self._joint_growth.split_leaves(pack, *given, nodes)
             return
 
         def grow_in(thread: int) -> None:
-            grow_tree(*given, self._parameters, self._workspaces[thread], nodes)
+            work = self._workspaces[thread]
+            if pack is not None:
+                pack(thread, work.team.n_threads)
+            # whose first barrier waits for all rows to be packed
+            grow_tree(*given, self._parameters, work, nodes)
 
         self.team.run(grow_in)
 

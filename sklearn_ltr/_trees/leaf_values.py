@@ -54,7 +54,7 @@ def add_binned(
 ) -> None:
     """Add to the score of each row the value of its leaf."""
     numbers = leaf_numbers(tree)
-    leaves = find_leaves(binned, tree, numbers, team)
+    leaves = find_leaves(binned, tree, numbers, None, team)
     add_values(tree, numbers, leaves, scores, team)
 
 
@@ -77,10 +77,23 @@ class LeafNumbers(NamedTuple):
     splits: IntArray  # (n_splits,): the nodes in the order in which they were split
 
 
+class LeafSums(NamedTuple):
+    """Sums over the rows of each leaf, as integers, of the scaled derivatives."""
+
+    derivatives: RowDerivatives
+    gradient_scale: float
+    hessian_scale: float
+    totals: IntArray  # (n_threads, n_leaves, 3): gradient, hessian and 1; OUT
+
+
 def find_leaves(
-    binned: BinnedData, tree: GrownTree, numbers: LeafNumbers, team: ThreadTeam
+    binned: BinnedData,
+    tree: GrownTree,
+    numbers: LeafNumbers,
+    sums: LeafSums | None,
+    team: ThreadTeam,
 ) -> Leaves:
-    """Return the number of the leaf that each row comes to."""
+    """Return the number of the leaf of each row; add up the rows of each leaf."""
     # The smaller the numbers, the more of them are compared at once.  Bytes would do
     # for small trees, but for each type the kernels are compiled once more.
     dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
@@ -88,7 +101,7 @@ def find_leaves(
     number, splits = numbers.leaf_of_node.astype(dtype), numbers.splits
     # without categories None, so that no code that reads them is compiled
     n_categories = binned.n_categories if len(tree.category_set) > 0 else None
-    given = binned.columns, n_categories, tree, number, splits
+    given = binned.columns, n_categories, tree, number, splits, sums
     team.share(len(leaves), _find_leaves, *given, leaves)
     return leaves
 
@@ -116,9 +129,10 @@ def _find_leaves(
     tree: GrownTree,
     numbers: Leaves,
     splits: IntArray,
+    sums: LeafSums | None,
     leaves: Leaves,
 ) -> None:
-    """Write the leaves of a thread's chunk of the rows."""
+    """Write the leaves of a thread's chunk of the rows, and add up the rows of each."""
     # All rows of a tile take part in all splits, in the order in which the tree was
     # grown: a row that is in the leaf that is split, and whose bin goes right, is given
     # the number of the new leaf.  That is a few instructions for 16 to 64 rows at once.
@@ -146,52 +160,49 @@ def _find_leaves(
                 for i in range(uint64(first), uint64(last)):
                     moves = np.uint8((column[i] + shift) & 255) > threshold
                     leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
+        if sums is not None:
+            _add_rows(sums, sums.totals[thread], leaves, first, last)
 
 
-@kernel
-def _sum_leaves(
-    thread: int,
-    n_threads: int,
-    derivatives: RowDerivatives,
-    gradient_scale: float,
-    hessian_scale: float,
-    leaves: Leaves,
-    sums: IntArray,
+@subkernel
+def _add_rows(
+    sums: LeafSums, own: IntArray, leaves: Leaves, first: int, last: int
 ) -> None:
-    """Add up gradient, hessian and 1 by leaf over a thread's chunk of the rows."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
-    gradient, hessian = derivatives.gradient, derivatives.hessian
-    own = sums[thread]
+    """Add gradient, hessian and 1 of rows first to last - 1 to a thread's own sums."""
+    gradient, hessian = sums.derivatives.gradient, sums.derivatives.hessian
     for i in range(uint64(first), uint64(last)):
         leaf = uint64(leaves[i])
-        own[leaf, 0] += int64(np.rint(gradient[i] * gradient_scale))
-        own[leaf, 1] += int64(np.rint(hessian[i] * hessian_scale))
+        own[leaf, 0] += int64(np.rint(gradient[i] * sums.gradient_scale))
+        own[leaf, 1] += int64(np.rint(hessian[i] * sums.hessian_scale))
         own[leaf, 2] += 1
+
+
+def new_leaf_sums(
+    derivatives: RowDerivatives, magnitudes: Magnitudes, n_leaves: int, n_threads: int
+) -> LeafSums:
+    """Return sums of no rows yet, given how large the derivatives are."""
+    g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
+    totals = np.zeros((n_threads, n_leaves, 3), dtype=np.int64)
+    return LeafSums(derivatives, g_scale, h_scale, totals)
 
 
 def set_leaf_values(
     nodes: Records,
     number: IntArray,
-    leaves: Leaves,
-    derivatives: RowDerivatives,
-    magnitudes: Magnitudes,
+    sums: LeafSums,
     l2_regularization: float,
     learning_rate: float,
-    team: ThreadTeam,
     comm: Comm,
 ) -> None:
     """Write value, number of rows and sum of hessians of each leaf, of all workers."""
-    g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
-    own = np.zeros((team.n_threads, (len(nodes) + 1) // 2, 3), dtype=np.int64)
-    scaled = derivatives, g_scale, h_scale
-    team.share(len(leaves), _sum_leaves, *scaled, leaves, own)
     is_leaf = nodes["feature"] < 0
-    g, h, n_rows = comm.sum(own.sum(axis=0))[number[is_leaf]].T
+    g, h, n_rows = comm.sum(sums.totals.sum(axis=0))[number[is_leaf]].T
     hessian, values = np.zeros((2, len(g)))
-    if h_scale > 0.0:
-        hessian = h / h_scale
+    if sums.hessian_scale > 0.0:
+        hessian = h / sums.hessian_scale
     moves = (g != 0) & (h != 0)
-    steps = newton_step(g[moves] / g_scale, hessian[moves], l2_regularization)
+    gradient = g[moves] / sums.gradient_scale
+    steps = newton_step(gradient, hessian[moves], l2_regularization)
     values[moves] = learning_rate * steps
     nodes["value"][is_leaf] = values
     nodes["hessian"][is_leaf] = hessian

@@ -19,6 +19,7 @@ consecutive rows, and different for each tree.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -89,19 +90,25 @@ def measure(derivatives: RowDerivatives, team: ThreadTeam, comm: Comm) -> Magnit
     by_rank[comm.rank] = n_own, *largest.max(axis=0)
     by_rank = comm.sum(by_rank)
     n_rows = int(by_rank[:, 0].sum())
-    exponents = (by_rank[:, 1:].max(axis=0) >> MANTISSA_BITS) - EXPONENT_BIAS + 1
+    bits_of_g, bits_of_h = by_rank[:, 1:].max(axis=0).tolist()
+    g_exponent = (bits_of_g >> MANTISSA_BITS) - EXPONENT_BIAS + 1
+    h_exponent = (bits_of_h >> MANTISSA_BITS) - EXPONENT_BIAS + 1
     # with this unit, n_rows values sum up to less than 2^62
-    units = _power_of_two(62 - n_rows.bit_length() - exponents)
-    team.share(n_own, _sum_magnitudes, *derivatives, *units, totals)
-    gradient, hessian = comm.sum(totals.sum(axis=0)) / units
-    bounds = _power_of_two(exponents)
-    return Magnitudes(n_rows, (bounds[0], bounds[1]), (gradient, hessian))
+    unit_exponent = 62 - n_rows.bit_length()
+    g_unit = _power_of_two(unit_exponent - g_exponent)
+    h_unit = _power_of_two(unit_exponent - h_exponent)
+    team.share(n_own, _sum_magnitudes, *derivatives, g_unit, h_unit, totals)
+    g_total, h_total = comm.sum(totals.sum(axis=0)).tolist()
+    return Magnitudes(
+        n_rows,
+        (_power_of_two(g_exponent), _power_of_two(h_exponent)),
+        (g_total / g_unit, h_total / h_unit),
+    )
 
 
-def _power_of_two(exponents: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return 2 to the power of each exponent, but at least 2^-1000, at most 2^1000."""
-    powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponents, -1000, 1000))
-    return powers
+def _power_of_two(exponent: int) -> float:
+    """Return 2 to the power of an exponent, but at least 2^-1000, at most 2^1000."""
+    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
 @kernel

@@ -35,8 +35,10 @@ from sklearn_ltr._compile import (
     float64_bits,
     int64,
     kernel,
+    new_barrier,
     subkernel,
     uint64,
+    wait_at_barrier,
 )
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
 from sklearn_ltr._trees.quantization import Magnitudes, RowDerivatives, chunk_bounds
@@ -52,6 +54,9 @@ TREE_FEATURES, ROWS, SPLIT_FEATURES = 0, 1, 3
 BUCKET_BITS = 5
 FIRST_BUCKET = (EXPONENT_BIAS - 62) << BUCKET_BITS
 N_BUCKETS = 63 << BUCKET_BITS
+_edges = (np.arange(1, N_BUCKETS + 1) + FIRST_BUCKET) << MANTISSA_BITS - BUCKET_BITS
+BUCKET_ENDS = _edges.view(np.float64)[1:]  # of bucket 1 and those above it
+BUCKET_MIDDLES = (_edges.view(np.float64)[:-1] + BUCKET_ENDS) / 2
 
 
 class TreeSample(NamedTuple):
@@ -136,7 +141,13 @@ class RowSampler:
         n_rows = len(numbers)
         self._importance = np.empty(n_rows, dtype=np.float32)
         self._kept = np.empty(n_rows, dtype=np.int32)
-        self._sampled = allocate_sample(0)  # of the largest sample so far
+        # the system gives memory to a page when it is first written, so that a sample
+        # takes memory for its own rows only
+        self._sampled = RowSample(
+            np.empty(n_rows, dtype=np.int32),
+            np.empty(n_rows, dtype=np.uint32),
+            RowDerivatives(np.empty(n_rows), np.empty(n_rows)),
+        )
         self._counts = np.zeros((team.n_threads, N_BUCKETS), dtype=np.int64)
 
     def sample(
@@ -168,30 +179,27 @@ class RowSampler:
         mu = find_mu(counts, max(1.0, drawn.subsample * magnitudes.n_rows))
 
         n_kept = np.zeros(team.n_threads, dtype=np.int64)
-        given = self._numbers, mu, self._importance
-        stream = drawn.row_stream
-        team.share(n_rows, _keep_rows, stream, *given, self._kept, n_kept)
+        team.share(
+            n_rows,
+            _keep_rows,
+            drawn.row_stream,
+            self._numbers,
+            mu,
+            self._importance,
+            derivatives,
+            second_order,
+            self._kept,
+            n_kept,
+            new_barrier(),
+            self._sampled,
+        )
         n_sampled = int(n_kept.sum())
-        if n_sampled > len(self._sampled.rows):
-            self._sampled = allocate_sample(min(n_rows, n_sampled + n_sampled // 16))
         rows, numbers, (gradient, hessian) = self._sampled
-        sampled = RowSample(
+        return RowSample(
             rows[:n_sampled],
             numbers[:n_sampled],
             RowDerivatives(gradient[:n_sampled], hessian[:n_sampled]),
         )
-        kept = self._kept, n_kept, derivatives, second_order
-        team.share(n_rows, _gather_kept, *kept, *given, sampled)
-        return sampled
-
-
-def allocate_sample(n_rows: int) -> RowSample:
-    """Return memory for a sample."""
-    return RowSample(
-        np.empty(n_rows, dtype=np.int32),
-        np.empty(n_rows, dtype=np.uint32),
-        RowDerivatives(np.empty(n_rows), np.empty(n_rows)),
-    )
 
 
 def find_mu(counts: IntArray, n_wanted: float) -> float:
@@ -199,14 +207,12 @@ def find_mu(counts: IntArray, n_wanted: float) -> float:
     # With mu at the upper end of a bucket, all rows in higher buckets are kept, and the
     # others with probability s / mu.  The middle of a bucket stands for s of its rows.
     n_positive = counts[1:]
-    edges = (np.arange(1, N_BUCKETS + 1) + FIRST_BUCKET) << MANTISSA_BITS - BUCKET_BITS
-    ends = edges.view(np.float64)
-    middle = (ends[:-1] + ends[1:]) / 2
-    n_above = n_positive.sum() - np.cumsum(n_positive)
-    sum_below = np.cumsum(n_positive * middle)
-    if n_positive.sum() <= n_wanted:
+    n_up_to = np.cumsum(n_positive)
+    if n_up_to[-1] <= n_wanted:
         return 0.0
-    is_enough = n_above + sum_below / ends[1:] <= n_wanted
+    n_above = n_up_to[-1] - n_up_to
+    sum_below = np.cumsum(n_positive * BUCKET_MIDDLES)
+    is_enough = n_above + sum_below / BUCKET_ENDS <= n_wanted
     # with mu beyond the last bucket, no row is certain to be kept
     last = int(np.argmax(is_enough)) if is_enough.any() else -1
     return float(sum_below[last] / (n_wanted - n_above[last]))
@@ -242,10 +248,15 @@ def _keep_rows(
     numbers: NDArray[np.uint32],
     mu: float,
     importance: NDArray[np.float32],
+    derivatives: RowDerivatives,
+    second_order: bool,
     kept: NDArray[np.int32],
     n_kept: IntArray,
+    barrier: IntArray,
+    sampled: RowSample,
 ) -> None:
-    """Write the rows of a thread's chunk that are kept to the front of its chunk."""
+    """Sample a thread's chunk of the rows, and write the sample."""
+    # first the rows that are kept are written to the front of the thread's chunk
     first, last = chunk_bounds(thread, n_threads, int64(0), len(numbers))
     n = uint64(first)
     for i in range(uint64(first), uint64(last)):
@@ -254,23 +265,8 @@ def _keep_rows(
         kept[n] = i
         n += uint64(uniform(stream, int64(numbers[i])) * mu < importance[i])
     n_kept[thread] = int64(n) - first
-
-
-@kernel
-def _gather_kept(
-    thread: int,
-    n_threads: int,
-    kept: NDArray[np.int32],
-    n_kept: IntArray,
-    derivatives: RowDerivatives,
-    second_order: bool,
-    numbers: NDArray[np.uint32],
-    mu: float,
-    importance: NDArray[np.float32],
-    sampled: RowSample,
-) -> None:
-    """Write the rows that a thread has kept, with their derivatives divided by p."""
-    first, _ = chunk_bounds(thread, n_threads, int64(0), len(numbers))
+    wait_at_barrier(barrier, n_threads)
+    # then those of all threads are gathered, with their derivatives divided by p
     target = int64(0)
     for other in range(thread):
         target += n_kept[other]

@@ -70,6 +70,7 @@ from sklearn_ltr._trees.workspace import (
     GrowthWorkspace,
     Record,
     SpecialFeatures,
+    Team,
     is_splittable,
 )
 
@@ -145,7 +146,7 @@ def find_best_splits(
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
     histograms = work.histograms[leaf.histogram_index]
     n_chunks = min(work.chunk_histograms.shape[1], len(rows) // MIN_ROWS_PER_CHUNK) + 1
-    task = next_task(n_chunks, blocks.n_used_slots, work.next_task)
+    task = next_task(n_chunks, blocks.n_used_slots, work.team, work.next_task)
     block, first, last = rows_of_task(task, n_chunks, len(rows))
     prefetch_first_rows(blocks.values, block, rows[first:last])
     while block < len(blocks.n_bins):
@@ -156,7 +157,7 @@ def find_best_splits(
         gradients = work.buffers.leaf_gradients[first:last]
         fill_histogram(histogram, block, rows[first:last], blocks, gradients)
         # these rows arrive in the cache while splits are searched
-        task = next_task(n_chunks, blocks.n_used_slots, work.next_task)
+        task = next_task(n_chunks, blocks.n_used_slots, work.team, work.next_task)
         next_block, first, last = rows_of_task(task, n_chunks, len(rows))
         prefetch_first_rows(blocks.values, next_block, rows[first:last])
         if is_last_chunk(n_chunks, work.n_filled[block : block + 1]):
@@ -179,14 +180,25 @@ def find_best_splits(
 
 @subkernel
 def next_task(
-    n_chunks: int, n_used_slots: NDArray[np.int64], counter: NDArray[np.int64]
+    n_chunks: int,
+    n_used_slots: NDArray[np.int64],
+    team: Team,
+    counters: NDArray[np.int64],
 ) -> int:
     """Return the next task of a block in use, or a number past the last task."""
-    # task number ``b * n_chunks + c`` is chunk c of the rows in block b
-    task = fetch_add(counter)
-    while task < len(n_used_slots) * n_chunks and n_used_slots[task // n_chunks] == 0:
-        task = fetch_add(counter)
-    return task
+    # Task number ``b * n_chunks + c`` is chunk c of the rows in block b.  Thread t has
+    # every n-th task from t on, so that mostly the same thread comes to a block, with
+    # the parent's histogram in its cache; when these are done, it helps the others.
+    n_tasks, n_threads = len(n_used_slots) * n_chunks, team.n_threads
+    for turn in range(n_threads):
+        owner = (team.thread + turn) % n_threads
+        counter = counters[owner]
+        task = owner + n_threads * fetch_add(counter)
+        while task < n_tasks and n_used_slots[task // n_chunks] == 0:
+            task = owner + n_threads * fetch_add(counter)
+        if task < n_tasks:
+            return task
+    return n_tasks
 
 
 @subkernel
@@ -290,14 +302,13 @@ def select_best_splits(
 ) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
     candidates = work.candidates
-    if work.team.thread == 0:
-        work.next_task[0] = 0
+    work.next_task[work.team.thread, 0] = 0
     for k in range(2):
         number = smaller if k == 0 else larger
         if not is_splittable(work.leaves, number, quantization.count_mask, parameters):
             continue
         leaf, best = work.leaves[number], candidates[0, k]
-        for thread in range(1, len(candidates)):
+        for thread in range(1, work.team.n_threads):
             other = candidates[thread, k]
             is_first = other.feature < best.feature
             if other.gain > best.gain or (other.gain == best.gain and is_first):

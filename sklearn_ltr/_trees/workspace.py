@@ -144,9 +144,9 @@ class GrowthWorkspace(NamedTuple):
     histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
     # (n_blocks, n, 256 * 16): of the chunks of a leaf's rows, but for the first ones
     chunk_histograms: NDArray[np.int64]
-    next_task: NDArray[np.int64]  # (1,): atomic counter of chunks and blocks
+    next_task: NDArray[np.int64]  # (n_threads, 8): [t, 0] counts the tasks of thread t
     n_filled: NDArray[np.int64]  # (n_blocks,): atomic counters of filled chunks
-    # (n_threads, 2) CANDIDATE_SPLIT: the best split each thread has found for each of
+    # (n_threads, 8) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
     candidates: Records
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
@@ -219,9 +219,12 @@ def allocate_workspaces(
     # Chunks are so many that threads end at about the same time
     n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
     chunk_histograms = np.empty((n_blocks, n_chunks - 1, histogram_size), np.int64)
-    next_task = np.zeros(1, dtype=np.int64)
-    n_filled = np.zeros(n_blocks, dtype=np.int64)
-    candidates = np.zeros((n_threads, 2), dtype=CANDIDATE_SPLIT)
+    # What one thread writes often is in cache lines of its own, from which others then
+    # need not fetch anything else
+    next_task = allocate_aligned((n_threads, 8), np.int64)
+    n_filled = allocate_aligned((1, -(-n_blocks // 8) * 8), np.int64)[0]
+    next_task[:], n_filled[:] = 0, 0
+    candidates = np.zeros((n_threads, 8), dtype=CANDIDATE_SPLIT)
     # a tree of L leaves has 2 L - 1 nodes
     any_categories = special is not None and special.n_categories.any()
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0

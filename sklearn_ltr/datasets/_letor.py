@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from sklearn.utils import Bunch
 from sklearn_ltr._parameters import Choice, integer
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.datasets._files import Path, TextLines, read_float, shown
+from sklearn_ltr.datasets._trec import Qrels
 
 INSTEAD = "read it with its own reader, and give its columns to fit"
 QUERY = re.compile(rb"qid:-?[0-9]+")
@@ -146,6 +149,45 @@ def load_letor(
     )
 
 
+def is_letor(path: Path) -> bool:
+    """Return whether a file begins as files of LETOR; a pipe can be read only once."""
+    if not os.path.isfile(path):
+        return False
+    fields = (line.partition(b"#")[0].split() for line in TextLines(path, INSTEAD))
+    first = next(filter(None, fields), [])
+    return len(first) > 1 and first[1].startswith(b"qid:")
+
+
+def load_letor_judgements(path: Path) -> Qrels:
+    """Read the grades of a file of LETOR as judgements; rows need no features."""
+    documents = _Documents(path)
+    lines, grades = documents.lines, []
+    first: dict[tuple[str, str], int] = {}
+    try:
+        for row in documents:
+            grade = read_float(row.split(None, 1)[0])
+            if not math.isfinite(grade):
+                raise lines.fault(f"the grade must be finite, but it is {grade}")
+            if documents.unnamed:
+                raise lines.fault(
+                    "no '#docid = name' names the document, to find it in the run: "
+                    "write these comments; or measure the model that made the run"
+                )
+            query = documents.queries[-1].removeprefix(b"qid:").decode()
+            before = first.setdefault((query, documents.names[-1]), lines.number)
+            if before != lines.number:
+                raise lines.fault(
+                    f"document {documents.names[-1]!r} of query {query} is in line "
+                    f"{before} already"
+                )
+            grades.append(grade)
+    except ValueError as error:
+        raise documents.fault(lowest=0) or error from error
+    groups, names = zip(*first, strict=True)
+    columns = {"groups": groups, "documents": names, "grades": grades}
+    return Qrels(**{name: np.array(column) for name, column in columns.items()})
+
+
 class _Documents:
     """The lines that are documents, for scikit-learn, which reads them fast.
 
@@ -160,6 +202,7 @@ class _Documents:
         self.queries: list[bytes] = []
         self.numbers: list[int] = []  # of the lines
         self.highest, self.line_of_highest = -1, 0
+        self.unnamed = 0  # the first line without a docid
 
     def read(self) -> bytes:
         """Scikit-learn knows a file by this method, and iterates."""
@@ -188,9 +231,11 @@ class _Documents:
                 if last > self.highest:
                     self.highest, self.line_of_highest = last, self.lines.number
             name = DOCUMENT.match(comment)
-            self.names.append(
-                self.lines.decode(name[1]) if name else str(self.lines.number)
-            )
+            if name:
+                self.names.append(self.lines.decode(name[1]))
+            else:
+                self.names.append(str(self.lines.number))
+                self.unnamed = self.unnamed or self.lines.number
             self.queries.append(query)
             self.numbers.append(self.lines.number)
             yield b"%s %s" % (fields[0], features)
@@ -246,10 +291,13 @@ class _Documents:
         try:
             return cast(NDArray[np.floating], data.toarray())
         except (MemoryError, ValueError) as error:
+            n_rows, n_columns = data.shape
+            is_given = n_columns > self.highest + 1
+            cause = f"n_features={n_columns}" if is_given else f"feature {self.highest}"
+            advice = "give fewer" if is_given else "number the features without gaps"
             raise self.lines.fault(
-                f"feature {self.highest} makes a table of {data.shape[0]} x "
-                f"{data.shape[1]} numbers, too large for the memory: number the "
-                "features without gaps, or read sparse data by "
+                f"{cause} makes a table of {n_rows} x {n_columns} numbers, too large "
+                f"for the memory: {advice}, or read sparse data by "
                 "sklearn.datasets.load_svmlight_file",
                 self.line_of_highest,
             ) from error

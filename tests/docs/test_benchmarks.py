@@ -51,6 +51,7 @@ COMMANDS = {
         *SETTINGS,
     ],
     "propensities.py": ["--queries", "20", "--sessions", "1000", "--seeds", "1"],
+    "shapes.py": ["--shapes", "tiny", "--repetitions", "1", "--threads", "1", *OURS],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "what_works_where.py": [*OURS, "--features", "query ids"],
     "two_versions.py": [
@@ -138,7 +139,7 @@ def test_the_tests_of_trec_eval_are_compared_number_by_number(tmp_path):
         "\t./trec_eval -q -R jg test/qrels test/run | diff - test/out.jg\n",
         "test/qrels": "1 0 a 1\n1 0 b 0\n",
         "test/run": "1 Q0 a 1 2.0 t\n1 Q0 b 2 1.0 t\n",
-        "test/out": "runid\tall\tt\nP_2 \tall\t0.5000\n"
+        "test/out": "infAP\tall\t1.0000\nP_2 \tall\t0.5000\n"
         "map\t1\t1.0000\nmap\tall\t0.9000\n",
         "test/out.jg": "map\tall\t1.0000\n",
     }
@@ -151,7 +152,7 @@ def test_the_tests_of_trec_eval_are_compared_number_by_number(tmp_path):
     assert "test/out: 2 equal, 1 of unknown measures" in printed
     assert "test/out.jg: not possible, -q -R jg test/qrels test/run" in printed
     assert "2 numbers are equal, 1 differ" in printed
-    assert "unknown to the command line: runid" in printed
+    assert "unknown to the command line: infAP" in printed
     assert printed.endswith("1\n")
 
 

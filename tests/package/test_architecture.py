@@ -71,7 +71,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "mart",
         "_estimators",
     },
-    "_commands": {"__init__", "datasets", "export", "mart", "metrics"},
+    "_commands": {"__init__", "datasets", "export", "mart", "metrics", "scorers"},
     "__main__": {
         "__init__",
         "_commands",

@@ -169,7 +169,7 @@ BAD_LINES = {
     "1 qid:1 1:a": "line 2: '1:a' is no feature, 'number:value'",
     "1 1:2": "line 2: 'qid:' and a number must follow the grade",
     "x qid:1 1:2": "line 2: the grade is not a number: 'x'",
-    "1 qid:1 0:2": "line 2: feature 0 is below 1: give zero_based=True if the",
+    "1 qid:1 0:2": "line 2: feature 0 is below 1: give --zero-based yes if the",
     "1 qid:1 2:2 1:3": "line 2: feature 1 follows 2: give them in ascending",
 }
 

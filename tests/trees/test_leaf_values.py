@@ -67,7 +67,7 @@ def test_the_leaf_of_a_row_is_where_its_walk_ends(seed, n_leaves, n_rows):
     scores = np.zeros(n_rows)
     with ThreadTeam(1 if INTERPRETED else 1 + seed % 3) as team:
         numbers = leaf_numbers(tree)
-        leaves = find_leaves(binned, tree, numbers, team)
+        leaves = find_leaves(binned, tree, numbers, None, team)
         add_binned(binned, tree, scores, team)
     np.testing.assert_array_equal(leaves, numbers.leaf_of_node[nodes])
     np.testing.assert_array_equal(scores, tree.value[nodes])
@@ -82,5 +82,5 @@ def test_rows_beyond_a_tile_are_assigned():
     columns = rng.integers(0, 255, (1, n_rows)).astype(np.uint8)
     binned = BinnedData(columns, np.array([255]), np.zeros(1, dtype=np.int64))
     with ThreadTeam(1) as team:
-        leaves = find_leaves(binned, tree, leaf_numbers(tree), team)
+        leaves = find_leaves(binned, tree, leaf_numbers(tree), None, team)
     np.testing.assert_array_equal(leaves, columns[0] > tree.threshold[0])

@@ -1,0 +1,126 @@
+"""Time and quality of a fit for tables of many shapes, one row each.
+
+    python benchmarks/shapes.py
+    python benchmarks/shapes.py --shapes lists-of-3 mq2008 --threads 1
+
+Short lists, small tables, few columns: the shapes of shops, feeds and first
+experiments, where `fit.py` has long lists in large tables.  Each fit is measured as in
+`fit.py`, and the libraries take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import fit
+import numpy as np
+from measuring import in_a_new_process, in_turns
+
+import peers
+from peers import OURS, Settings
+from sklearn_ltr.datasets import make_ranking
+
+N_HELD_OUT_DOCUMENTS = 40_000
+LIBRARIES = (OURS, "LightGBM", "LightGBM quantized", "XGBoost hist")
+
+
+class Shape(NamedTuple):
+    """Training data: lists have `n_documents` on average."""
+
+    n_queries: int
+    n_documents: int
+    n_features: int
+    n_estimators: int
+
+
+SHAPES = {
+    "tiny": Shape(2_000, 10, 10, 100),
+    "lists-of-3": Shape(100_000, 3, 20, 100),
+    "lists-of-8": Shape(50_000, 8, 30, 100),
+    "mq2008": Shape(500, 20, 46, 200),
+    "lists-of-40": Shape(1_500, 40, 23, 150),
+    "narrow": Shape(1_500, 122, 23, 100),
+    "few-queries": Shape(20, 5_000, 30, 100),
+    "long-lists": Shape(200, 1_000, 50, 100),
+    "many-columns": Shape(2_000, 40, 300, 100),
+}
+
+
+def write_data(folder: Path, shape: Shape) -> None:
+    """Write the training queries and the held-out queries of a shape."""
+    n_held_out = max(20, N_HELD_OUT_DOCUMENTS // shape.n_documents)
+    made = make_ranking(
+        shape.n_queries + n_held_out,
+        n_documents=shape.n_documents,
+        n_features=shape.n_features,
+        n_informative=shape.n_features // 2,
+        heavy_tails=0.3,
+        integers=0.3,
+        random_state=0,
+        dtype="float32",
+    )
+    is_train = made.groups < shape.n_queries
+    for part, rows in ("train", is_train), ("test", ~is_train):
+        for name, column in zip(
+            "Xyg", (made.data, made.target, made.groups), strict=True
+        ):
+            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column[rows]))
+
+
+def print_row(name: str, shape: Shape, runs: dict[str, list[dict]]) -> None:
+    """Print the median seconds of each library, the ratio, and NDCG@10."""
+    seconds = {
+        library: float(np.median([r["seconds"] for r in runs[library]]))
+        for library in runs
+    }
+    of_peers = {library: s for library, s in seconds.items() if library != OURS}
+    rows = f"{shape.n_queries:,} x {shape.n_documents} x {shape.n_features}"
+    line = f"{name:14}{rows:>22}"
+    line += "".join(f"{s:20.2f}" for s in seconds.values())
+    if OURS in seconds and of_peers:
+        fastest = min(of_peers, key=lambda library: of_peers[library])
+        line += f"{of_peers[fastest] / seconds[OURS]:8.2f} times"
+        quality = [runs[library][0]["ndcg@10"] for library in (OURS, fastest)]
+        line += "   NDCG@10 {:.4f}, {:.4f}".format(*quality)
+    print(line, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=peers.THREADS)
+    peers.add_arguments(parser, LIBRARIES)
+    arguments = parser.parse_args()
+
+    print(peers.machine())
+    print(f"{arguments.threads} threads; seconds; NDCG@10: ours, the fastest peer's")
+    print(f"{'':36}" + "".join(f"{name:>20}" for name in arguments.libraries))
+    records = []
+    for name in arguments.shapes:
+        shape = SHAPES[name]
+        settings = Settings(shape.n_estimators, n_threads=arguments.threads)
+        runs: dict[str, list[dict]] = {library: [] for library in arguments.libraries}
+        with tempfile.TemporaryDirectory() as folder:
+            write_data(Path(folder), shape)
+            calls = {
+                library: partial(
+                    in_a_new_process, fit.measure, library, Path(folder), settings
+                )
+                for library in runs
+            }
+            for library, _, result in in_turns(calls, arguments.repetitions):
+                runs[library].append(result)
+                about = {"shape": name, "library": library, **shape._asdict()}
+                records.append(about | asdict(settings) | result)
+        print_row(name, shape, runs)
+    peers.append_json(arguments.json, records)
+
+
+if __name__ == "__main__":
+    main()

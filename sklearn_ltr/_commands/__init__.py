@@ -1,0 +1,182 @@
+"""Commands on files: train a ranker, rank documents, evaluate, convert models.
+
+Data are files of LETOR (``grade qid:query 1:value 2:value ... # docid = name``), lists
+are runs and judgements of TREC.  A model is a file of this package, JSON (``.json``) or
+a pickle (``.pkl``), or of another library.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from sklearn_ltr._commands.arguments import Values, integer, positive, refusal
+from sklearn_ltr._commands.converting import run_convert
+from sklearn_ltr._commands.evaluating import run_evaluate
+from sklearn_ltr._commands.files import MISSING, READERS, WRITERS, ZERO_BASED
+from sklearn_ltr._commands.learning import RANKERS, run_rank, run_train
+from sklearn_ltr._commands.measures import (
+    DEFAULTS,
+    IR_MEASURES,
+    LIST_MEASURES,
+    MEASURES,
+    OFFICIAL,
+    is_measure,
+)
+
+A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
+
+
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands, with their arguments, to the parser."""
+    train = commands.add_parser(
+        "train",
+        help="train a ranker on LETOR files",
+        epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
+        "--model model.json --set n_estimators=500 learning_rate=0.05",
+    )
+    train.add_argument(
+        "files",
+        nargs="*",
+        action="extend",
+        metavar="file",
+        help="LETOR files, plain, .gz or .bz2; their rows are joined",
+    )
+    train.add_argument("--model", help="file to write: .json or .pkl")
+    train.add_argument("--valid", help="LETOR file for early stopping")
+    train.add_argument(
+        "--folds",
+        "-kcv",
+        type=integer(2),
+        metavar="K",
+        help="cross-validate by K folds of whole queries; a --model learns from all",
+    )
+    train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
+    train.add_argument("--metric", help="metric to train for, and of --folds")
+    train.add_argument(
+        "--seed",
+        type=integer(0, 2**32 - 1),
+        default=0,
+        help="random_state, 0 by default",
+    )
+    train.add_argument("--quiet", action="store_true", help="print no progress")
+    parameters = train.add_argument(
+        "--set",
+        action=Values,
+        is_value=lambda word: "=" in word,
+        metavar="NAME=VALUE",
+        help="parameters of the ranker, by their names in Python",
+    )
+    add_features(train)
+    train.set_defaults(run=run_train, refuse=refusal(train, parameters))
+
+    rank = commands.add_parser(
+        "rank",
+        help="write the ranked lists of a LETOR file, a TREC run",
+        epilog="Documents are named as '# docid = name' says, or by their line.",
+    )
+    rank.add_argument("data", help="LETOR file")
+    rank.add_argument("--model", required=True, help=A_MODEL)
+    rank.add_argument("--run", required=True, help="TREC run to write", dest="to")
+    rank.add_argument("--tag", default="sklearn_ltr", help="name of the run in it")
+    add_features(rank)
+    rank.set_defaults(run=run_rank)
+
+    trec_eval = ", ".join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="measure a model on a LETOR file, or a TREC run by judgements",
+        epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
+        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and {OFFICIAL}: "
+        "all that trec_eval prints by default); or as in ir_measures, "
+        f"{', '.join(IR_MEASURES)}: nDCG@10.  NDCG has exponential gains in the first, "
+        "linear ones in the others.",
+    )
+    evaluate.add_argument(
+        "files",
+        nargs="*",
+        action="extend",
+        metavar="file",
+        help="judgements, qrels or a LETOR file, and a TREC run; or a LETOR file for "
+        "a model",
+    )
+    source = evaluate.add_mutually_exclusive_group()
+    source.add_argument("--model", help=A_MODEL)
+    source.add_argument("--run", help="TREC run", dest="run_file")
+    metric = evaluate.add_argument(
+        "-m",
+        "--metric",
+        action=Values,
+        is_value=is_measure,
+        help="ndcg@10 by default; files may follow, behind '--' if named as a metric",
+    )
+    evaluate.add_argument(
+        "-l",
+        "--level",
+        type=positive,
+        help="the lowest relevant grade, for metrics of relevant documents",
+    )
+    evaluate.add_argument(
+        "-q", "--per-query", action="store_true", help="print each query's value, too"
+    )
+    evaluate.add_argument(
+        "-c",
+        "--complete",
+        action="store_true",
+        help="a judged query without a line in the run counts 0",
+    )
+    evaluate.add_argument(
+        "-M",
+        "--max-documents",
+        type=integer(1),
+        metavar="N",
+        help="only the first N documents of each list count as retrieved",
+    )
+    add_features(evaluate)
+    evaluate.set_defaults(run=run_evaluate, refuse=refusal(evaluate, metric))
+
+    convert = commands.add_parser(
+        "convert",
+        help="write a model in the format of another program",
+        epilog="elasticsearch is the plugin Learning to Rank, that of OpenSearch, too; "
+        "elasticsearch-ml is Elastic's own.  For these and solr the file holds the "
+        "requests that upload the model, a JSON list of method, path and body.",
+    )
+    convert.add_argument("model", help="file of the model")
+    convert.add_argument("output", help="file to write")
+    convert.add_argument(
+        "--from", choices=READERS, dest="format", help="by default json"
+    )
+    convert.add_argument("--to", choices=WRITERS, required=True)
+    convert.add_argument(
+        "--missing",
+        choices=MISSING,
+        help="ranklib, xgboost, solr: where missing values go, as in Python",
+    )
+    convert.add_argument("--name", help="name of the model in a search engine")
+    convert.add_argument("--feature-set", help="elasticsearch: name of the feature set")
+    convert.add_argument("--store", help="solr: feature store, _DEFAULT_ by default")
+    convert.add_argument(
+        "--features",
+        metavar="FILE",
+        help="search engines: a JSON object of what the engine computes for each "
+        "feature, if it is to be uploaded with the model",
+    )
+    convert.set_defaults(run=run_convert)
+
+
+def add_features(command: argparse.ArgumentParser) -> None:
+    """Add the options of what features LETOR files have."""
+    command.add_argument(
+        "--n-features",
+        type=integer(1),
+        metavar="N",
+        help="number of features; by default that of the highest in the files, or the "
+        "model's",
+    )
+    command.add_argument(
+        "--zero-based",
+        choices=ZERO_BASED,
+        default="no",
+        help="whether features are numbered from 0 (no by default: from 1); auto: if "
+        "the number 0 occurs",
+    )

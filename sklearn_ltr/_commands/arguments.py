@@ -1,0 +1,82 @@
+"""Types and lists of arguments: an error says what was found and what is taken."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+LARGEST = 10**18 - 1
+
+
+class Values(argparse.Action):
+    """An option of several values, which may stand before the files of the command.
+
+    argparse gives it all words up to the next option: those at the end that are no
+    values, and name a file, are put where the files are.
+    """
+
+    def __init__(self, *, is_value: Callable[[str], bool], **options: Any) -> None:
+        super().__init__(nargs="+", **options)
+        self.is_value = is_value
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Divide the words into values and files."""
+        words = list(values or [])
+        n_values = len(words)
+        while n_values > 1 and self._is_file(words[n_values - 1]):
+            n_values -= 1
+        given = getattr(namespace, self.dest) or []
+        setattr(namespace, self.dest, [*given, *words[:n_values]])
+        namespace.files = [*(namespace.files or []), *words[n_values:]]
+
+    def _is_file(self, word: str) -> bool:
+        return not self.is_value(word) and os.path.exists(word)
+
+
+def refusal(
+    parser: argparse.ArgumentParser, option: argparse.Action
+) -> Callable[[argparse.Namespace, str], NoReturn]:
+    """Return a function that ends a command, with its usage and the status 2."""
+
+    def refuse(given: argparse.Namespace, what: str) -> NoReturn:
+        words = getattr(given, option.dest) or []
+        if isinstance(option, Values) and words and not option.is_value(words[-1]):
+            what += f"; there is no file {words[-1]!r}"
+        parser.error(what)
+
+    return refuse
+
+
+def integer(least: int, most: int = LARGEST) -> Callable[[str], int]:
+    """Return a reader of integers from `least` on, written in digits of ASCII."""
+    taken = f">= {least}" if most == LARGEST else f"from {least} to {most}"
+
+    def read(text: str) -> int:
+        is_whole = text.isascii() and text.isdecimal() and len(text) < 19
+        if not is_whole or not least <= int(text) <= most:
+            raise ArgumentTypeError(f"must be an integer {taken}, got {text!r}")
+        return int(text)
+
+    return read
+
+
+def positive(text: str) -> float:
+    """Return a finite number above zero."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not 0 < number < np.inf or "_" in text or not text.isascii():
+        raise ArgumentTypeError(f"must be a number > 0, got {text!r}")
+    return number

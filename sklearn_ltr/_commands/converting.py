@@ -1,0 +1,69 @@
+"""Write a model in the format of another program."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from sklearn_ltr._commands.files import WRITERS, load_model, write_file
+
+#: Options that some writers take; some need them
+OPTIONS = ("missing", "name", "feature_set", "store", "features")
+
+
+def run_convert(given: argparse.Namespace) -> None:
+    """Write a model in another format."""
+    write = WRITERS[given.to]
+    options = {name: getattr(given, name) for name in OPTIONS}
+    options = {name: value for name, value in options.items() if value is not None}
+    taken = signature(write).parameters
+    for name in options:
+        if name not in taken:
+            raise ValueError(f"{option(name)} says nothing to the format {given.to}")
+    needed = [
+        option(name)
+        for name, parameter in taken.items()
+        if parameter.kind is Parameter.KEYWORD_ONLY
+        and parameter.default is Parameter.empty
+        and name not in options
+    ]
+    if needed:
+        raise ValueError(f"--to {given.to} needs {' and '.join(needed)}")
+    if "features" in options:
+        options["features"] = load_features(given.features)
+    content = write(load_model(given.model, given.format), **options)
+    if isinstance(content, list):  # requests to a search engine
+        requests = [request._asdict() for request in content]
+        content = json.dumps(requests, indent=1, ensure_ascii=False) + "\n"
+    write_file(given.output, content)
+
+
+def option(name: str) -> str:
+    """Return the option of an argument."""
+    return f"--{name.replace('_', '-')}"
+
+
+def load_features(path: str) -> dict[str, Any]:
+    """Read what a search engine computes for each feature."""
+    form = 'a JSON object, {"name of a feature": {what the engine computes}, ...}'
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        read = dict(pairs)
+        if len(read) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"{twice!r} stands twice in one object")
+        return read
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        features = json.loads(text, object_pairs_hook=read_object)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--features {path} must be {form}: {error}") from error
+    if not isinstance(features, dict):
+        found = type(features).__name__
+        raise ValueError(f"--features {path} must be {form}, not a {found}")
+    return features

@@ -1,0 +1,129 @@
+"""Measure a model or a run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sklearn_ltr._commands.files import load_for, load_model
+from sklearn_ltr._commands.lists import Lists, Rows, rank_lists, rank_rows
+from sklearn_ltr._commands.measures import Measure, measures_of
+from sklearn_ltr.datasets import join_run, load_qrels, load_run
+from sklearn_ltr.datasets._letor import is_letor, load_letor_judgements
+from sklearn_ltr.datasets._trec import JoinedRun, Run
+from sklearn_ltr.metrics import BPref, Metric
+
+
+class Measured(NamedTuple):
+    """What is measured, of a model or of a run."""
+
+    rows_of: Callable[[object], Rows]  # for a metric
+    stable: bool  # whether equal scores keep their order
+    tag: str
+
+
+def run_evaluate(given: argparse.Namespace) -> None:
+    """Print the metrics of a model or a run, as trec_eval does."""
+    is_run = given.model is None
+    read_files(given)
+    measures: dict[str, Measure] = {}
+    for name in given.metric or ["ndcg@10"]:
+        measures |= measures_of(name, is_run, given.level)
+    rows_of, stable, tag = (measured_run if is_run else measured_model)(given)
+
+    @cache
+    def lists() -> Lists:
+        return rank_lists(rows_of(None), given.level, stable, tag)
+
+    for name, (compute, summary, by_query) in measures.items():
+        if isinstance(compute, Metric):
+            metric = replace(compute, ties="stable") if stable else compute
+            values = metric.per_query(**rows_of(metric))
+        else:
+            values = compute(lists())
+        form = ".4f" if values.dtype.kind == "f" else ""
+        if given.per_query and by_query:
+            for label, value in zip(lists().labels, values, strict=True):
+                print(f"{name:<22}\t{label}\t{value:{form}}")
+        print(f"{name:<22}\tall\t{summary(values):{form}}")
+
+
+def read_files(given: argparse.Namespace) -> None:
+    """Read which file is the run, and which has the judgements."""
+    found = ", ".join(given.files) or "none"
+    if given.model is None and given.run_file is None:
+        if len(given.files) != 2:
+            needed = "give judgements and a run, or a LETOR file and --model"
+            given.refuse(given, f"{needed}, got {found}")
+        given.run_file = given.files.pop()
+    if len(given.files) != 1:
+        given.refuse(given, f"give one file with the judgements, got {found}")
+    if given.run_file is not None and (given.n_features or given.zero_based != "no"):
+        given.refuse(
+            given, "--n-features and --zero-based are about files of a --model"
+        )
+    (given.judged,) = given.files
+
+
+def measured_model(given: argparse.Namespace) -> Measured:
+    """Return the rows of a LETOR file, which are the same for all metrics."""
+    model = load_model(given.model)
+    data = load_for(model, given.judged, given)
+    scores = model.predict(data.data)
+    rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
+    if given.max_documents is not None:
+        rows = without_last(rows, given.max_documents)
+    return Measured(lambda metric: rows, False, given.model)
+
+
+def measured_run(given: argparse.Namespace) -> Measured:
+    """Return the rows of a run for a metric; bpref has those with a judgement."""
+    run = load_run(given.run_file)
+    load_judgements = load_letor_judgements if is_letor(given.judged) else load_qrels
+    qrels = load_judgements(given.judged)
+    if given.max_documents is not None:
+        run = first_documents(run, given.max_documents)
+    judged = set(zip(qrels.groups, qrels.documents, strict=True))
+    has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
+
+    @cache
+    def join(unjudged: Literal["zero", "drop"]) -> JoinedRun:
+        return join_run(
+            run,
+            qrels,
+            topics="qrels" if given.complete else "both",
+            unjudged=unjudged,
+            negative="unjudged",  # as trec_eval
+        )
+
+    def rows_of(metric: object) -> Rows:
+        return join("drop" if isinstance(metric, BPref) and has_judged else "zero")
+
+    return Measured(rows_of, True, run.tag)
+
+
+def first_documents(run: Run, most: int) -> Run:
+    """Return the first documents of each list of a run, in trec_eval's order."""
+    _, query = np.unique(run.groups, return_inverse=True)
+    _, names = np.unique(run.documents, return_inverse=True)
+    _, positions = rank_rows(query, run.scores, -names)
+    columns = {name: run[name] for name in ("groups", "documents", "scores")}
+    kept = {name: column[positions < most] for name, column in columns.items()}
+    return Run(**kept, tag=run.tag)
+
+
+def without_last(rows: Rows, most: int) -> Rows:
+    """Return rows of which those behind the first of each list are not retrieved."""
+    _, query = np.unique(rows["groups"], return_inverse=True)
+    _, positions = rank_rows(query, rows["y_score"], rows["y_true"])
+    first = positions < most
+    kept = {name: column[first] for name, column in rows.items()}
+    return kept | {
+        "y_missing": rows["y_true"][~first],
+        "groups_missing": rows["groups"][~first],
+    }

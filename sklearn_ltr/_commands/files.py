@@ -1,0 +1,178 @@
+"""Files of data and of models."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Bunch
+
+from sklearn_ltr import export
+from sklearn_ltr.datasets import load_letor
+
+WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, or a list of requests
+    "json": export.to_json,
+    "pickle": pickle.dumps,
+    "lightgbm": export.to_lightgbm,
+    "xgboost": export.to_xgboost,
+    "xgboost-dump": export.to_xgboost_dump,
+    "onnx": lambda model: export.to_onnx(model).SerializeToString(),
+    "ranklib": export.to_ranklib,
+    "vespa": export.to_vespa,
+    "elasticsearch": export.to_elasticsearch_ltr,
+    "elasticsearch-ml": export.to_elasticsearch_ml,
+    "solr": export.to_solr,
+}
+READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
+    "json": export.from_json,
+    "pickle": pickle.loads,
+    "lightgbm": export.from_lightgbm,
+    "xgboost": export.from_xgboost,
+    "catboost": export.from_catboost,
+    "ranklib": export.from_ranklib,
+}
+ZERO_BASED: dict[str, bool | Literal["auto"]] = {
+    "no": False,
+    "yes": True,
+    "auto": "auto",
+}
+#: what messages of the reader call the options in Python
+OPTIONS = {
+    "zero_based=True": "--zero-based yes",
+    "n_features=": "--n-features ",
+    "give a frame of them to join_run": "write them as qrels, 'topic 0 document grade'",
+}
+MISSING = ("branch", "zero")  # what writers of some formats take
+
+
+def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
+    """Read LETOR files that have the same features; those that none lists are 0."""
+    read = [load_file(path, given) for path in paths]
+    if given.zero_based == "auto":
+        if any(data.zero_based for data in read):
+            for path, data in zip(paths, read, strict=True):
+                count_from_zero(path, data, given.n_features)
+        else:
+            print(
+                f"{', '.join(paths)}: the features are taken to be numbered from 1, "
+                "since none has number 0; if they are numbered from 0, give "
+                "--zero-based yes",
+                file=sys.stderr,
+            )
+    most = max(data.data.shape[1] for data in read)
+    for data in read:
+        missing = most - data.data.shape[1]
+        data.data = np.pad(data.data, ((0, 0), (0, missing))) if missing else data.data
+    return read
+
+
+def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
+    """Return the rows of all files; a ValueError if two of them have a query."""
+    if len(read) == 1:
+        return read[0]
+    has_text = any(data.groups.dtype.kind == "U" for data in read)  # "007" is not "7"
+    groups = [data.groups.astype(str) if has_text else data.groups for data in read]
+    file_of: dict[str | int, str] = {}
+    for path, column in zip(paths, groups, strict=True):
+        for query in np.unique(column).tolist():
+            if query in file_of:
+                raise ValueError(
+                    f"query {query} is in {file_of[query]} and in {path}: if its lines "
+                    "belong together, put them into one file; if these are two "
+                    "queries, give them different ids"
+                )
+        file_of |= dict.fromkeys(np.unique(column).tolist(), path)
+    return Bunch(
+        data=np.concatenate([data.data for data in read]),
+        target=np.concatenate([data.target for data in read]),
+        groups=np.concatenate(groups),
+    )
+
+
+def load_file(path: str, given: argparse.Namespace) -> Bunch:
+    """Read a LETOR file by the options; messages name these, not Python's arguments."""
+    with warnings.catch_warnings():
+        if given.zero_based == "auto":  # `load_alike` says what it took
+            warnings.simplefilter("ignore", UserWarning)
+        try:
+            return load_letor(
+                path,
+                n_features=given.n_features,
+                zero_based=ZERO_BASED[given.zero_based],
+            )
+        except ValueError as error:
+            message = str(error)
+            for argument, option in OPTIONS.items():
+                message = message.replace(argument, option)
+            raise ValueError(message) from error
+
+
+def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
+    """Add column 0 to a file whose lines do not list this number."""
+    if data.zero_based:
+        return
+    data.data, data.zero_based = np.pad(data.data, ((0, 0), (1, 0))), True
+    if n_features is not None:
+        if data.data[:, n_features:].any():
+            raise ValueError(
+                f"{path}: feature {n_features} is beyond --n-features {n_features}, of "
+                "which the first is 0, as another file has it"
+            )
+        data.data = data.data[:, :n_features]
+
+
+def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunch:
+    """Read a LETOR file with the features of a model; further ones are left out."""
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"{given.model} holds a {type(model).__name__} without a fit")
+    n_features = model.n_features_in_
+    if given.n_features not in (None, n_features):
+        raise ValueError(
+            f"--n-features {given.n_features}: the model {given.model} has {n_features}"
+        )
+    (data,) = load_alike([path], given)
+    further = data.data.shape[1] - n_features
+    if further > 0:
+        first = n_features + (0 if data.zero_based else 1)
+        print(
+            f"{path}: features {first} to {first + further - 1} are left out, which "
+            "the model does not know",
+            file=sys.stderr,
+        )
+    data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
+    return data
+
+
+def format_of(path: str) -> str:
+    """Return the format of a model of this package by the name of its file."""
+    formats = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
+    if Path(path).suffix not in formats:
+        raise ValueError(f"{path}: a model's file is named *.json or *.pkl")
+    return formats[Path(path).suffix]
+
+
+def load_model(path: str, kind: str | None = None) -> BaseEstimator:
+    """Read a model; an error names its file."""
+    kind = kind or format_of(path)
+    content = Path(path).read_bytes()
+    try:
+        model = READERS[kind](content)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be read as {kind}: {error}") from error
+    if not hasattr(model, "predict"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, which is no model")
+    return model
+
+
+def write_file(path: str, content: str | bytes) -> None:
+    """Write text or bytes."""
+    if isinstance(content, str):
+        content = content.encode()
+    Path(path).write_bytes(content)

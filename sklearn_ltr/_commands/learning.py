@@ -1,0 +1,147 @@
+"""Train a ranker, and rank documents by it."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+import warnings
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GroupKFold, cross_validate
+from sklearn.utils import Bunch
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._commands.files import (
+    WRITERS,
+    format_of,
+    join_files,
+    load_alike,
+    load_for,
+    load_model,
+    write_file,
+)
+from sklearn_ltr.datasets import dump_run
+from sklearn_ltr.mart import MARTRegressor
+from sklearn_ltr.metrics import get_metric
+from sklearn_ltr.scorers import make_ranking_scorer
+
+RANKERS: dict[str, type[BaseEstimator]] = {
+    "lambdamart": LambdaMARTRanker,
+    "lambdarank": LambdaRankRanker,
+    "ranknet": RankNetRanker,
+    "mart": MARTRegressor,
+}
+
+
+def run_train(given: argparse.Namespace) -> None:
+    """Train a ranker, print its progress, and write it; or cross-validate it."""
+    check_train(given)
+    parameters: dict[str, object] = {"random_state": given.seed}
+    parameters["verbose"] = 0 if given.quiet else 1
+    if given.metric is not None and learns_by_metric(given.ranker):
+        parameters["metric"] = given.metric
+    parameters.update(map(parameter, given.set or []))
+    ranker = RANKERS[given.ranker](**parameters)
+    held_files = [] if given.valid is None else [given.valid]
+    read = load_alike([*given.files, *held_files], given)
+    n_files = len(given.files)
+    train, valid = join_files(given.files, read[:n_files]), read[n_files:]
+    is_regressor = given.ranker == "mart"
+    with warnings.catch_warnings(record=True) as caught:
+        if given.folds is not None:
+            cross_validate_ranker(ranker, train, given)
+        if given.model is not None:
+            arguments = {} if is_regressor else {"groups": train.groups}
+            for held in valid:
+                arguments |= {"X_val": held.data, "y_val": held.target}
+                arguments |= {} if is_regressor else {"groups_val": held.groups}
+            ranker.fit(train.data, train.target, **arguments)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"python -m sklearn_ltr train: warning: {message}", file=sys.stderr)
+    if given.model is not None:
+        write_file(given.model, WRITERS[format_of(given.model)](ranker))
+        if not given.quiet:
+            print(f"wrote {given.model}")
+
+
+def check_train(given: argparse.Namespace) -> None:
+    """Refuse arguments that do not go together, before a file is read."""
+    if not given.files:
+        given.refuse(given, "give the LETOR files to train on, got none")
+    if given.model is None and given.folds is None:
+        given.refuse(given, "give --model FILE to write, or --folds K")
+    if given.valid is not None and given.folds is not None:
+        given.refuse(
+            given,
+            "--valid is for one model: with --folds, hold out queries of each fold by "
+            "--set early_stopping=True",
+        )
+    if given.metric and given.folds is None and not learns_by_metric(given.ranker):
+        given.refuse(
+            given,
+            f"--metric says nothing to {given.ranker}, which does not learn by one, "
+            "without --folds",
+        )
+    if given.model is None:
+        return
+    folder = Path(given.model).parent
+    kind = format_of(given.model)
+    if not folder.is_dir():
+        raise ValueError(f"{given.model}: there is no folder {str(folder)!r}")
+    if kind == "json" and given.ranker in ("lambdarank", "ranknet"):
+        raise ValueError(f"{given.model}: JSON holds trees; name a network *.pkl")
+
+
+def learns_by_metric(name: str) -> bool:
+    """Return whether a ranker has a metric to train for."""
+    return "metric" in signature(RANKERS[name]).parameters
+
+
+def cross_validate_ranker(
+    ranker: BaseEstimator, data: Bunch, given: argparse.Namespace
+) -> None:
+    """Print the metric of each fold of whole queries, its mean and its deviation."""
+    n_queries = len(np.unique(data.groups))
+    if given.folds > n_queries:
+        raise ValueError(f"--folds {given.folds}: the files have {n_queries} queries")
+    own = ranker.get_params().get("metric")
+    metric = get_metric(given.metric or own or "ndcg@10")
+    with config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            clone(ranker).set_params(verbose=0),
+            data.data,
+            data.target,
+            params={"groups": data.groups},
+            cv=GroupKFold(given.folds),
+            scoring=make_ranking_scorer(metric),
+            error_score="raise",
+        )["test_score"]
+    for fold, value in enumerate(found, start=1):
+        print(f"{metric.name:<22}\tfold_{fold}\t{value:.4f}")
+    print(f"{metric.name:<22}\tmean\t{found.mean():.4f}")
+    print(f"{metric.name:<22}\tstd\t{found.std():.4f}", flush=True)
+
+
+def run_rank(given: argparse.Namespace) -> None:
+    """Write the run of a model on a LETOR file."""
+    model = load_model(given.model)
+    data = load_for(model, given.data, given)
+    scores = model.predict(data.data)
+    names = {"groups": data.groups, "documents": data.documents}
+    dump_run(given.to, scores, **names, tag=given.tag)
+
+
+def parameter(text: str) -> tuple[str, object]:
+    """Return name and value of ``name=value``; a value that is no literal is text."""
+    name, found, value = text.partition("=")
+    if not found:
+        raise ValueError(f"--set {text}: give NAME=VALUE, such as n_estimators=500")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value

@@ -1,0 +1,96 @@
+"""Ranked lists with their judgements, and trec_eval's values of them.
+
+The measures here are for reports, and are no metrics of :mod:`sklearn_ltr.metrics`: a
+ranker cannot be trained for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._typing import FloatArray, IntArray
+
+Rows: TypeAlias = Mapping[str, NDArray[Any]]  # arguments of metrics, by name
+
+
+class Lists(NamedTuple):
+    """The ranked lists of all queries, and how many documents these have."""
+
+    tag: str  # name of the run, or of the model
+    labels: NDArray[Any]  # (n_queries,) the queries, in the order of metrics' values
+    relevant: list[NDArray[np.bool_]]  # of each query: is rank 1, 2, ... relevant?
+    n_relevant: IntArray  # (n_queries,) those that were not retrieved included
+
+    @property
+    def n_retrieved(self) -> IntArray:
+        """Number of documents of each list."""
+        return np.array([len(ranked) for ranked in self.relevant], dtype=np.int64)
+
+    @property
+    def n_found(self) -> IntArray:
+        """Number of relevant documents of each list."""
+        return np.array([ranked.sum() for ranked in self.relevant], dtype=np.int64)
+
+
+def rank_lists(rows: Rows, level: float | None, stable: bool, tag: str) -> Lists:
+    """Return ranked lists; equal scores keep their order, or lower grades are first."""
+    grades, groups = rows["y_true"], rows["groups"]
+    is_missing = len(rows.get("y_missing", [])) > 0  # an empty column has no dtype
+    if is_missing:
+        groups = np.concatenate([groups, rows["groups_missing"]])
+    labels, query = np.unique(groups, return_inverse=True)
+    of_row, of_missing = np.split(query, [len(grades)])
+    order, _ = rank_rows(of_row, rows["y_score"], None if stable else grades)
+    relevant = is_relevant(grades[order], level)
+    ends = np.cumsum(np.bincount(of_row, minlength=len(labels)))
+    n_relevant = np.bincount(of_row[order][relevant], minlength=len(labels))
+    if is_missing:
+        others = of_missing[is_relevant(rows["y_missing"], level)]
+        n_relevant += np.bincount(others, minlength=len(labels))
+    return Lists(tag, labels, np.split(relevant, ends[:-1]), n_relevant)
+
+
+def rank_rows(
+    query: IntArray, scores: FloatArray, ties: NDArray[Any] | None
+) -> tuple[IntArray, IntArray]:
+    """Return the rows by query and rank, and the position of each row in its list.
+
+    Equal scores are ordered by `ties`, ascending; None: by row.
+    """
+    keys = (-scores, query) if ties is None else (ties, -scores, query)
+    order = np.lexsort(keys)
+    ranked = query[order]
+    positions = np.empty_like(order)
+    positions[order] = np.arange(len(order)) - np.searchsorted(ranked, ranked)
+    return order, positions
+
+
+def is_relevant(grades: FloatArray, level: float | None) -> NDArray[np.bool_]:
+    """Return which grades are relevant: those from `level` on, or above zero."""
+    return grades > 0 if level is None else grades >= level
+
+
+def interpolated_precision(lists: Lists, recall: float) -> FloatArray:
+    """Return the highest precision at the ranks where so much recall is reached.
+
+    For recall x and R relevant documents, x R rounded to m (halves up),
+    this is the maximum over ranks r with at least m relevant documents of the number of
+    these, divided by r; 0 if the list has fewer (trec_eval's ``iprec_at_recall``).
+    """
+    values = np.zeros(len(lists.labels))
+    for query, relevant in enumerate(lists.relevant):
+        found = np.cumsum(relevant)
+        needed = np.floor(recall * lists.n_relevant[query] + 0.5)
+        precision = (found / np.arange(1, len(found) + 1))[found >= needed]
+        values[query] = precision.max(initial=0.0)
+    return values
+
+
+def mean_interpolated_precision(lists: Lists) -> FloatArray:
+    """Return the mean of these at recall 0, 0.1, ..., 1 (trec_eval's 11pt_avg)."""
+    tenths = [interpolated_precision(lists, tenth / 10) for tenth in range(11)]
+    return np.array(np.mean(tenths, axis=0))

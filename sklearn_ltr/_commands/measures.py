@@ -1,0 +1,235 @@
+"""Names of measures: those of this package, of trec_eval and of ir_measures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._commands.lists import (
+    Lists,
+    interpolated_precision,
+    mean_interpolated_precision,
+)
+from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr.metrics import (
+    MAP,
+    MRR,
+    NDCG,
+    RBP,
+    BPref,
+    HitRate,
+    Metric,
+    Precision,
+    Recall,
+    RPrecision,
+    get_metric,
+)
+from sklearn_ltr.metrics._metric import METRICS
+
+Values: TypeAlias = NDArray[Any]  # of queries: numbers, counts or text
+
+LEAST_OF_GEOMETRIC_MEAN = 0.00001  # what a lower value counts in trec_eval's gm_map
+
+
+class Measure(NamedTuple):
+    """How the values of queries are computed, and what is printed for all of them."""
+
+    compute: Metric | Callable[[Lists], Values]
+    summary: Callable[[Values], Any] = np.mean
+    by_query: bool = True  # whether trec_eval prints the values of queries
+
+
+def geometric_mean(values: FloatArray) -> float:
+    """Return the geometric mean of queries, none of which counts 0."""
+    return float(np.exp(np.log(np.maximum(values, LEAST_OF_GEOMETRIC_MEAN)).mean()))
+
+
+def share(counted: IntArray, total: IntArray) -> FloatArray:
+    """Return the share of each query, 0 of nothing."""
+    return np.asarray(counted / np.maximum(total, 1))
+
+
+#: trec_eval's names of metrics; a cutoff follows behind "_", or several behind "."
+MEASURES: dict[str, Callable[..., Metric]] = {
+    "map": MAP,
+    "map_cut": MAP,
+    "gm_map": MAP,
+    "ndcg": partial(NDCG, gain="linear"),
+    "ndcg_cut": partial(NDCG, gain="linear"),
+    "recip_rank": MRR,
+    "P": Precision,
+    "relative_P": partial(Recall, divide_by="at_most_k"),
+    "recall": Recall,
+    "success": HitRate,
+    "Rprec": RPrecision,
+    "bpref": BPref,
+    "gm_bpref": BPref,
+    "rbp": partial(RBP, persistence=0.9),
+}
+#: Those of trec_eval that are no metrics of this package: counts, and values of the
+#: set of retrieved documents
+LIST_MEASURES = {
+    "runid": Measure(lambda lists: np.array([lists.tag]), lambda tag: tag[0], False),
+    "num_q": Measure(lambda lists: np.ones_like(lists.n_relevant), np.sum, False),
+    "num_ret": Measure(lambda lists: lists.n_retrieved, np.sum),
+    "num_rel": Measure(lambda lists: lists.n_relevant, np.sum),
+    "num_rel_ret": Measure(lambda lists: lists.n_found, np.sum),
+    "set_P": Measure(lambda lists: share(lists.n_found, lists.n_retrieved)),
+    "set_recall": Measure(lambda lists: share(lists.n_found, lists.n_relevant)),
+    "set_relative_P": Measure(
+        lambda lists: share(
+            lists.n_found, np.minimum(lists.n_retrieved, lists.n_relevant)
+        )
+    ),
+    # precision times recall, and their harmonic mean
+    "set_map": Measure(
+        lambda lists: (
+            share(lists.n_found, lists.n_retrieved)
+            * share(lists.n_found, lists.n_relevant)
+        )
+    ),
+    "set_F": Measure(
+        lambda lists: share(2 * lists.n_found, lists.n_retrieved + lists.n_relevant)
+    ),
+    "11pt_avg": Measure(mean_interpolated_precision),
+}
+CUTOFFS = ["5", "10", "15", "20", "30", "100", "200", "500", "1000"]
+IPREC = "iprec_at_recall"
+#: What trec_eval takes where no cutoffs, or shares of recall, are given
+DEFAULTS = {
+    "P": CUTOFFS,
+    "recall": CUTOFFS,
+    "relative_P": CUTOFFS,
+    "ndcg_cut": CUTOFFS,
+    "map_cut": CUTOFFS,
+    "success": ["1", "5", "10"],
+    IPREC: [str(tenth / 10) for tenth in range(11)],
+}
+#: Names of several measures; trec_eval prints these where it is given none
+OFFICIAL = "official"
+OFFICIAL_MEASURES = (
+    "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec",
+    "bpref", "recip_rank", IPREC, "P",
+)  # fmt: skip
+#: Names of ir_measures, and trec_eval's; a cutoff follows behind "@"
+IR_MEASURES = {
+    "AP": "map",
+    "nDCG": "ndcg",
+    "RR": "recip_rank",
+    "P": "P",
+    "R": "recall",
+    "Success": "success",
+    "Rprec": "Rprec",
+    "Bpref": "bpref",
+    "IPrec": IPREC,
+    "SetP": "set_P",
+    "SetR": "set_recall",
+    "SetRelP": "set_relative_P",
+    "SetAP": "set_map",
+    "SetF": "set_F",
+    "NumQ": "num_q",
+    "NumRet": "num_ret",
+    "NumRel": "num_rel",
+}
+CUTOFF = re.compile(r"[0-9]{1,18}")
+RECALL = re.compile(r"[01]?\.[0-9]*|[01]")
+
+
+def is_measure(name: str) -> bool:
+    """Return whether there is a measure of this name."""
+    try:
+        return bool(measures_of(name, True, None))
+    except ValueError:
+        return False
+
+
+def measures_of(name: str, for_run: bool, level: float | None) -> dict[str, Measure]:
+    """Return the measures of a name, of which trec_eval's may have several cutoffs."""
+    if name == OFFICIAL:
+        named = [measures_of(each, True, level) for each in OFFICIAL_MEASURES]
+        return {each: of[each] for of in named for each in of}
+    start, dot, listed = name.partition(".")
+    is_ours = name in METRICS and not for_run  # recall, without a cutoff
+    if dot and (start in MEASURES or start in DEFAULTS):
+        cutoffs = listed.split(",")
+    elif name in DEFAULTS and not is_ours:
+        cutoffs = DEFAULTS[name]
+    elif name in LIST_MEASURES:
+        return {name: LIST_MEASURES[name]}
+    elif name in MEASURES and not is_ours:
+        return {name: measure_at(name, name, None, level)}
+    else:
+        return {name: measure_of(name, level)}
+    found = {}
+    for cutoff in cutoffs:
+        measure = measure_at(name, start, cutoff, level)
+        shown = f"{read_recall(name, cutoff):.2f}" if start == IPREC else cutoff
+        found[f"{start}_{shown}"] = measure
+    return found
+
+
+def measure_of(name: str, level: float | None) -> Measure:
+    """Return the measure of a name with a cutoff, of ir_measures, or of ours."""
+    start, _, cutoff = name.rpartition("_")
+    if (start in MEASURES or start == IPREC) and cutoff[:1].isdecimal():
+        return measure_at(name, start, cutoff, level)
+    start, at, cutoff = name.partition("@")
+    if start in IR_MEASURES:
+        return measure_at(name, IR_MEASURES[start], cutoff if at else None, level)
+    try:
+        metric = get_metric(name.lower() if name.isupper() else name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; trec_eval's are {', '.join([OFFICIAL, *DEFAULTS])}, ... "
+            "(evaluate --help)"
+        ) from error
+    return Measure(at_level(metric, level))
+
+
+def measure_at(
+    name: str, start: str, cutoff: str | None, level: float | None
+) -> Measure:
+    """Return the measure of trec_eval's name `start`; `name` is what was typed."""
+    if start == IPREC:
+        recall = read_recall(name, cutoff)
+        return Measure(lambda lists: interpolated_precision(lists, recall))
+    if start in LIST_MEASURES:
+        if cutoff is not None:
+            raise ValueError(f"metric {name!r}: {start} takes no cutoff")
+        return LIST_MEASURES[start]
+    k = None if cutoff is None else read_cutoff(name, cutoff)
+    summary = geometric_mean if start.startswith("gm_") else np.mean
+    return Measure(at_level(MEASURES[start](k), level), summary)
+
+
+def read_cutoff(name: str, text: str) -> int:
+    """Return a cutoff; a ValueError if it is no integer >= 1."""
+    if not CUTOFF.fullmatch(text) or int(text) < 1:
+        raise ValueError(
+            f"metric {name!r}: a cutoff must be an integer >= 1, got {text!r}"
+        )
+    return int(text)
+
+
+def read_recall(name: str, text: str | None) -> float:
+    """Return a recall; a ValueError if it is no number from 0 to 1."""
+    if text is None or not RECALL.fullmatch(text) or text == "." or float(text) > 1:
+        raise ValueError(
+            f"metric {name!r}: give the recall, a number from 0 to 1, as in "
+            f"{IPREC}.0.1,0.2; got {text!r}"
+        )
+    return float(text)
+
+
+def at_level(metric: Metric, level: float | None) -> Metric:
+    """Return a metric whose relevant documents have at least this grade."""
+    if level is None or "relevant_from" not in {field.name for field in fields(metric)}:
+        return metric  # as in trec_eval, metrics of grades do not change
+    changed: dict[str, Any] = {"relevant_from": level}
+    return replace(metric, **changed)
