@@ -18,7 +18,13 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import BaggingRegressor, StackingRegressor, VotingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.feature_selection import (
+    RFE,
+    RFECV,
+    SelectKBest,
+    SequentialFeatureSelector,
+    f_regression,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
@@ -32,6 +38,7 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
     learning_curve,
+    permutation_test_score,
 )
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -417,6 +424,47 @@ def test_two_jobs_find_the_same_numbers_and_raise_the_same_error_as_one(routing)
 
 
 # --- inspection, selection, composition -------------------------------------------
+
+
+def mean_ndcg_by_hand(model, columns):
+    return np.mean(
+        [
+            ndcg_score(
+                Y[test],
+                by_hand(model, train, test, table=X[:, columns]),
+                groups=GROUPS[test],
+                k=5,
+            )
+            for train, test in folds()
+        ]
+    )
+
+
+# one column is the same for all documents of a query
+@pytest.mark.filterwarnings("ignore::sklearn_ltr.NothingLearnedWarning")
+def test_selection_of_features(routing):
+    model, given = quick(LambdaMARTRanker), {"cv": GroupKFold(3), "scoring": SCORER}
+    every = list(range(X.shape[1]))
+    importances = quick(LambdaMARTRanker).fit(X, Y, groups=GROUPS).feature_importances_
+    kept = RFE(model, n_features_to_select=4).fit(X, Y, groups=GROUPS).support_
+    assert np.flatnonzero(~kept).tolist() == [importances.argmin()]
+    found = RFECV(model, **given).fit(X, Y, groups=GROUPS)
+    reached = found.cv_results_["mean_test_score"][-1]  # of all features
+    assert reached == mean_ndcg_by_hand(model, every)
+    one = SequentialFeatureSelector(model, n_features_to_select=1, **given)
+    one.fit(X, Y, groups=GROUPS)
+    best = np.argmax([mean_ndcg_by_hand(model, [column]) for column in every])
+    assert one.get_support(indices=True).tolist() == [best]
+
+
+def test_permutation_test_score(routing):
+    model = quick(LambdaMARTRanker)
+    value, of_permutations, _ = permutation_test_score(
+        model, X, Y, scoring=SCORER, cv=GroupKFold(3), n_permutations=3,
+        params={"groups": GROUPS},
+    )  # fmt: skip
+    assert value == mean_ndcg_by_hand(model, list(range(X.shape[1])))
+    assert np.isfinite(of_permutations).all()
 
 
 @pytest.mark.parametrize("ensemble", [VotingRegressor, StackingRegressor])
