@@ -6,7 +6,7 @@ Rankers learn from made data of which a third of the documents have a wrong grad
 *flipped*, the highest grade minus the true one, or *drawn*, that of a random document.
 Documents that are said to be wrong weigh 0.2, the others 1.  What is said is nothing;
 the truth; or the truth for 80% of the documents, and the contrary for the others.
-Beside them: wrong ones of weight 0, or left out of the rows, and all grades right.
+Beside them: wrong ones of weight 0.01, or left out of the rows, and all grades right.
 Printed is NDCG@10 of other queries with their true grades, the mean over seeds (each of
 other data and other wrong grades), and the difference from saying nothing with its
 paired standard error.
@@ -59,7 +59,7 @@ def values_of(name: str, kind: str, n_queries: int, seed: int) -> dict[str, floa
         NOTHING: value(noisy),
         "noisy knowledge": value(noisy, document_weight=np.where(said, UNSURE, 1.0)),
         "true knowledge": value(noisy, document_weight=np.where(is_wrong, UNSURE, 1.0)),
-        "true, weight 0": value(noisy, document_weight=np.where(is_wrong, 0.0, 1.0)),
+        "true, weight 0.01": value(noisy, document_weight=np.where(is_wrong, 0.01, 1)),
         "wrong left out": value(noisy, ~is_wrong),
         "all grades right": value(y),
     }
