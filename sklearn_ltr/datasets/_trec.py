@@ -25,9 +25,9 @@ from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
     Path,
     TextLines,
+    printable,
     read_float,
     read_path,
-    shown,
 )
 
 Name = str | int  # of a topic or a document
@@ -388,8 +388,8 @@ def _read_columns(
         if len(split) < n_fields or (len(split) > n_fields and form is QRELS):
             raise lines.fault(
                 f"{len(line.split())} fields instead of the {n_fields} of {form!r}: "
-                f"{shown(line)!r}; if this is a table of another form, give a frame to "
-                "join_run"
+                f"{printable(line)}; if this is a table of another form, give a "
+                "frame to join_run"
             )
         fields = split
         key = (lines.decode(fields[0]), lines.decode(fields[2]))
@@ -413,13 +413,13 @@ def _grade(text: bytes) -> int:
     """Return a grade; a ValueError if it is not an integer of 64 bits."""
     if not INTEGER.fullmatch(text):
         raise ValueError(
-            f"the grade is not an integer: {shown(text)!r}; give other grades to "
+            f"the grade is not an integer: {printable(text)}; give other grades to "
             "join_run in a frame"
         )
     digits = text.partition(b".")[0]
     grade = int(digits) if len(digits) < 40 else 2**63  # Python reads 4,300 digits
     if not -(2**63) <= grade < 2**63:
-        raise ValueError(f"the grade is beyond integers of 64 bits: {shown(text)!r}")
+        raise ValueError(f"the grade is beyond integers of 64 bits: {printable(text)}")
     return grade
 
 
@@ -428,14 +428,14 @@ def _score(text: bytes) -> float:
     try:
         score = read_float(text)
     except ValueError:
-        raise ValueError(f"the score is not a number: {shown(text)!r}") from None
+        raise ValueError(f"the score is not a number: {printable(text)}") from None
     if math.isfinite(score):
         return score
     if text.strip(b"+-")[:1].isdigit():
-        raise ValueError(f"the score is beyond float64: {shown(text)}")
+        raise ValueError(f"the score is beyond float64: {printable(text)}")
     raise ValueError(
-        f"the score is {shown(text)}: leave documents that are not ranked out of the "
-        "run"
+        f"the score is {printable(text)}: leave documents that are not ranked out of "
+        "the run"
     )
 
 
