@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr.export._document import excerpt
 from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import (
@@ -89,8 +90,7 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     >>> to_ranklib(ranker, missing="zero").splitlines()[0]
     '## LambdaMART'
     """
-    if missing not in ("error", "zero"):
-        raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")
+    Choice("error", "zero").read_as("missing", missing)
     model = float32_model(trees_alone(estimator))
     check_no_categories(model, "RankLib knows")
     if missing == "error" and any(map(tests_missing, model.trees)):

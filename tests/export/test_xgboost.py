@@ -296,7 +296,9 @@ def test_a_model_for_sparse_rows_scores_them_in_xgboost_as_here():
     assert_close(load(zero).predict(matrix(rows)), expected)
     # missing values go where 0 goes: nothing depends on what is stored
     assert_close(from_xgboost(zero).predict(rows), expected)
-    with pytest.raises(ValueError, match="missing must be 'branch' or 'zero', got 0"):
+    with pytest.raises(
+        ValueError, match="missing must be one of .'branch', 'zero'., got 0"
+    ):
         to_xgboost(model, missing=0)
 
 
