@@ -48,6 +48,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 from typing import TYPE_CHECKING, Any
 
 from sklearn_ltr._saved import publish
+from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
 from sklearn_ltr.metrics._bpref import *
 from sklearn_ltr.metrics._dcg import *
@@ -64,6 +65,9 @@ __all__ = sorted(
     if getattr(value, "__module__", "").startswith("sklearn_ltr.metrics.")
 )
 publish(globals())
+
+for _class in _metric.METRICS.values():  # whose __init__ dataclass has made by now
+    _class.__init__ = _arguments.explain_options(_class.__init__)  # type: ignore[method-assign]
 
 #: names that other libraries have for these functions
 OTHER_FUNCTIONS = {
