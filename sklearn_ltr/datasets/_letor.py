@@ -76,7 +76,9 @@ def load_letor(
         ``data`` : (n_documents, n_features) dense array of `dtype`;
         ``target`` : (n_documents,) float64, the grades;
         ``groups`` : (n_documents,) int64, the query ids; str, as they are written, if
-        one of them begins with a zero, since "007" in a run is another topic than "7";
+        one of them begins with a zero, since "007" in a run is another topic than "7".
+        ``groups.astype(str)`` is what is written in either case: use it where ids of
+        several files meet, or of a file and a run;
         ``documents`` : (n_documents,) str, the ``docid`` of each line, or the line's
         number (:func:`join_run` joins a run with ``{"groups": groups.astype(str),
         "documents": documents, "grades": target}``);

@@ -113,8 +113,8 @@ def load_qrels(path: Path) -> Qrels:
 def load_run(path: Path) -> Run:
     r"""Read a file of ranked lists, ``topic Q0 document rank score tag``.
 
-    Documents are ranked by their scores alone, as trec_eval does: the fourth field is
-    ignored, as are the second and what follows the sixth.
+    Documents are ranked by their scores alone, as trec_eval does: the fourth field, the
+    rank, is ignored whatever it holds, as are the second and what follows the sixth.
 
     Parameters
     ----------
@@ -564,7 +564,8 @@ def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
         if isinstance(a, str) != isinstance(b, str):
             raise TypeError(
                 f"run.{column} has names such as {a!r} and qrels.{column} such as "
-                f"{b!r}: give strings in both, or integers"
+                f"{b!r}: give strings in both, or integers; those of load_letor "
+                "become what is written by groups.astype(str)"
             )
 
 

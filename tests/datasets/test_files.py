@@ -136,6 +136,26 @@ def test_zeros_in_front_of_a_query_are_kept_so_that_runs_match(tmp_path):
     assert run.groups.tolist() == letor.groups.tolist()
 
 
+def test_ids_of_files_with_and_without_zeros_meet_as_text(tmp_path):
+    zeros = load_letor(write(tmp_path / "a.txt", "1 qid:007 1:1\n0 qid:12 1:2\n"))
+    none = load_letor(write(tmp_path / "b.txt", "1 qid:7 1:1\n0 qid:12 1:2\n"))
+    assert (zeros.groups.dtype.kind, none.groups.dtype.kind) == ("U", "i")
+    assert zeros.groups.astype(str).tolist() == ["007", "12"]
+    assert none.groups.astype(str).tolist() == ["7", "12"]
+    assert np.concatenate([zeros.groups, none.groups]).tolist() == "007 12 7 12".split()
+    run = load_run(write(tmp_path / "r.txt", "7 Q0 1 1 2.5 t\n"))
+    qrels = {"groups": none.groups, "documents": none.documents, "grades": none.target}
+    with pytest.raises(TypeError, match=r"give strings in both.*groups.astype\(str\)"):
+        join_run(run, qrels)
+    qrels["groups"] = none.groups.astype(str)
+    assert join_run(run, qrels).y_true.tolist() == [1]
+
+
+def test_the_rank_of_a_run_is_ignored_whatever_it_holds(tmp_path):
+    text = "1 Q0 a 1_0 1 t\n1 Q0 b first 2 t\n"
+    assert load_run(write(tmp_path / "r.txt", text)).scores.tolist() == [1, 2]
+
+
 def test_scores_are_compared_in_double_precision(tmp_path):
     dump_run(
         tmp_path / "r.txt", [1.0, 1.0 + 1e-12], groups=[1, 1], documents=["b", "a"]
