@@ -33,6 +33,8 @@ def parse(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except (ValueError, OverflowError) as error:  # UnicodeDecodeError is one
+        if "integer string conversion" in str(error):  # Python's words
+            raise ValueError("the JSON has an integer of thousands of digits") from None
         raise ValueError(f"this is no valid JSON: {error}") from None
 
 

@@ -288,5 +288,5 @@ def float32_of(text: str | None, where: str) -> float:
     except ValueError:
         raise ValueError(f"{where} is no number: {excerpt(word)}") from None
     if not np.isfinite(value):
-        raise ValueError(f"{where} is {word}, but must be a finite float32")
+        raise ValueError(f"{where} is {excerpt(word)}, but must be a finite float32")
     return value

@@ -396,6 +396,7 @@ FIRST = (*MODEL, "trees", 0)
         (changed("learner_model_param", "num_feature", value="99999999"),
          "num_feature is 99999999, and there are 4 feature_names"),
         (changed("learner_model_param", "base_score", value="[1,2]"), "base_score="),
+        (changed("learner_model_param", "base_score", value="1_0"), "base_score='1_0'"),
         (changed("objective", "name", value="os"), "objective 'os' is not known"),
         (changed(*FIRST, "left_children", 0, value=0),
          r"trees\[0\]: node 0 is a child t"),
