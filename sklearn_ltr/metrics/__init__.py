@@ -66,8 +66,9 @@ __all__ = sorted(
 )
 publish(globals())
 
-for _class in _metric.METRICS.values():  # whose __init__ dataclass has made by now
-    _class.__init__ = _arguments.explain_options(_class.__init__)  # type: ignore[method-assign]
+_arguments.explain_constructor(_metric.Metric)  # `dataclass` has made them by now
+for _class in _metric.METRICS.values():
+    _arguments.explain_constructor(_class)
 
 #: names that other libraries have for these functions
 OTHER_FUNCTIONS = {

@@ -110,6 +110,11 @@ def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
     return cast(F, checked)
 
 
+def explain_constructor(cls: type[Any]) -> None:
+    """Have the constructor of a class explain what it takes."""
+    cls.__init__ = explain_options(cls.__init__)
+
+
 def no_such_arguments(
     name: str, unknown: list[str], known: list[str], others: Advice
 ) -> TypeError:
