@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 
 import joblib
+import numpy as np
 import pytest
 from hypothesis import settings
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._compile import INTERPRETED, threads
 
 # no deadline, as the first example may have to wait for the compiler
 settings.register_profile("short", deadline=None, max_examples=40)
@@ -24,6 +25,14 @@ def pytest_configure(config):
     if INTERPRETED:
         of_scalars = "ignore:overflow encountered in scalar:RuntimeWarning"
         config.addinivalue_line("filterwarnings", of_scalars)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _all_work_is_shared():
+    """Let threads share what is too short for that, since most tests are small."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "MIN_SHARED_TIME", -np.inf)
+        yield
 
 
 @pytest.fixture

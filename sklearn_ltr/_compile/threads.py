@@ -37,7 +37,7 @@ from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
 
 STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
 
-MIN_SHARED_ROWS = 50_000  # a thread takes about 50 us to begin, and 2 ns for a row
+MIN_SHARED_TIME = 120_000  # nanoseconds: threads take about half of it to begin
 
 SPINS = 300_000  # looks at a barrier before a thread sleeps: a few hundred microseconds
 SLEEP_TIME = 0 if sys.platform == "win32" else 50  # Sleep(0 ms) yields; usleep: in us
@@ -136,10 +136,11 @@ class ThreadTeam:
         self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
         run.wait()
 
-    def share(self, n_rows: int, kernel: Callable[..., Any], *arguments: Any) -> None:
+    def share(self, time: float, kernel: Callable[..., Any], *arguments: Any) -> None:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
-        # Each thread does its part of the rows; the caller alone does few rows.
-        if n_rows < MIN_SHARED_ROWS:
+        # Each thread does its part of the rows.  `time` is about that of a single
+        # thread, in nanoseconds; the caller alone does what is short.
+        if time < MIN_SHARED_TIME:
             kernel(0, 1, *arguments)
         else:
             self.run(kernel, self.n_threads, *arguments)

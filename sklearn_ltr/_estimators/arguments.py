@@ -33,6 +33,10 @@ _SEED, _THREADS = ("random_state", ""), ("n_jobs", "")
 _VERBOSE = ("verbose", "1 prints progress every few seconds, 2 every step")
 _GAIN = ("metric", 'an object such as NDCG(10, gain=[0, 1, 3]) or gain="linear"')
 _INIT = ("init", "a fitted model")
+_SETS = (
+    "X_val y_val groups_val",
+    "the parts of a set; for several give tuples, X_val=(X_1, X_2), ...",
+)
 _IDS = ("groups", "the same values, in any order of the rows")
 _RATE = ("learning_rate learning_rate_init", "")
 _SAMPLE = ("subsample", "the rows of each tree")
@@ -56,18 +60,9 @@ OTHER_NAMES = {
     "query": _IDS,
     "query_id": _IDS,
     "queries": _IDS,
-    "eval_set": (
-        "X_val y_val groups_val",
-        "the parts of a pair; for several pairs give tuples, X_val=(X_1, X_2), ...",
-    ),
-    "evals": (
-        "X_val y_val groups_val",
-        "the parts of a set; for several give tuples, X_val=(X_1, X_2), ...",
-    ),
-    "validation_data": (
-        "X_val y_val groups_val",
-        "the parts of a set; for several give tuples, X_val=(X_1, X_2), ...",
-    ),
+    "eval_set": _SETS,
+    "evals": _SETS,
+    "validation_data": _SETS,
     "eval_X": ("X_val", ""),
     "eval_y": ("y_val", ""),
     "eval_group": ("groups_val", _SIZES),
@@ -379,8 +374,7 @@ def explain_attributes(cls: type[Any], fitted: Iterable[str]) -> None:
     # `fitted` are the attributes that fits of the class set
     there = {*fitted, *dir(cls), *inspect.signature(cls).parameters}
     for name, (ours, _) in OTHER_ATTRIBUTES.items():
-        is_known = name in there or inspect.getattr_static(cls, name, None) is not None
-        if not is_known and (not ours or ours in there):
+        if name not in there and (not ours or ours in there):
             setattr(cls, name, OtherAttribute(name))
 
 

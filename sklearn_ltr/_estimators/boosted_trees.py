@@ -420,10 +420,10 @@ def boost_trees(
     monitor = new_monitor(fit, p, kept)
     trees: list[GrownTree] = []
 
-    def record() -> bool:
+    def record(team: ThreadTeam) -> bool:
         for one in (train, *validation):
             for measure in one.measures.values():
-                measure.update(one.scores)
+                measure.update(one.scores, team)
         return monitor.record(kept.n_trees + len(trees))
 
     def fitted() -> dict[str, Any]:
@@ -454,7 +454,7 @@ def boost_trees(
         sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
 
         # the first values are measured on the initial scores, before any tree
-        record()
+        record(team)
         steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
         for tree in boost(grower, objective, sampler, train.scores, steps):
             # `boost` has added the tree to the scores of the training rows
@@ -462,7 +462,7 @@ def boost_trees(
             check_step(tree, p)
             for held in validation:
                 add_binned(held.binned, tree, held.scores, team)
-            stops = record()
+            stops = record(team)
             if tasks is not None:
                 stops = tasks.end_step(fitted, last=stops)
             if stops:

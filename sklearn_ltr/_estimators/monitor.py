@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import COMPILE_CLOCK, working_time
+from sklearn_ltr._compile import COMPILE_CLOCK, ThreadTeam, working_time
 from sklearn_ltr._typing import FloatArray
 
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
@@ -40,8 +40,9 @@ class Measure(Protocol):
 class ScoredMeasure(Measure, Protocol):
     """A measure that is handed the scores it measures."""
 
-    def update(self, scores: FloatArray) -> None:
+    def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
+        # by the threads of the team, where that is faster
 
 
 @dataclass

@@ -64,7 +64,7 @@ class Regression:
     ) -> None:
         """Add dC/ds and d2C/ds2 to the sums over pairs, (n_documents,) each."""
         self._team.share(
-            len(scores),
+            2.5 * len(scores),
             add_regression,
             scores,
             self._targets,

@@ -6,15 +6,21 @@ order of the queries.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData, rescale
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.ranknet import pair_costs, weighted_pair_costs
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.metrics._metric import mean_of_values
+from sklearn_ltr.metrics._closed_form import BoundClosedForm
+from sklearn_ltr.metrics._metric import BoundMetric, mean_of_values
+
+NANOSECONDS_PER_ROW = 10.0  # to rank it and to measure
 
 
 def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
@@ -56,9 +62,12 @@ class MetricEvaluation:
         self._weights = self._index.gather(data.sample_weight)
         self._has_relevant = self._index.gather(has_relevant) > 0
         self._scores = np.zeros(data.n_rows)
+        self._team: ThreadTeam | None = None
+        self._parts: list[BoundMetric] = []  # of the queries, one for each thread
 
-    def update(self, scores: FloatArray) -> None:
+    def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
+        self._team = team
         if self._trained_on is None:
             self._scores = scores
         else:
@@ -66,9 +75,46 @@ class MetricEvaluation:
 
     def value(self) -> float:
         """Return the mean of the metric."""
-        own = np.empty(0) if self._bound is None else self._bound.values(self._scores)
+        own = np.empty(0) if self._bound is None else self._values_of(self._bound)
         values = self._index.gather(own)
         return mean_of_values(self._metric, values, self._weights, self._has_relevant)
+
+    def _values_of(self, bound: BoundMetric) -> FloatArray:
+        """Return the metric of each of this worker's queries."""
+        # a metric of a user runs in Python, one thread at a time
+        if self._team is None or not isinstance(bound, BoundClosedForm):
+            return bound.values(self._scores)
+        if not self._parts:
+            self._parts = divide_queries(bound, self._team.n_threads)
+        values: list[FloatArray] = [np.empty(0)] * len(self._parts)
+        stops = np.cumsum([len(part.grades) for part in self._parts])
+
+        def measure(thread: int, n_threads: int) -> None:
+            for number in range(thread, len(self._parts), n_threads):
+                part, stop = self._parts[number], stops[number]
+                values[number] = part.values(
+                    self._scores[stop - len(part.grades) : stop]
+                )
+
+        self._team.share(NANOSECONDS_PER_ROW * len(self._scores), measure)
+        return np.concatenate(values)
+
+
+def divide_queries(bound: BoundMetric, n_parts: int) -> list[BoundMetric]:
+    """Divide the queries of a metric into up to so many parts of about as many rows."""
+    offsets, parts = bound.offsets, []
+    rows = offsets[-1] * np.arange(n_parts + 1) // n_parts
+    bounds = np.unique(np.searchsorted(offsets, rows))
+    for first, last in pairwise(bounds.tolist()):
+        own = slice(offsets[first], offsets[last])
+        parts.append(
+            bound.subset(
+                np.arange(first, last),
+                np.arange(own.start, own.stop),
+                offsets[first : last + 1] - own.start,
+            )
+        )
+    return parts
 
 
 class PairCostEvaluation:
@@ -98,14 +144,14 @@ class PairCostEvaluation:
         if given is None:
             n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
         else:
-            self._document_weight, _ = rescale(given[self._by_grade])
+            self._document_weight = given[self._by_grade]
             n_pairs = self._compute_costs()
         n_pairs = self._index.gather(n_pairs)
         weights = self._index.gather(data.sample_weight)
         self._weights, _ = rescale(np.where(n_pairs > 0, weights, 0.0))
         self._n_pairs = float((n_pairs * self._weights).sum())
 
-    def update(self, scores: FloatArray) -> None:
+    def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
         self._scores = scores
 

@@ -521,7 +521,7 @@ def run_epochs(
             for X_held, measured in zip(held_out, measures, strict=True):
                 scores = predict(network, X_held, team)
                 for measure in measured.values():
-                    measure.update(scores)
+                    measure.update(scores, team)
         optimizer.end_epoch(batches.size)
         n_iter = epoch + 1
 

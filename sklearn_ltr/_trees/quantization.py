@@ -83,7 +83,7 @@ def measure(derivatives: RowDerivatives, team: ThreadTeam, comm: Comm) -> Magnit
     n_own = len(derivatives.gradient)
     largest = np.zeros((team.n_threads, 2), dtype=np.int64)
     totals = np.zeros((team.n_threads, 2), dtype=np.int64)
-    team.share(n_own, _find_largest, *derivatives, largest)
+    team.share(0.4 * n_own, _find_largest, *derivatives, largest)
     # Each worker fills the row of its rank and leaves the others 0; so the sum over all
     # workers has the numbers of each.
     by_rank = np.zeros((comm.n_workers, 3), dtype=np.int64)
@@ -97,7 +97,7 @@ def measure(derivatives: RowDerivatives, team: ThreadTeam, comm: Comm) -> Magnit
     unit_exponent = 62 - n_rows.bit_length()
     g_unit = _power_of_two(unit_exponent - g_exponent)
     h_unit = _power_of_two(unit_exponent - h_exponent)
-    team.share(n_own, _sum_magnitudes, *derivatives, g_unit, h_unit, totals)
+    team.share(0.4 * n_own, _sum_magnitudes, *derivatives, g_unit, h_unit, totals)
     g_total, h_total = comm.sum(totals.sum(axis=0)).tolist()
     return Magnitudes(
         n_rows,
@@ -216,7 +216,7 @@ def quantize(
     while True:
         sums = np.zeros((team.n_threads, 3), dtype=np.int64)
         given = (*derivatives, numbers, tree_index, quantization)
-        team.share(len(numbers), _pack, *given, packed, sums)
+        team.share(2.0 * len(numbers), _pack, *given, packed, sums)
         gradient, hessian, total = comm.sum(sums.sum(axis=0)).tolist()
         _, _, hessian_bits, _, count_bits, _ = quantization
         if gradient >> 63 - hessian_bits - count_bits == hessian >> hessian_bits == 0:

@@ -167,7 +167,7 @@ class RowSampler:
         unit = 1.0 / max(largest_gradient, largest_hessian * ratio)
         self._counts[:] = 0
         team.share(
-            n_rows,
+            1.5 * n_rows,
             _find_importance,
             *derivatives,
             unit,
@@ -180,7 +180,7 @@ class RowSampler:
 
         n_kept = np.zeros(team.n_threads, dtype=np.int64)
         team.share(
-            n_rows,
+            3.0 * n_rows,
             _keep_rows,
             drawn.row_stream,
             self._numbers,

@@ -32,7 +32,6 @@ outer products of a query's scores, the variance of a, with a_0 fixed, is S^-1 B
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -42,6 +41,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.clicks._log import ClickLog, sum_by
 
@@ -127,11 +127,10 @@ def maximise(
         curve.append(likelihood)
         if change <= tol:
             return Fit(rates, np.array(curve))
-    warnings.warn(
+    warn_caller(
         f"EM has not converged in max_iter={max_iter} iterations: rates still change "
         f"by {change:.2g} in one. Increase max_iter, or tol",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return Fit(rates, np.array(curve))
 

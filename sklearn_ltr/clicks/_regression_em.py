@@ -34,6 +34,7 @@ from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import hash_values
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
+from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.clicks._em import (
@@ -205,6 +206,8 @@ class RegressionEM(Estimator):
             cells, shown_positions = count_cells(log)
             regression = AttractionRegression(classifier, X, log.documents, cells)
             theta, gamma, curve = run_em(cells, regression, parameters)
+            for warning in regression.warnings:
+                warn_caller(*warning)
             model.log_likelihoods_, model.n_iter_ = curve, len(curve) - 1
             model.propensities_ = at_positions(theta / theta[0], shown_positions)
             model.classifier_, model.scale_ = regression.fitted, float(theta[0])
@@ -267,6 +270,8 @@ class AttractionRegression:
     ----------
     fitted : classifier
         The last one.
+    warnings : list of Found
+        What this package has warned of in its fit; those of earlier steps are dropped.
     """
 
     def __init__(
@@ -277,13 +282,15 @@ class AttractionRegression:
         self._classes = np.repeat([1, 0], len(rows))
         self._shown = cells.by_unit(cells.shown)
         self.fitted: BaseEstimator | None = None
+        self.warnings: list[Found] = []
 
     def __call__(self, attracted: FloatArray) -> FloatArray:
         """Return gamma of each pair, from the fraction that attracted, (n_pairs,)."""
         weights = np.concatenate((attracted, 1 - attracted))
         weights *= np.tile(self._shown, 2)
         fitted = clone(self._classifier)
-        fitted.fit(self._twice, self._classes, **named_weights(fitted, weights))
+        with collected_warnings() as self.warnings:
+            fitted.fit(self._twice, self._classes, **named_weights(fitted, weights))
         self.fitted = fitted
         return np.clip(positive_probabilities(fitted, self._X), NEAREST, 1 - NEAREST)
 

@@ -31,6 +31,7 @@ SIGNATURES: dict[bytes, tuple[str, str | None]] = {
     b"\xff\xfe": ("text in UTF-16", ENCODE),
     b"\xfe\xff": ("text in UTF-16", ENCODE),
 }
+LONGEST = 80  # bytes of a text in a message
 JSON = re.compile(rb"[\[{][ \t]*([\"\[{\]}\r\n]|$)")
 
 
@@ -55,6 +56,8 @@ class TextLines:
                                 "a byte-order mark inside the file, as where files "
                                 "were joined: take it out"
                             )
+                        if b"\0" in part:
+                            raise self.fault("a NUL byte, which no text has")
                         yield part
             except (EOFError, zlib.error, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
@@ -97,7 +100,7 @@ class TextLines:
             return text.decode()
         except UnicodeDecodeError as error:
             raise self.fault(
-                f"'{shown(text)}' is not in UTF-8: convert the file, if it is in "
+                f"{printable(text)} is not in UTF-8: convert the file, if it is in "
                 "Latin-1 by iconv -f latin1 -t utf-8"
             ) from error
 
@@ -132,9 +135,17 @@ def read_path(path: Path) -> str:
     return os.fspath(path)
 
 
-def shown(text: bytes) -> str:
-    """Return text for a message: its start, whatever bytes it has."""
-    return text[:80].decode(errors="backslashreplace").strip()
+def printable(text: bytes) -> str:
+    """Return text in quotes for a message: its two ends, whatever bytes it has."""
+    text = text.strip()
+    if len(text) > LONGEST:
+        text = text[:50] + b" ... " + text[-25:]
+    decoded = text.decode(errors="backslashreplace")
+    seen = (
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in decoded
+    )
+    return f"'{''.join(seen)}'"
 
 
 def read_float(text: bytes) -> float:

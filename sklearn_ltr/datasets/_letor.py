@@ -17,11 +17,13 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr._parameters import Choice, integer
 from sklearn_ltr._typing import FloatArray, IntArray
-from sklearn_ltr.datasets._files import Path, TextLines, read_float, shown
+from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
 from sklearn_ltr.datasets._trec import Qrels
 
 INSTEAD = "read it with its own reader, and give its columns to fit"
 QUERY = re.compile(rb"qid:-?[0-9]+")
+FEATURE = re.compile(rb"[0-9]{1,4300}|[1-9][0-9]*")  # Python reads 4,300 digits
+WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # as Python writes integers
 DOCUMENT = re.compile(rb"\s*docid\s*=\s*(\S+)")
 MOST_FEATURES = 2**31 - 1  # scikit-learn overflows beyond 2^63, and memory before
 
@@ -77,7 +79,9 @@ def load_letor(
         ``data`` : (n_documents, n_features) dense array of `dtype`;
         ``target`` : (n_documents,) float64, the grades;
         ``groups`` : (n_documents,) int64, the query ids; str, as they are written, if
-        one of them begins with a zero, since "007" in a run is another topic than "7";
+        one of them begins with a zero, since "007" in a run is another topic than "7".
+        ``groups.astype(str)`` is what is written in either case: use it where ids of
+        several files meet, or of a file and a run;
         ``documents`` : (n_documents,) str, the ``docid`` of each line, or the line's
         number (:func:`join_run` joins a run with ``{"groups": groups.astype(str),
         "documents": documents, "grades": target}``);
@@ -243,7 +247,7 @@ class _Documents:
     def fault(self, lowest: int) -> ValueError | None:
         """Return what is wrong with the last line; None if it is none of its fields."""
         fields = self.line.partition(b"#")[0].split()
-        what = _fault_of([shown(field) for field in fields], lowest)
+        what = _fault_of(fields, lowest)
         return self.lines.fault(what) if what else None
 
     def check_found(self) -> None:
@@ -305,60 +309,70 @@ class _Documents:
     def groups(self) -> IntArray | NDArray[np.str_]:
         """Return the query ids: numbers, or text if one of them begins with a zero."""
         texts = {query: query.removeprefix(b"qid:").decode() for query in self.queries}
-        numbers = {query: int(text) for query, text in texts.items()}
-        if any(str(numbers[query]) != texts[query] for query in texts):
-            return np.array([texts[query] for query in self.queries])
-        return np.array([numbers[query] for query in self.queries], dtype=np.int64)
+        if all(map(WHOLE.fullmatch, texts.values())):
+            numbers = {query: int(text) for query, text in texts.items()}
+            return np.array([numbers[query] for query in self.queries], dtype=np.int64)
+        return np.array([texts[query] for query in self.queries])
 
 
 def _is_query(field: bytes) -> bool:
     """Return whether a field is ``qid:`` and an integer of 64 bits."""
     if not QUERY.fullmatch(field):
         return False
-    return len(field) < 23 or -(2**63) <= int(field[4:]) < 2**63
+    return len(field) < 23 or -(2**63) <= _integer(field[4:]) < 2**63
 
 
-def _fault_of(fields: list[str], lowest: int) -> str | None:
+def _integer(digits: bytes) -> int:
+    """Return an integer, of its first 20 digits: more than 64 bits hold."""
+    # Python refuses more than 4,300
+    sign = b"-" if digits.startswith(b"-") else b""
+    return int(b"%s0%s" % (sign, digits.lstrip(b"-0")[:20]))
+
+
+def _fault_of(fields: list[bytes], lowest: int) -> str | None:
     """Return what is wrong with the fields of a line, None if nothing is."""
     if not fields:
         return None
     if not _is_number(fields[0]):
-        return f"the grade is not a number: {fields[0]!r}"
-    query = "".join(fields[1:2])
-    if not QUERY.fullmatch(query.encode()):
+        return f"the grade is not a number: {printable(fields[0])}"
+    query = fields[1] if len(fields) > 1 else b""
+    if not QUERY.fullmatch(query):
+        found = printable(query) if query else "the end of the line"
         return (
-            f"'qid:' and a number must follow the grade, not {fields[1:2]}; files "
+            f"'qid:' and a number must follow the grade, not {found}; files "
             "without queries are read by sklearn.datasets.load_svmlight_file"
         )
-    if not _is_query(query.encode()):
-        return f"{query!r} is beyond integers of 64 bits: number the queries anew"
+    if not _is_query(query):
+        return (
+            f"{printable(query)} is beyond integers of 64 bits: number the queries anew"
+        )
     last = lowest - 1
     for field in fields[2:]:
-        feature, found, value = field.partition(":")
-        if not (found and feature.isascii() and feature.isdecimal()):
-            return f"{field!r} is no feature, 'number:value'"
-        if not _is_number(value):
-            return f"{field!r} is no feature, 'number:value'"
-        if int(feature) <= last:
+        digits, _, value = field.partition(b":")
+        if not (FEATURE.fullmatch(digits) and _is_number(value)):
+            return f"{printable(field)} is no feature, 'number:value'"
+        feature = _integer(digits)
+        if feature > MOST_FEATURES:
+            return (
+                f"feature {printable(digits)} is beyond {MOST_FEATURES}: number the "
+                "features 1, 2, ..., or read sparse data by "
+                "sklearn.datasets.load_svmlight_file"
+            )
+        if feature <= last:
             if last >= lowest:
                 return f"feature {feature} follows {last}: give them in ascending order"
             return (
                 f"feature {feature} is below {lowest}: give zero_based=True if the "
                 "file counts features from 0"
             )
-        last = int(feature)
-    if last > MOST_FEATURES:
-        return (
-            f"feature {last} is beyond {MOST_FEATURES}: number the features 1, 2, ..., "
-            "or read sparse data by sklearn.datasets.load_svmlight_file"
-        )
+        last = feature
     return None
 
 
-def _is_number(text: str) -> bool:
+def _is_number(text: bytes) -> bool:
     """Return whether a text is a number in ASCII."""
     try:
-        read_float(text.encode())
+        read_float(text)
     except ValueError:
         return False
     return True

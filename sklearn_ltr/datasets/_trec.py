@@ -25,9 +25,9 @@ from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
     Path,
     TextLines,
+    printable,
     read_float,
     read_path,
-    shown,
 )
 
 Name = str | int  # of a topic or a document
@@ -113,8 +113,8 @@ def load_qrels(path: Path) -> Qrels:
 def load_run(path: Path) -> Run:
     r"""Read a file of ranked lists, ``topic Q0 document rank score tag``.
 
-    Documents are ranked by their scores alone, as trec_eval does: the fourth field is
-    ignored, as are the second and what follows the sixth.
+    Documents are ranked by their scores alone, as trec_eval does: the fourth field, the
+    rank, is ignored whatever it holds, as are the second and what follows the sixth.
 
     Parameters
     ----------
@@ -388,8 +388,8 @@ def _read_columns(
         if len(split) < n_fields or (len(split) > n_fields and form is QRELS):
             raise lines.fault(
                 f"{len(line.split())} fields instead of the {n_fields} of {form!r}: "
-                f"{shown(line)!r}; if this is a table of another form, give a frame to "
-                "join_run"
+                f"{printable(line)}; if this is a table of another form, give a "
+                "frame to join_run"
             )
         fields = split
         key = (lines.decode(fields[0]), lines.decode(fields[2]))
@@ -413,13 +413,13 @@ def _grade(text: bytes) -> int:
     """Return a grade; a ValueError if it is not an integer of 64 bits."""
     if not INTEGER.fullmatch(text):
         raise ValueError(
-            f"the grade is not an integer: {shown(text)!r}; give other grades to "
+            f"the grade is not an integer: {printable(text)}; give other grades to "
             "join_run in a frame"
         )
     digits = text.partition(b".")[0]
     grade = int(digits) if len(digits) < 40 else 2**63  # Python reads 4,300 digits
     if not -(2**63) <= grade < 2**63:
-        raise ValueError(f"the grade is beyond integers of 64 bits: {shown(text)!r}")
+        raise ValueError(f"the grade is beyond integers of 64 bits: {printable(text)}")
     return grade
 
 
@@ -428,14 +428,14 @@ def _score(text: bytes) -> float:
     try:
         score = read_float(text)
     except ValueError:
-        raise ValueError(f"the score is not a number: {shown(text)!r}") from None
+        raise ValueError(f"the score is not a number: {printable(text)}") from None
     if math.isfinite(score):
         return score
     if text.strip(b"+-")[:1].isdigit():
-        raise ValueError(f"the score is beyond float64: {shown(text)}")
+        raise ValueError(f"the score is beyond float64: {printable(text)}")
     raise ValueError(
-        f"the score is {shown(text)}: leave documents that are not ranked out of the "
-        "run"
+        f"the score is {printable(text)}: leave documents that are not ranked out of "
+        "the run"
     )
 
 
@@ -564,7 +564,8 @@ def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
         if isinstance(a, str) != isinstance(b, str):
             raise TypeError(
                 f"run.{column} has names such as {a!r} and qrels.{column} such as "
-                f"{b!r}: give strings in both, or integers"
+                f"{b!r}: give strings in both, or integers; those of load_letor "
+                "become what is written by groups.astype(str)"
             )
 
 

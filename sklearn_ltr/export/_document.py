@@ -33,6 +33,8 @@ def parse(text: str | bytes) -> Any:
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     except (ValueError, OverflowError) as error:  # UnicodeDecodeError is one
+        if "integer string conversion" in str(error):  # Python's words
+            raise ValueError("the JSON has an integer of thousands of digits") from None
         raise ValueError(f"this is no valid JSON: {error}") from None
 
 
@@ -69,10 +71,12 @@ def member(document: object, key: str, kind: type[K], where: str = "") -> K:
 
 def items(values: object, kind: type[K], where: str) -> list[K]:
     """Return a list of which all items are of a kind."""
-    return [
-        checked(value, kind, f"{where}[{i}]")
-        for i, value in enumerate(checked(values, list, where))
-    ]
+    found = checked(values, list, where)
+    if set(map(type, found)) == {kind} and (
+        kind is not float or all(map(math.isfinite, found))
+    ):
+        return found
+    return [checked(value, kind, f"{where}[{i}]") for i, value in enumerate(found)]
 
 
 def array(document: object, key: str, dtype: DTypeLike, where: str) -> NDArray[Any]:
@@ -82,9 +86,10 @@ def array(document: object, key: str, dtype: DTypeLike, where: str) -> NDArray[A
     values: list[float] = items(member(document, key, list, where), kind, path)
     if kind is int:
         limits = np.iinfo(np.dtype(dtype).name)
-        for i, value in enumerate(values):
-            if not limits.min <= value <= limits.max:
-                raise ValueError(f"{path}[{i}] is out of range: {excerpt(value)}")
+        lowest, highest = int(limits.min), int(limits.max)
+        if values and not (lowest <= min(values) and max(values) <= highest):
+            i = next(i for i, v in enumerate(values) if not lowest <= v <= highest)
+            raise ValueError(f"{path}[{i}] is out of range: {excerpt(values[i])}")
     return np.array(values, dtype=dtype)
 
 

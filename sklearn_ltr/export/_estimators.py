@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._estimators.boosted_trees import CURVE, constraints_of
-from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins
 from sklearn_ltr._trees.ensemble import TreeEnsemble
@@ -120,8 +120,7 @@ def trees_alone(estimator: BoostedTrees) -> TreeModel:
 
 def served_trees(estimator: BoostedTrees, missing: str) -> TreeModel:
     """Return the trees for a reader that has missing values, or takes them for 0."""
-    if missing not in ("branch", "zero"):
-        raise ValueError(f"missing must be 'branch' or 'zero', got {missing!r}")
+    Choice("branch", "zero").read_as("missing", missing)
     model = trees_alone(estimator)
     return model.with_missing_as_zero() if missing == "zero" else model
 

@@ -125,6 +125,11 @@ def with_floats(value: Any) -> Any:
     if type(value) is float or (type(value) is int and abs(value) < LARGEST_EXACT):
         return float(value) + 0.0
     if isinstance(value, list):
+        kinds = set(map(type, value))
+        if kinds == {float}:
+            return [item + 0.0 for item in value]
+        if kinds == {int} and max(map(abs, value)) < LARGEST_EXACT:
+            return list(map(float, value))
         return [with_floats(item) for item in value]
     if isinstance(value, dict):
         return {name: with_floats(item) for name, item in value.items()}

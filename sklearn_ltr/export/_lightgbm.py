@@ -681,7 +681,7 @@ def to_numbers(words: Sequence[str], where: str, kind: type[N]) -> list[N]:
         except ValueError:
             raise ValueError(f"{where}[{i}] is no number: {excerpt(word)}") from None
         if not math.isfinite(found[-1]):
-            raise ValueError(f"{where}[{i}] is {word}, but must be finite")
+            raise ValueError(f"{where}[{i}] is {excerpt(word)}, but must be finite")
     return found
 
 

@@ -120,13 +120,13 @@ def json_model(text: str, library: str, key: str) -> dict[str, Any]:
 
 def no_model(text: str, message: str) -> ValueError:
     """Return the error for a text that is of another kind."""
-    kind = kind_of(text.lstrip())
+    kind = recognize(text.lstrip())
     if kind is not None:
         return ValueError(f"this is {kind.what}: {kind.instead}")
     return ValueError(message)
 
 
-def kind_of(text: str) -> Kind | None:
+def recognize(text: str) -> Kind | None:
     """Return the kind of a text, None if it is not known."""
     for pattern, kind in TEXT_KINDS.items():
         if re.match(pattern, text):

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr.export._document import excerpt
 from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import (
@@ -89,8 +90,7 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     >>> to_ranklib(ranker, missing="zero").splitlines()[0]
     '## LambdaMART'
     """
-    if missing not in ("error", "zero"):
-        raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")
+    Choice("error", "zero").read_as("missing", missing)
     model = float32_model(trees_alone(estimator))
     check_no_categories(model, "RankLib knows")
     if missing == "error" and any(map(tests_missing, model.trees)):
@@ -259,13 +259,13 @@ def read_ranklib_tree(element: Element) -> Tree:
         limit = np.array([float32_of(node[1].text, "threshold")], dtype=np.float32)
         threshold = float(rounded_at_most(limit)[0])
         number = builder.split(
-            place, feature_of(node[0].text), threshold, threshold >= 0, 0.0
+            place, column_of(node[0].text), threshold, threshold >= 0, 0.0
         )
         waiting += [(node[3], (number, False)), (node[2], (number, True))]
     return builder.tree()
 
 
-def feature_of(text: str | None) -> int:
+def column_of(text: str | None) -> int:
     """Return the column of a feature's number."""
     word = (text or "").strip()
     if not (word.isascii() and word.isdecimal() and len(word) < 10):
@@ -288,5 +288,5 @@ def float32_of(text: str | None, where: str) -> float:
     except ValueError:
         raise ValueError(f"{where} is no number: {excerpt(word)}") from None
     if not np.isfinite(value):
-        raise ValueError(f"{where} is {word}, but must be a finite float32")
+        raise ValueError(f"{where} is {excerpt(word)}, but must be a finite float32")
     return value

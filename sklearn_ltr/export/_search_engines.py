@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr.export._estimators import trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
 from sklearn_ltr.export._networks import (
@@ -388,8 +389,7 @@ def to_solr(
     """
     check_name(name, "name")
     check_name(store, "store")
-    if missing not in ("branch", "zero"):
-        raise ValueError(f"missing must be 'branch' or 'zero', got {missing!r}")
+    Choice("branch", "zero").read_as("missing", missing)
     if is_network(estimator):
         names, model = network_model(estimator)
     else:

@@ -567,6 +567,8 @@ def base_score(
     name = member(member(learner, "objective", dict), "name", str, "objective")
     text = member(parameters, "base_score", str, "learner_model_param")
     try:
+        if "_" in text or not text.isascii():  # numbers of Python only
+            raise ValueError("this is no number")
         with np.errstate(over="ignore"):
             value = float(np.float32(text.strip("[]")))
         if name in LOGIT:

@@ -98,7 +98,7 @@ class PointwiseObjective(ABC):
         """Return no attributes: the objective itself learns nothing."""
         return {}
 
-    def update(self, scores: FloatArray) -> None:
+    def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
         self._scores = scores
 

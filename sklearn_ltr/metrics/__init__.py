@@ -48,6 +48,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 from typing import TYPE_CHECKING, Any
 
 from sklearn_ltr._saved import publish
+from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
 from sklearn_ltr.metrics._bpref import *
 from sklearn_ltr.metrics._dcg import *
@@ -64,6 +65,10 @@ __all__ = sorted(
     if getattr(value, "__module__", "").startswith("sklearn_ltr.metrics.")
 )
 publish(globals())
+
+_arguments.explain_constructor(_metric.Metric)  # `dataclass` has made them by now
+for _class in _metric.METRICS.values():
+    _arguments.explain_constructor(_class)
 
 #: names that other libraries have for these functions
 OTHER_FUNCTIONS = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -11,21 +12,39 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: argument of another library: what to give here
-OTHER_ARGUMENTS = {
-    "group": "groups, one value per row",
-    "qid": "groups, one value per row",
-    "query": "groups, one value per row",
-    "at": "k",
-    "n": "k",
-    "topk": "k",
-    "top_k": "k",
-    "ignore_ties": 'ties="average", what scikit-learn has without it',
-    "log_base": "a discount, a function of the ranks",
-    "y_pred": "y_score",
-    "y_prob": "y_score",
-    "labels": "y_true, by position",
-    "scores": "y_score, by position",
+CLOSE = 0.75  # similarity of a misspelt name, from which on it is taken for ours
+
+Advice = Mapping[str, tuple[str, str]]
+
+_ROWS = "one value per row"
+_BY_CALL = ("", "it goes to the call, metric(y_true, y_score, groups=groups)")
+#: argument of another library or call: what to give, and how; without a name, how
+OTHER_ARGUMENTS: dict[str, tuple[str, str]] = {
+    "group": ("groups", _ROWS),
+    "qid": ("groups", _ROWS),
+    "query": ("groups", _ROWS),
+    "at": ("k", ""),
+    "n": ("k", ""),
+    "topk": ("k", ""),
+    "top_k": ("k", ""),
+    "cutoff": ("k", ""),
+    "k": ("", "it goes to the metric, as in NDCG(10)"),
+    "ignore_ties": ("ties", '"average" is what scikit-learn has without it'),
+    "log_base": ("discount", "a function of the ranks"),
+    "label_gain": ("gain", "a list by grade"),
+    "exp_gain": ("gain", '"exponential" or "linear"'),
+    "rel_lvl": ("relevant_from", ""),
+    "relevance_level": ("relevant_from", ""),
+    "max_rel": ("max_grade", ""),
+    "p": ("persistence", ""),
+    "y_pred": ("y_score", ""),
+    "y_prob": ("y_score", ""),
+    "labels": ("y_true", "by position"),
+    "scores": ("y_score", "by position"),
+    "y_true": _BY_CALL,
+    "y_score": _BY_CALL,
+    "groups": _BY_CALL,
+    "sample_weight": _BY_CALL,
 }
 AS_ROWS = (
     "one row for each document, not one for each query as in scikit-learn: give "
@@ -53,16 +72,8 @@ def explain_call(call: F) -> F:
         if has_lists(grades):
             raise ValueError(f"{name}() takes {AS_ROWS}")
         if unknown:
-            advice = [
-                f"{argument!r}: give {OTHER_ARGUMENTS[argument]}"
-                if argument in OTHER_ARGUMENTS
-                else repr(argument)
-                for argument in unknown
-            ]
-            known = ", ".join(list(parameters)[n_first:])
-            raise TypeError(
-                f"{name}() has no argument {'; '.join(advice)}. It takes {known}"
-            )
+            known = list(parameters)[n_first:]
+            raise no_such_arguments(name, unknown, known, OTHER_ARGUMENTS)
         if "groups" not in named:
             raise TypeError(
                 f"{name}() needs groups, the query of each row (np.zeros(len(y_true)) "
@@ -71,6 +82,58 @@ def explain_call(call: F) -> F:
         return call(*given, **named)
 
     return cast(F, checked)
+
+
+def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
+    """Have a function or an ``__init__`` explain what it takes, if called otherwise."""
+    parameters = list(inspect.signature(function).parameters.values())
+    names = [p.name for p in parameters if p.name != "self"]
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    most, known = len(parameters) - len(by_name), set(names)
+
+    @wraps(function)
+    def checked(*given: Any, **named: Any) -> Any:
+        if known.issuperset(named) and len(given) <= most:
+            return function(*given, **named)
+        is_new = function.__name__ == "__init__"
+        name = type(given[0]).__name__ if is_new else function.__name__
+        if len(given) > most:
+            first = " and ".join(names[: len(names) - len(by_name)])
+            raise TypeError(
+                f"{name}() takes {first} by position; by name, {', '.join(by_name)}"
+                + (f". Data go to the call, {name}()(y_true, y_score, groups=groups)")
+                * is_new
+            )
+        unknown = [argument for argument in named if argument not in known]
+        raise no_such_arguments(name, unknown, names, others)
+
+    return cast(F, checked)
+
+
+def explain_constructor(cls: type[Any]) -> None:
+    """Have the constructor of a class explain what it takes."""
+    cls.__init__ = explain_options(cls.__init__)
+
+
+def no_such_arguments(
+    name: str, unknown: list[str], known: list[str], others: Advice
+) -> TypeError:
+    """Return the error for arguments that a call does not have."""
+    lines = [f"{name}() has no argument {advise(u, known, others)}" for u in unknown]
+    return TypeError("\n".join([*lines, f"It takes {', '.join(known)}"]))
+
+
+def advise(unknown: str, known: list[str], others: Advice) -> str:
+    """Return an unknown argument, and what to give instead."""
+    ours, how = others.get(unknown, (unknown, ""))
+    if ours not in known:
+        ours, how = others.get(ours, (ours, how))
+    if not ours:
+        return f"{unknown!r}: {how}"
+    if ours in known:
+        return f"{unknown!r}: give {ours}{how and f', {how}'}"
+    close = get_close_matches(unknown, known, n=1, cutoff=CLOSE)
+    return f"{unknown!r}: did you mean {close[0]}?" if close else repr(unknown)
 
 
 def has_lists(grades: Any) -> bool:

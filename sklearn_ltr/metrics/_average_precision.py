@@ -37,9 +37,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import kernel
-from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
+    DIVIDE_BY,
     BinaryMetric,
     DivideBy,
     JudgedLists,
@@ -47,6 +47,7 @@ from sklearn_ltr.metrics._closed_form import (
     RankedLists,
     SwapFactors,
     count_divisor,
+    count_relevant,
     reciprocal_ranks,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
@@ -143,17 +144,16 @@ class MAP(BinaryMetric):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        Choice("relevant", "at_most_k").read_as("divide_by", self.divide_by)
+        DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Sum of the precisions at ranks up to k of relevant documents, divided."""
         relevant = self.relevance(ranked_grades)
         precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         found = (relevant * precision)[: self.k].sum()
-        n_divide = relevant.sum()
-        if self.divide_by == "at_most_k":
-            n_divide = min(n_divide, self.cutoff(len(relevant)))
-        return float(found / max(n_divide, 1.0))
+        k = self.cutoff(len(relevant))
+        divisor = count_divisor(relevant.sum(), k, self.divide_by)
+        return float(found / divisor)
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 / rank, zero from position k on."""
@@ -161,7 +161,7 @@ class MAP(BinaryMetric):
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / number of relevant documents, or of k where that is less."""
-        return 1.0 / count_divisor(judged, self.divide_by)
+        return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
 
 
 @score_function(MAP)

@@ -32,14 +32,14 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import kernel
 from sklearn_ltr._data import Labels, check_canonical
-from sklearn_ltr._parameters import real
+from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._metric import (
     METRICS,
@@ -52,6 +52,7 @@ from sklearn_ltr.metrics._metric import (
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
+DIVIDE_BY = Choice(*get_args(DivideBy))
 
 
 class RankedLists(NamedTuple):
@@ -321,10 +322,10 @@ def count_relevant(judged: JudgedLists) -> FloatArray:
     return np.maximum(found, 1.0)
 
 
-def count_divisor(judged: JudgedLists, divide_by: DivideBy) -> FloatArray:
-    """Return what MAP and recall of each query are divided by."""
-    n_relevant = count_relevant(judged)
-    return n_relevant if divide_by == "relevant" else np.minimum(n_relevant, judged.k)
+def count_divisor(n_relevant: FloatArray, k: int, divide_by: DivideBy) -> FloatArray:
+    """Return what MAP and recall of each query are divided by, at least 1."""
+    divisor = np.maximum(n_relevant, 1.0)
+    return divisor if divide_by == "relevant" else np.minimum(divisor, k)
 
 
 def reciprocal_ranks(n: int, k: int) -> FloatArray:

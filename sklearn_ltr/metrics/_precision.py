@@ -24,9 +24,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
+    DIVIDE_BY,
     BinaryMetric,
     DivideBy,
     JudgedLists,
@@ -155,19 +155,18 @@ class Recall(Precision):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         super().__post_init__()
-        Choice("relevant", "at_most_k").read_as("divide_by", self.divide_by)
+        DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Share of the relevant documents that are at positions p < k."""
         relevant = self.relevance(ranked_grades)
-        n_divide = relevant.sum()
-        if self.divide_by == "at_most_k":
-            n_divide = min(n_divide, self.cutoff(len(relevant)))
-        return float(relevant[: self.k].sum() / max(n_divide, 1.0))
+        k = self.cutoff(len(relevant))
+        divisor = count_divisor(relevant.sum(), k, self.divide_by)
+        return float(relevant[: self.k].sum() / divisor)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / number of relevant documents, or of k where that is less."""
-        return 1.0 / count_divisor(judged, self.divide_by)
+        return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
 
 
 @score_function(Recall)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from dataclasses import fields
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -23,6 +25,9 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.cross_validation import warn_if_cut
 from sklearn_ltr._typing import IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.metrics._arguments import OTHER_ARGUMENTS as METRIC_ARGUMENTS
+from sklearn_ltr.metrics._arguments import explain_options
+from sklearn_ltr.metrics._metric import METRICS
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 MetricLike = str | Metric
@@ -37,7 +42,24 @@ DEFAULT_REQUESTS: dict[str, RequestValue] = {
     "init_score": True,
 }
 
+_OPTION = (
+    "metric",
+    'with its options: "ndcg@10", or an object as NDCG(10, gain="linear")',
+)
+OTHER_ARGUMENTS = (
+    METRIC_ARGUMENTS
+    | {option.name: _OPTION for metric in METRICS.values() for option in fields(metric)}
+    | {
+        "groups": ("", "they go to fit of the search, or to the scorer's call"),
+        "sample_weight": ("", "see set_score_request of the scorer"),
+        "greater_is_better": ("", "all metrics are; leave it out"),
+        "needs_proba": ("response_method", '"predict_proba"'),
+        "needs_threshold": ("response_method", '"decision_function"'),
+    }
+)
 
+
+@partial(explain_options, others=OTHER_ARGUMENTS)
 def make_ranking_scorer(
     metric: Metrics = "ndcg@10", *, response_method: ResponseMethod = "predict"
 ) -> RankingScorer:

@@ -42,10 +42,10 @@ TEXTS: list[tuple[Callable[..., Any], str, str]] = [
     (load_qrels, QRELS + "2 0 a 1\n1 1 a 0\n", f"line 3: {TWICE}"),
     (load_run, "1 Q0 a 1 0.5\n", "line 1: 5 fields instead of the 6 of 'topic Q0 doc"),
     (load_run, "1 Q0 a 1 high t\n", "line 1: the score is not a number: 'high'"),
-    (load_run, RUN + "1 Q0 b 2 -inf t\n", f"line 2: the score is -inf: {OUT}"),
+    (load_run, RUN + "1 Q0 b 2 -inf t\n", f"line 2: the score is '-inf': {OUT}"),
     (load_letor, "", "holds no documents"),
     (load_letor, "1 qid:1 1:2\n0 1:1\n",
-     "line 2: 'qid:' and a number must follow the grade, not ['1:1']"),
+     "line 2: 'qid:' and a number must follow the grade, not '1:1'"),
     (load_letor, "1 qid:1 0:2\n", "feature 0 is below 1"),
     (partial(load_letor, n_features=2), "1 qid:1 3:2\n", "feature 3 is beyond"),
 ]  # fmt: skip

@@ -264,9 +264,9 @@ def test_calls_of_metrics_say_what_they_take(score):
     y_true, y_score = [3, 2, 1], [0.3, 0.2, 0.1]
     with pytest.raises(TypeError, match=r"\(\) needs groups, the query of each row"):
         score(y_true, y_score)
-    with pytest.raises(TypeError, match="'group': give groups, one value per row. It"):
+    with pytest.raises(TypeError, match="'group': give groups, one value per row\nIt"):
         score(y_true, y_score, group=[3])
-    with pytest.raises(TypeError, match=r"no argument 'colour'. It takes y_true, y_sc"):
+    with pytest.raises(TypeError, match=r"no argument 'colour'\nIt takes y_true, y_sc"):
         score(y_true, y_score, groups=[0, 0, 0], colour=1)
     with pytest.raises(TypeError, match="as `scoring` of .* make_ranking_scorer"):
         score(None, y_true, y_score, [0, 0, 0])

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from sklearn_ltr import NothingLearnedWarning
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr.clicks import PositionBasedModel, RegressionEM, simulate_clicks
 from sklearn_ltr.clicks._em import cells_step, count_cells
@@ -194,6 +195,19 @@ def test_features_of_any_kind_are_read(linear_log, frame):
         model, expected = (regress(log, x, LINEAR, max_iter=4) for x in (table, X))
     # sums of sparse rows are in another order
     assert_allclose(model.propensities_, expected.propensities_, 1e-3)
+
+
+def test_a_classifier_that_learns_nothing_is_told_of_once():
+    log = simulated(n_sessions=200)
+    X = np.ones((log.documents.max() + 1, 1))
+    trees = MARTClassifier(n_estimators=2, early_stopping=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        regress(log, X, trees, max_iter=2, tol=1.0)
+    (told,) = caught
+    assert told.category is NothingLearnedWarning
+    assert "all features (1) are constant" in str(told.message)
+    assert told.filename == __file__
 
 
 def test_a_pipeline_passes_the_weights_to_its_classifier(linear_log):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import re
 import threading
 
 import numpy as np
@@ -135,6 +136,26 @@ def test_zeros_in_front_of_a_query_are_kept_so_that_runs_match(tmp_path):
     assert run.groups.tolist() == letor.groups.tolist()
 
 
+def test_ids_of_files_with_and_without_zeros_meet_as_text(tmp_path):
+    zeros = load_letor(write(tmp_path / "a.txt", "1 qid:007 1:1\n0 qid:12 1:2\n"))
+    none = load_letor(write(tmp_path / "b.txt", "1 qid:7 1:1\n0 qid:12 1:2\n"))
+    assert (zeros.groups.dtype.kind, none.groups.dtype.kind) == ("U", "i")
+    assert zeros.groups.astype(str).tolist() == ["007", "12"]
+    assert none.groups.astype(str).tolist() == ["7", "12"]
+    assert np.concatenate([zeros.groups, none.groups]).tolist() == "007 12 7 12".split()
+    run = load_run(write(tmp_path / "r.txt", "7 Q0 1 1 2.5 t\n"))
+    qrels = {"groups": none.groups, "documents": none.documents, "grades": none.target}
+    with pytest.raises(TypeError, match=r"give strings in both.*groups.astype\(str\)"):
+        join_run(run, qrels)
+    qrels["groups"] = none.groups.astype(str)
+    assert join_run(run, qrels).y_true.tolist() == [1]
+
+
+def test_the_rank_of_a_run_is_ignored_whatever_it_holds(tmp_path):
+    text = "1 Q0 a 1_0 1 t\n1 Q0 b first 2 t\n"
+    assert load_run(write(tmp_path / "r.txt", text)).scores.tolist() == [1, 2]
+
+
 def test_scores_are_compared_in_double_precision(tmp_path):
     dump_run(
         tmp_path / "r.txt", [1.0, 1.0 + 1e-12], groups=[1, 1], documents=["b", "a"]
@@ -180,8 +201,20 @@ BAD = [
     (L, "1 qid:1 1:1\n1 qid:1 1:1e999\n", "line 2: feature 1 is infinite in float64"),
     (L, "1e999 qid:1 1:1\n", "line 1: the grade must be finite"),
     (L, "1 qid:99999999999999999999 1:1\n", "line 1: 'qid:99999999999999999999' is b"),
-    (L, "1 qid:1 99999999999:1\n", "line 1: feature 99999999999 is beyond 2147483647"),
-    (L, f"1 qid:1 {2**63}:1\n", f"line 1: feature {2**63} is beyond"),
+    (
+        L,
+        "1 qid:1 99999999999:1\n",
+        "line 1: feature '99999999999' is beyond 2147483647",
+    ),
+    (L, f"1 qid:1 {2**63}:1\n", f"line 1: feature '{2**63}' is beyond"),
+    (L, "1 qid:1 " + "9" * 5000 + ":1\n", "line 1: feature '9+ ... 9+' is beyond"),
+    (L, "1 qid:1 " + "0" * 5000 + "1:1\n", "line 1: '0+ ... 0+1:1' is no feature"),
+    (L, "1 qid:" + "9" * 5000 + " 1:1\n", "line 1: 'qid:9+ ... 9+' is beyond integ"),
+    (L, "1 qid:1 1:" + "1" * 90 + "x\n", "line 1: '1:1+ ... 1+x' is no feature"),
+    (L, "1" * 90 + "x qid:1 1:1\n", "line 1: the grade is not a number: '1+ ... 1+x'"),
+    (L, "1\n", "line 1: 'qid:' and a number must follow the grade, not the end of the"),
+    (L, "1 qid:1 -1:1\n", "line 1: '-1:1' is no feature"),
+    (L, "1 qid:1 1:1 1:2\n", "line 1: feature 1 follows 1: give them in ascending"),
     (L, "1 qid:1 1:1 # \xe9\n0 qid:1 1:\xe9\n".encode("latin-1"), "line 2: "),
     (L, "4 qid:1 # 7555 Rambo\n0 qid:1 # 1370 Rambo III\n", "line 1: no features, nor"),
     (L, "", "holds no documents"),
@@ -196,7 +229,7 @@ BAD = [
     (Q, "301 0 a 1\n301 0 a 1\n", "line 2: document 'a' of topic '301' is in line 1"),
     (R, "301 Q0 a 1 1_0 t\n", "line 1: the score is not a number: '1_0'"),
     (R, "301 Q0 a 1 1e999 t\n", "line 1: the score is beyond float64"),
-    (R, "301 Q0 a 1 -inf t\n", "line 1: the score is -inf: leave documents that"),
+    (R, "301 Q0 a 1 -inf t\n", "line 1: the score is '-inf': leave documents that"),
     (R, "301 Q0 a 1\n", "line 1: 4 fields instead of the 6"),
     (R, b"301 Q0 \xe9 1 2.0 t\n", "line 1: .* is not in UTF-8: convert"),
 ]
@@ -209,6 +242,44 @@ def test_an_error_names_file_and_line(tmp_path, read, content, message):
         read(path)
     assert raised.type is ValueError
     assert "file.txt" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "space", ["\xa0", "\u3000", "\u2028", "\x85", "\ufeff", "\x1c"]
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1{} qid:1 1:1",
+        "1 {}qid:1 1:1",
+        "1 qid:1{} 1:1",
+        "1 qid:1 {}1:1",
+        "1 qid:1 1:1{}",
+    ],
+)
+def test_white_space_beyond_ascii_is_shown_in_the_error(tmp_path, space, line):
+    path = write(tmp_path / "file.txt", f"1 qid:1 1:1\n{line.format(space)}\n")
+    seen = re.escape(repr(space)[1:-1])
+    with pytest.raises(ValueError, match=rf"file.txt', line 2: .*{seen}"):
+        load_letor(path)
+
+
+@every_reader
+def test_nul_bytes_are_refused_wherever_they_are(tmp_path, read):
+    # NumPy leaves them out at the end of text
+    text = LINES[read].encode()
+    content = (
+        text + b"#" * 300 + b"\n" + text.replace(b" a ", b" a\0 ").rstrip() + b"\0\n"
+    )
+    path = write(tmp_path / "file.txt", content)
+    with pytest.raises(ValueError, match=r"file.txt', line [45]: a NUL byte"):
+        read(path)
+
+
+def test_a_query_of_thousands_of_zeros_is_text(tmp_path):
+    query = "0" * 5000 + "7"
+    path = write(tmp_path / "file.txt", f"1 qid:{query} 1:1\n")
+    assert load_letor(path).groups.tolist() == [query]
 
 
 def test_an_infinity_of_single_precision_is_refused(tmp_path):

@@ -96,7 +96,7 @@ def test_sizes_and_pairs_are_told_how_to_become_groups_and_validation_data():
     assert "groups, one value per row" in sizes
     sizes_to_ids = re.search(r"np\.repeat\(.*\)", sizes)[0]
     assert eval(sizes_to_ids, {"np": np, "sizes": SIZES}).tolist() == GROUPS.tolist()
-    assert "give X_val, y_val, groups_val, the parts of a pair" in pairs
+    assert "give X_val, y_val, groups_val, the parts of a set" in pairs
     assert "give LambdaMARTRanker(scoring=...)" in metric
     assert taken.startswith("It takes X, y, groups, sample_weight, ")
 

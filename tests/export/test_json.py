@@ -288,6 +288,7 @@ def test_the_checksum_is_that_of_the_values_however_they_are_written():
     [
         ("", "the JSON of a model, .* it is empty"),
         ("[" * 100_000, "nested too deeply"),
+        ("[" + "9" * 5000 + "]", "an integer of thousands of digits"),
         ("[]", 'no model written by to_json: "format"'),
         ('{"format": "sklearn_ltr"}', "format_version is missing"),
         (changed("format_version", value=2), "format_version is 2"),

@@ -296,7 +296,9 @@ def test_a_model_for_sparse_rows_scores_them_in_xgboost_as_here():
     assert_close(load(zero).predict(matrix(rows)), expected)
     # missing values go where 0 goes: nothing depends on what is stored
     assert_close(from_xgboost(zero).predict(rows), expected)
-    with pytest.raises(ValueError, match="missing must be 'branch' or 'zero', got 0"):
+    with pytest.raises(
+        ValueError, match="missing must be one of .'branch', 'zero'., got 0"
+    ):
         to_xgboost(model, missing=0)
 
 
@@ -394,6 +396,7 @@ FIRST = (*MODEL, "trees", 0)
         (changed("learner_model_param", "num_feature", value="99999999"),
          "num_feature is 99999999, and there are 4 feature_names"),
         (changed("learner_model_param", "base_score", value="[1,2]"), "base_score="),
+        (changed("learner_model_param", "base_score", value="1_0"), "base_score='1_0'"),
         (changed("objective", "name", value="os"), "objective 'os' is not known"),
         (changed(*FIRST, "left_children", 0, value=0),
          r"trees\[0\]: node 0 is a child t"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import pickle
 from dataclasses import fields
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from sklearn_ltr import metrics
 from sklearn_ltr.ensemble import best_blend
@@ -563,3 +565,31 @@ def test_only_a_metric_with_a_discount_is_trained_at_a_deeper_cutoff(name):
     assert metric(5).at_deeper_cutoff(3) == metric(5).at_deeper_cutoff(None)
     assert metric(5).at_deeper_cutoff(3) == metric(5)
     assert metric().at_deeper_cutoff(30) == metric()
+
+
+# --- arguments of other libraries -----------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS.values())
+def test_constructors_explain_arguments_that_they_do_not_have(metric):
+    name = metric.__name__
+    for word in ("at", "n", "topk", "cutoff"):
+        with pytest.raises(
+            TypeError, match=rf"^{name}\(\) has no argument '{word}': give k"
+        ):
+            metric(**{word: 10})
+    with pytest.raises(TypeError, match="'no_relevnat': did you mean no_relevant"):
+        metric(no_relevnat="one")
+    with pytest.raises(TypeError, match=r"takes k by position; .* go to the call"):
+        metric([1], [2], groups=[1])
+    with pytest.raises(TypeError, match="'groups': it goes to the call"):
+        metric(groups=[1])
+
+
+@pytest.mark.parametrize("metric", METRICS.values())
+def test_explaining_constructors_stay_those_of_dataclasses(metric):
+    names = [field.name for field in dataclasses.fields(metric)]
+    assert list(inspect.signature(metric).parameters) == names
+    made = metric(3, ties="stable")
+    assert clone(made, safe=False) == made == pickle.loads(pickle.dumps(made))
+    assert dataclasses.replace(made, k=2) == metric(2, ties="stable")

@@ -327,3 +327,21 @@ def test_a_partial_scorer_holds_the_groups_for_functions_that_pass_none_on():
         permutation_importance(
             MODEL, X, Y, scoring=partial(scorer, groups=GROUPS), max_samples=0.5
         )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"k": 10}, 'no argument .k.: give metric, with its options: "ndcg@10"'),
+        ({"at": 10}, "no argument .at.: give metric, with its options"),
+        ({"gain": "linear"}, "no argument .gain.: give metric, with its options"),
+        ({"metrics": "map"}, r"did you mean metric\?"),
+        ({"needs_proba": True}, "give response_method, .predict_proba."),
+        ({"groups": [1]}, "they go to fit of the search"),
+    ],
+)
+def test_arguments_that_making_a_scorer_does_not_take_are_explained(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        make_ranking_scorer(**arguments)
+    with pytest.raises(TypeError, match="takes metric by position; by name, respons"):
+        make_ranking_scorer("ndcg", 10)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from threading import get_ident
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees import quantization
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam, threads
+from sklearn_ltr._trees import growing, quantization
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growing import TreeGrower, grow_tree
 from sklearn_ltr._trees.growing_together import LEAVES_AHEAD
@@ -221,6 +223,25 @@ def test_the_first_of_equal_features_is_used(second_order):
             X, gradient, hessian, second_order=second_order, n_threads=n_threads
         )
         assert set(grown.tree.feature) == {-1, 20, 21}
+
+
+@pytest.mark.skipif(INTERPRETED, reason="by one thread")
+@pytest.mark.parametrize(
+    "n_rows, n_features, n_threads",
+    [(60, 16, 1), (3000, 16, 1), (60, 160, 2), (20_000, 16, 2)],
+)
+def test_threads_share_a_tree_that_takes_longer_than_they_lose(
+    n_rows, n_features, n_threads, monkeypatch
+):
+    monkeypatch.setattr(threads, "MIN_SHARED_TIME", 120_000)  # as for users
+    calling = []
+    monkeypatch.setattr(
+        growing, "grow_tree", lambda *given: calling.append(get_ident())
+    )
+    X, gradient, hessian = draw(n=n_rows, n_features=n_features)
+    grow_on(X, gradient, hessian, n_threads=2)
+    assert len(set(calling)) == n_threads
+    assert (get_ident() in calling) == (n_threads == 1)
 
 
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
