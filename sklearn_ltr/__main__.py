@@ -77,6 +77,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], object]]:
         "trees on a cluster": _grow_together,
         "objectives": partial(_compute_objectives, data),
         "weighted pairs": partial(_fit_clicks, data),
+        "weights of documents": partial(_weigh_documents, data),
         "MART": partial(_fit_mart, data),
         "SHAP values": partial(_explain, data),
         "networks": partial(_fit_networks, data),
@@ -169,6 +170,14 @@ def _compute_objectives(data: Bunch) -> None:
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
+
+
+def _weigh_documents(data: Bunch) -> None:
+    options = {"groups": data.groups, "document_weight": np.ones(len(data.target))}
+    trees = LambdaMARTRanker(None, n_estimators=2, regression_weight=1.0)
+    network = RankNetRanker(max_iter=1, learning_rate_init=1e-6, tied_pairs=True)
+    for ranker in (trees, network):
+        ranker.fit(data.data, data.target, **options)
 
 
 def _fit_clicks(data: Bunch) -> None:

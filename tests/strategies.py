@@ -102,6 +102,7 @@ class Rows:
         first = np.searchsorted(self.groups[in_query], self.groups)
         self.columns = {
             "sample_weight": rng.uniform(0.5, 2, 100)[self.groups],
+            "document_weight": rng.choice([0.2, 0.5, 1.0, 1.7], n),
             "init_score": rng.normal(size=n),
             "positions": in_query.argsort() - first,
             "propensities": rng.uniform(0.1, 1, n),

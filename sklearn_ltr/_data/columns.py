@@ -27,6 +27,7 @@ NOT_RANKED = (
     "a metric by y_missing and groups_missing"
 )
 NOT_JUDGED = "; if it stands for a document that was not judged{example}, drop the row"
+BY_DOCUMENT = "; how sure the grade of each document is, fit takes as document_weight"
 NO_GRADES = (
     ". Of returns, and of numbers where lower is better, such as finishing places, "
     "give the rank in the query, 0 for the worst"
@@ -92,11 +93,32 @@ def check_sample_weight(
         raise ValueError(
             f"{name} weighs whole queries, so it must be constant within a query, but "
             f"query {queries.describe(query)} has both {weights[query]} and "
-            f"{canonical[position]}"
+            f"{canonical[position]}{BY_DOCUMENT}"
         )
     if not weights.any():
         raise ValueError(f"{name} is zero for every query: nothing would count")
     return weights
+
+
+def check_document_weight(
+    document_weight: ArrayLike,
+    queries: QueryGroups,
+    name: str = "document_weight",
+) -> FloatArray:
+    """Return weights of documents in canonical order, of each query some above 0."""
+    rows = _read_rows(document_weight, queries, name)
+    valid = (rows >= 0) & (rows < np.inf)
+    _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
+    canonical = queries.sort(rows)
+    counts = np.logical_or.reduceat(canonical > 0, queries.offsets[:-1])
+    if not counts.all():
+        query = queries.describe(int(np.argmin(counts)))
+        raise ValueError(
+            f"{name} is zero for every document of query {query}, so none of its "
+            "grades would count: leave its rows out, or give them a weight above zero "
+            "and the query a sample_weight of 0"
+        )
+    return canonical
 
 
 def rescale(numbers: FloatArray) -> tuple[FloatArray, int]:
@@ -309,6 +331,19 @@ class RowColumns(Generic[T]):
         per_query=True,
         in_validation=True,
         is_requested=False,
+    )
+    document_weight: T | None = declare(
+        check_document_weight,
+        r"""
+        document_weight : array-like of shape (n_documents,), default=None
+            How sure the grade of each document is, w >= 0; None: 1.  A pair weighs the
+            product of its documents' weights; its cost, with a swap delta of 1 where
+            there is no metric, is
+            :math:`w_i w_j |\Delta Z_{ij}| \log(1 + e^{-\sigma (s_i - s_j)})`.  The
+            metric, with its ideal list, stays as it is, and all measures but the cost
+            of pairs do.  0: no pair of the document counts, but it keeps its place in
+            the ranked list and in the ideal one.
+        """,
     )
     propensities: T | None = declare(
         check_propensities,

@@ -89,6 +89,17 @@ class TrainingData:
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
 
+    @property
+    def has_weighted_pairs(self) -> NDArray[np.bool_]:
+        """Whether a query has rows of different y and weights above 0, (n_queries,)."""
+        weights = self.columns.document_weight
+        if weights is None:
+            return self.has_pairs
+        starts, counts = self.offsets[:-1], weights > 0
+        highest = np.maximum.reduceat(np.where(counts, self.y, -np.inf), starts)
+        lowest = np.minimum.reduceat(np.where(counts, self.y, np.inf), starts)
+        return np.asarray(highest > lowest)
+
     def content_order(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the order of the rows by their content, within queries, (n_rows,)."""
         # Content is the hash of the features first; where hashes are equal, the
@@ -175,3 +186,13 @@ def check_weights(
             f"{name} has a largest value of {largest:.3g}, out of [{low:g}, {high:g}]: "
             "divide all weights by it"
         )
+
+
+def check_document_weights(
+    data: TrainingData, bounds: tuple[float, float] = (SMALLEST, LARGEST)
+) -> None:
+    """Raise a ValueError if products of two weights of documents are out of bounds."""
+    weights = data.columns.document_weight
+    if weights is not None:
+        low, high = bounds
+        check_weights(weights, "document_weight", (low**0.5, high**0.5))

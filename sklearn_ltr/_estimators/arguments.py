@@ -47,6 +47,10 @@ _LEFT_OUT = ("", "there is no such choice; leave it out")
 _FIRST_TREES = ("", "staged_predict has the scores after each tree")
 _LEAF_INDICES = ("", "apply returns the leaf of each row")
 _SHAP = ("", "sklearn_ltr.inspection.shap_values has them")
+_WEIGHTS = (
+    "sample_weight",
+    "constant within a query; rankers take weights of documents as document_weight",
+)
 _CLASSES = ("sample_weight", "a weight for each query, or row of MART")
 
 #: name in another library: (names here, separated by spaces; how to convert values).
@@ -73,9 +77,10 @@ OTHER_NAMES = {
     "base_margin_eval_set": ("init_score_val", ""),
     "base_margin": ("init_score", ""),
     "baseline": ("init_score", ""),
-    "weight": ("sample_weight", "one value per row, constant within a query"),
+    "weight": _WEIGHTS,
     "group_weight": ("sample_weight", "one value per row, constant within a query"),
-    "weights": ("sample_weight", "one value per row, constant within a query"),
+    "weights": _WEIGHTS,
+    "document_weight_val": ("", "what is measured has no weights of documents"),
     "class_weight": _CLASSES,
     "scale_pos_weight": _CLASSES,
     "is_unbalance": _CLASSES,

@@ -225,6 +225,7 @@ class LambdaObjective:
             last,
             self.options.sigma,
             self.sample_weight,
+            self.pair_weights,
             self.gradient,
         )
 

@@ -29,20 +29,26 @@ document beats the better one, the loops compute
 
 of the pair, which decreases dC/ds_p and increases dC/ds_q if p is the better document.
 
-**Weights of pairs**, for clicks.  A pair is divided by propensities of its documents:
-with document i the better one (clicked) and j the worse, its cost is
+**Weights of pairs.**  Where the grades of documents are not equally sure, the cost of a
+pair is multiplied by the weights of its documents,
 
-    L_ij / (t+_i t-_j),        L_ij = |Delta_ij| log(1 + exp(-sigma (s_i - s_j)))
+    C  =  sum_ij w_i w_j L_ij,        L_ij = |Delta_ij| log(1 + exp(-sigma (s_i - s_j)))
+
+and |Delta_ij|, with the ideal value of the metric, is as without weights.  For clicks,
+a pair is divided by propensities of its documents: with document i the better one
+(clicked) and j the worse, its cost is
+
+    w_i w_j L_ij / (t+_i t-_j)
 
 With t+ the propensity of the clicked document and t- = 1 its expectation is the cost of
 the pair if users had examined every document (Joachims et al., WSDM 2017).  In Hu et
 al., WWW 2019, t+ and t- depend on the position and are estimated along with the model,
 from the sums over pairs
 
-    better_cost_i = sum_j L_ij / t-_j,        worse_cost_j = sum_i L_ij / t+_i.
+    better_cost_i = sum_j w_j L_ij / t-_j,    worse_cost_j = sum_i w_i L_ij / t+_i.
 
 The weights of one data set are an array of shape (2, n_documents) with the rows
-better_weight = 1 / t+ and worse_weight = 1 / t-; or (4, n_documents), to which these
+better_weight = w / t+ and worse_weight = w / t-; or (4, n_documents), to which these
 two sums are written, times the factors of the query that its lambdas have.  None: there
 are no weights, and no code that weighs is compiled.
 

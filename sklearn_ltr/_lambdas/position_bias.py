@@ -23,6 +23,8 @@ was clicked and one at l was not, the cost of their pair is divided by t+_k t-_l
     t+_k  =  (sum of better_cost_i over i at k  /  that at position 0) ^ (1 / (1 + p))
     t-_l  =  (sum of worse_cost_j over j at l  /  that at position 0) ^ (1 / (1 + p)).
 
+With weights w of documents, L_ij is w_i w_j times as large.
+
 Sums are of integers, multiples of a power of two: they have the same bits for any
 number of threads and workers.
 """
@@ -177,16 +179,25 @@ class PairwiseBias(PositionBias):
         regularization: float,
         smallest: float,
         comm: Comm = ONE_PROCESS,
+        document_weight: FloatArray | None = None,
     ) -> None:
         super().__init__(positions, values, regularization, comm)
-        self._smallest = smallest
+        self._smallest, self._document_weight = smallest, document_weight
         self.pair_weights = np.zeros((4, len(positions)))
-        self.pair_weights[WEIGHTS] = 1.0 / values[:, positions]
+        self._weigh_pairs()
+
+    def _weigh_pairs(self) -> None:
+        """Set the weights of pairs by the ratios, and by the weights of documents."""
+        weights = 1.0 if self._document_weight is None else self._document_weight
+        self.pair_weights[WEIGHTS] = weights / self.values[:, self.positions]
 
     def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
         """Set the ratios by the costs in `pair_weights`."""
         values = np.ones_like(self.values)
-        totals = self._sums(self.pair_weights[COSTS])
+        costs = self.pair_weights[COSTS]
+        if self._document_weight is not None:  # those of the other one are in the costs
+            costs = costs * self._document_weight
+        totals = self._sums(costs)
         for ratios, total in zip(values, totals, strict=True):
             if total[0] > 0:  # ratios are relative to position 0
                 known = total > 0
@@ -194,7 +205,7 @@ class PairwiseBias(PositionBias):
                 ratios[known] = (total[known] / total[0]) ** power
         np.maximum(values, self._smallest, out=values)
         self.path.append(values)
-        self.pair_weights[WEIGHTS] = 1.0 / values[:, self.positions]
+        self._weigh_pairs()
 
 
 def new_bias(
@@ -232,7 +243,8 @@ def new_bias(
             n_lists = number_of_lists(data.sample_weight, comm)
             strength *= min(1.0, FULL_LISTS / n_lists)
     if is_pairwise:
-        return PairwiseBias(positions, values, strength, smallest, comm)
+        weights = data.columns.document_weight
+        return PairwiseBias(positions, values, strength, smallest, comm, weights)
     return AdditiveBias(positions, values[0], strength, comm)
 
 
@@ -250,8 +262,11 @@ def pair_weights_of(
 ) -> FloatArray | None:
     """Return the weights of pairs, None if all weigh the same."""
     # propensities below `smallest` count as `smallest`, which bounds the weights
-    propensities = data.columns.propensities
+    propensities, weights = data.columns.propensities, data.columns.document_weight
+    if bias is not None and bias.pair_weights is not None:
+        return bias.pair_weights
     if propensities is None:
-        return None if bias is None else bias.pair_weights
+        return None if weights is None else np.stack((weights, weights))
     clipped = np.maximum(propensities, smallest)
-    return np.stack((1.0 / clipped, np.ones(data.n_rows)))
+    inverse = np.stack((1.0 / clipped, np.ones(data.n_rows)))
+    return inverse if weights is None else inverse * weights

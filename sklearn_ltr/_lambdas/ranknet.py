@@ -94,6 +94,35 @@ def pair_costs(
 
 
 @kernel
+def weighted_pair_costs(
+    scores: FloatArray,
+    grades: FloatArray,
+    document_weight: FloatArray,
+    offsets: IntArray,
+    sigma: float,
+    tied_pairs: bool,
+    costs: FloatArray,
+    pair_weights: FloatArray,
+) -> None:
+    """Write the cost of each query, with pairs weighing w_i w_j, and their weight."""
+    # as `pair_costs`, without products of factors, each of which has a power here
+    for query in range(len(costs)):
+        total, weight = 0.0, 0.0
+        stop = offsets[query + 1]
+        for i in range(offsets[query], stop):
+            for j in range(i + 1, stop):
+                is_tied = grades[i] == grades[j]
+                if is_tied and not tied_pairs:
+                    continue
+                x = sigma * (scores[j] - scores[i])
+                cost = log1p(exp(-abs(x))) + (0.5 * abs(x) if is_tied else max(x, 0.0))
+                pair_weight = document_weight[i] * document_weight[j]
+                total += pair_weight * cost
+                weight += pair_weight
+        costs[query], pair_weights[query] = total, weight
+
+
+@kernel
 def add_tied_pairs(
     scores: FloatArray,
     grades: FloatArray,
@@ -102,9 +131,12 @@ def add_tied_pairs(
     last: int,
     sigma: float,
     sample_weight: FloatArray,
+    weights: FloatArray | None,
     gradient: FloatArray,
 ) -> None:
     """Add the lambdas of pairs of equal grade, for queries first to last - 1."""
+    # `weights` of pairs as in :mod:`pairs`; neither document is the better one, so both
+    # rows are the same.
     # Burges (2010), equation 3 for S = 0, with x = sigma (s_i - s_j): lambda_ij = sigma
     # (1/2 - 1 / (1 + e^x)) = sigma/2 (1 - e^-x) / (1 + e^-x).
     for query in range(first, last):
@@ -115,6 +147,8 @@ def add_tied_pairs(
                     small = exp(-abs(x))
                     size = 0.5 * sigma * (1.0 - small) / (1.0 + small)
                     lambda_ij = sample_weight[query] * (size if x > 0 else -size)
+                    if weights is not None:
+                        lambda_ij *= weights[0, i] * weights[0, j]
                     gradient[i] += lambda_ij
                     gradient[j] -= lambda_ij
 

@@ -1,19 +1,21 @@
 r"""A regression of the scores on the grades, added to the lambdas of a query.
 
-For a query of n documents, with bars for means over them and h_i for the hessians of
-its pairs, the cost
+For a query of documents with weights w_i (`document_weight`; 1 without), with sbar and
+ybar for means by these weights and h_i for the hessians of its pairs, the cost
 
-    C  =  1/2  w hbar / sigma^2  sum_i (sigma (s_i - sbar) - t_i)^2
-    t_i  =  (y_i - ybar) / (standard deviation of all y - ybar)
+    C  =  1/2  r hbar / sigma^2  sum_i w_i (sigma (s_i - sbar) - t_i)^2
+    t_i   =  (y_i - ybar) / (standard deviation of all y - ybar, by w)
+    hbar  =  sum_i h_i / sum_i w_i
 
 has the derivatives
 
-    dC/ds_i      =  w hbar / sigma (sigma (s_i - sbar) - t_i)
-    d2C/ds_i^2   =  w hbar
+    dC/ds_i      =  r hbar / sigma w_i (sigma (s_i - sbar) - t_i)
+    d2C/ds_i^2   =  r hbar w_i
 
-where hbar and, in the second one, sbar are taken as constants.  So its curvature is w
-times that of the pairs, in lists of any length and for metrics of any scale.  It acts
-on all documents, also on those below the cutoff that no pair reaches.
+where hbar and, in the second one, sbar are taken as constants.  So its curvature,
+summed over a query, is r times that of the pairs: in lists of any length, and for
+metrics and weights of any scale (the h_i have products of two weights).  It acts on all
+documents, also on those below the cutoff that no pair reaches.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class GradeSpread(NamedTuple):
 class Regression:
     """Adds the derivatives of the regression to the derivatives of the pairs.
 
-    `weight` is the curvature of the regression, in units of the curvature of the pairs.
+    `weight` is r above: the curvature in units of that of the pairs.
     """
 
     def __init__(
@@ -50,10 +52,11 @@ class Regression:
         team: ThreadTeam,
     ) -> None:
         self._offsets, self._team = data.offsets, team
+        self._document_weight = data.columns.document_weight
         self._weight, self._sigma = weight, sigma
         spread = spread_on_all_workers(data, index)
         self._targets = data.y / spread.largest
-        centre_grades(data.offsets, self._targets)
+        centre_grades(data.offsets, self._document_weight, self._targets)
         self._targets /= spread.deviation
 
     def add(
@@ -66,6 +69,7 @@ class Regression:
             scores,
             self._targets,
             self._offsets,
+            self._document_weight,
             self._weight,
             self._sigma,
             gradient,
@@ -75,46 +79,69 @@ class Regression:
 
 def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:
     """Return the spread of the grades of all workers."""
-    rows = index.gather_rows(data.y, data.sample_weight)
-    own = None if rows is None else spread_of_grades(*rows)
+    weights, document_weight = data.sample_weight, data.columns.document_weight
+    if document_weight is not None:
+        weights = weights * data.has_weighted_pairs  # the others have no regression
+        gathered = index.gather_rows(document_weight, weights)
+        document_weight = None if gathered is None else gathered[0]
+    rows = index.gather_rows(data.y, weights)
+    own = None if rows is None else spread_of_grades(*rows, document_weight)
     spread = index.comm.gather(own)[0]
     assert spread is not None  # worker 0 has all rows
     return spread
 
 
 def spread_of_grades(
-    y: FloatArray, offsets: IntArray, weights: FloatArray
+    y: FloatArray,
+    offsets: IntArray,
+    weights: FloatArray,
+    document_weight: FloatArray | None,
 ) -> GradeSpread:
     """Return the spread of the grades of some queries."""
     largest = float(np.abs(y).max())
     centred = y / largest
-    centre_grades(offsets, centred)
-    return GradeSpread(largest, weighted_deviation(centred, offsets, weights))
+    centre_grades(offsets, document_weight, centred)
+    deviation = weighted_deviation(centred, offsets, weights, document_weight)
+    return GradeSpread(largest, deviation)
 
 
 @kernel
-def centre_grades(offsets: IntArray, grades: FloatArray) -> None:
+def centre_grades(
+    offsets: IntArray, document_weight: FloatArray | None, grades: FloatArray
+) -> None:
     """Subtract from each grade the mean of its query."""
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
-        mean = 0.0
-        for i in range(start, stop):
-            mean += grades[i]
-        mean /= stop - start
+        mean, total = 0.0, float(stop - start)
+        if document_weight is None:
+            for i in range(start, stop):
+                mean += grades[i]
+        else:
+            total = 0.0
+            for i in range(start, stop):
+                mean += document_weight[i] * grades[i]
+                total += document_weight[i]
+        mean /= total
         for i in range(start, stop):
             grades[i] -= mean
 
 
 @kernel
 def weighted_deviation(
-    centred: FloatArray, offsets: IntArray, weights: FloatArray
+    centred: FloatArray,
+    offsets: IntArray,
+    weights: FloatArray,
+    document_weight: FloatArray | None,
 ) -> float:
-    """Return the standard deviation of centred grades, weighted by query."""
+    """Return the standard deviation of centred grades, by query and document."""
     square_sum, weight_sum = 0.0, 0.0
     for query in range(len(offsets) - 1):
         for i in range(offsets[query], offsets[query + 1]):
-            square_sum += weights[query] * centred[i] * centred[i]
-            weight_sum += weights[query]
+            weight = weights[query]
+            if document_weight is not None:
+                weight *= document_weight[i]
+            square_sum += weight * centred[i] * centred[i]
+            weight_sum += weight
     return float(np.sqrt(square_sum / weight_sum))
 
 
@@ -125,6 +152,7 @@ def add_regression(
     scores: FloatArray,
     targets: FloatArray,
     offsets: IntArray,
+    document_weight: FloatArray | None,
     weight: float,
     sigma: float,
     gradient: FloatArray,
@@ -135,13 +163,24 @@ def add_regression(
     first, last = n_queries * thread // n_threads, n_queries * (thread + 1) // n_threads
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
-        score_sum, hessian_sum = 0.0, 0.0
-        for i in range(start, stop):
-            score_sum += scores[i]
-            hessian_sum += hessian[i]
-        mean_score = score_sum / (stop - start)
-        curvature = weight * hessian_sum / (stop - start)
+        score_sum, hessian_sum, total = 0.0, 0.0, float(stop - start)
+        if document_weight is None:
+            for i in range(start, stop):
+                score_sum += scores[i]
+                hessian_sum += hessian[i]
+        else:
+            total = 0.0
+            for i in range(start, stop):
+                score_sum += document_weight[i] * scores[i]
+                hessian_sum += hessian[i]
+                total += document_weight[i]
+        mean_score = score_sum / total
+        curvature = weight * hessian_sum / total
         for i in range(start, stop):
             residual = sigma * (scores[i] - mean_score) - targets[i]
-            gradient[i] += curvature / sigma * residual
-            hessian[i] += curvature
+            if document_weight is None:
+                gradient[i] += curvature / sigma * residual
+                hessian[i] += curvature
+            else:
+                gradient[i] += curvature / sigma * document_weight[i] * residual
+                hessian[i] += curvature * document_weight[i]

@@ -136,6 +136,11 @@ class RankerParameters(FitParameters):
                 "learns the bias of each: give where each row was shown, 0 is first"
                 + routing_advice("positions")
             )
+        if columns.document_weight is not None and callable(self.objective):
+            raise ValueError(
+                "document_weight weighs pairs, and objective is a function, which is "
+                "not told of pairs: leave document_weight out, or weigh in the function"
+            )
         if columns.propensities is None:
             return
         if self.position_bias is not None:

@@ -14,7 +14,7 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData, rescale
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.ranknet import pair_costs
+from sklearn_ltr._lambdas.ranknet import pair_costs, weighted_pair_costs
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._closed_form import BoundClosedForm
@@ -118,7 +118,7 @@ def divide_queries(bound: BoundMetric, n_parts: int) -> list[BoundMetric]:
 
 
 class PairCostEvaluation:
-    """RankNet's cost: the mean over pairs, weighted like their queries.
+    """RankNet's cost: the mean over pairs, weighted like queries and documents.
 
     With `tied_pairs`, pairs of equal grade count, too.
     """
@@ -139,12 +139,17 @@ class PairCostEvaluation:
         self._by_grade = np.lexsort((-data.y, query))  # descending within a query
         self._grades = data.y[self._by_grade]
         self._costs = np.empty(data.n_queries)
-        n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
+        self._scores = np.zeros(data.n_rows)
+        given, self._document_weight = data.columns.document_weight, None
+        if given is None:
+            n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
+        else:
+            self._document_weight = given[self._by_grade]
+            n_pairs = self._compute_costs()
         n_pairs = self._index.gather(n_pairs)
         weights = self._index.gather(data.sample_weight)
         self._weights, _ = rescale(np.where(n_pairs > 0, weights, 0.0))
         self._n_pairs = float((n_pairs * self._weights).sum())
-        self._scores = np.zeros(data.n_rows)
 
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
@@ -152,16 +157,20 @@ class PairCostEvaluation:
 
     def value(self) -> float:
         """Return the mean cost of a pair."""
-        pair_costs(
-            self._scores[self._by_grade],
-            self._grades,
-            self._offsets,
-            self._sigma,
-            self._tied_pairs,
-            self._costs,
-        )
+        self._compute_costs()
         costs = self._index.gather(self._costs)
         return float((costs * self._weights).sum()) / self._n_pairs
+
+    def _compute_costs(self) -> FloatArray:
+        """Compute the cost of each query; return the weight of its pairs, if any."""
+        n_pairs = np.empty(0 if self._document_weight is None else len(self._costs))
+        scores, given = self._scores[self._by_grade], self._document_weight
+        options = self._offsets, self._sigma, self._tied_pairs, self._costs
+        if given is None:
+            pair_costs(scores, self._grades, *options)
+        else:
+            weighted_pair_costs(scores, self._grades, given, *options, n_pairs)
+        return n_pairs
 
 
 def count_pairs(

@@ -34,7 +34,7 @@ from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import Matrix, Table
-from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._data.training_data import check_document_weights, check_weights
 from sklearn_ltr._estimators.attributes import (
     Attribute,
     Attributes,
@@ -83,6 +83,7 @@ from sklearn_ltr._rankers.evaluation import (
 from sklearn_ltr._rankers.reading import (
     check_lambdas,
     check_learnable,
+    check_weighted_pairs,
     hold_out_queries,
 )
 from sklearn_ltr._trees.binning import BinnedTable
@@ -179,6 +180,7 @@ class RankingCost:
         check_learnable(data)
         learned = data.subset(data.has_pairs)
         check_weights(learned.sample_weight, "sample_weight")
+        check_document_weights(learned)
         check_base_score_size(self._parameters.sigma, learned.init_score)
         return learned
 
@@ -234,6 +236,7 @@ class RankingObjective:
     ) -> None:
         p = parameters
         self._parameters, self._data, self._comm = p, data, index.comm
+        check_weighted_pairs(data, index.comm)
         self._metric = p.trained_metric()
         if self._metric is not None:
             self._metric = with_largest_grade(self._metric, data.y, index)
@@ -367,6 +370,7 @@ class LambdaMARTRanker(BaseRanker):
         are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
         are n > 20,000 of them (in queries of different grades).  0: pairs alone.  Tune
         it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
+        Squares of residuals, and means, are weighted by `document_weight`.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
@@ -520,7 +524,7 @@ class LambdaMARTRanker(BaseRanker):
         stopping has followed; empty if there are none.
     loss_curve_ : ndarray of shape (n_trees + 1,), float64
         With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
-        mean over the pairs of the training queries.
+        mean over the pairs of the training queries, weighted as `fit` was told.
     position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
         Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
         clicked document of a pair and t- of the other: 1 for position 0.
@@ -655,6 +659,7 @@ class LambdaMARTRanker(BaseRanker):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
@@ -676,6 +681,7 @@ class LambdaMARTRanker(BaseRanker):
             Relevance grades, finite and >= 0, not necessarily integers.
         {groups}
         {sample_weight}
+        {document_weight}
         {init_score}
         {positions}
         {propensities}
@@ -701,6 +707,7 @@ tuples, default=None
         """
         columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
+            document_weight=document_weight,
             init_score=init_score,
             positions=positions,
             propensities=propensities,

@@ -40,7 +40,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import check_finite
 from sklearn_ltr._data.tables import Matrix, Table, dense_rows
-from sklearn_ltr._data.training_data import check_weights
+from sklearn_ltr._data.training_data import check_document_weights, check_weights
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import (
     FitTasks,
@@ -97,6 +97,7 @@ from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr._rankers.reading import (
     check_lambdas,
     check_learnable,
+    check_weighted_pairs,
     hold_out_queries,
 )
 from sklearn_ltr._typing import (
@@ -196,17 +197,23 @@ class NetworkParameters(RankerParameters):
 
     def has_pairs(self, data: TrainingData) -> NDArray[np.bool_]:
         """Return whether a query has pairs to learn from, (n_queries,)."""
-        has_pairs = data.sizes > 1 if self.tied_pairs else data.has_pairs
+        has_pairs, weights = data.has_weighted_pairs, data.columns.document_weight
+        if self.tied_pairs:
+            n_counted = data.sizes
+            if weights is not None:
+                n_counted = np.add.reduceat((weights > 0) * 1, data.offsets[:-1])
+            has_pairs = n_counted > 1
         return has_pairs & (data.sample_weight > 0)
 
     def check_learnable(self, data: TrainingData) -> None:
         """Raise a ValueError unless a query of positive weight has pairs."""
         if not self.tied_pairs:
             check_learnable(data)
+            check_weighted_pairs(data)
         elif not self.has_pairs(data).any():
             raise ValueError(
                 "no query of a weight above zero has two documents: there are no pairs "
-                "to learn from; check groups and sample_weight"
+                "to learn from; check groups, sample_weight and document_weight"
             )
 
 
@@ -383,6 +390,7 @@ def query_batches(
     p = parameters
     learned = data.subset(p.has_pairs(data))
     check_weights(learned.sample_weight, "sample_weight", GRADIENTS)
+    check_document_weights(learned, GRADIENTS)
 
     # rows are sorted by content, so that their given order does not change the model
     hashes = learned.X.hashes(learned.rows, team)
@@ -640,6 +648,7 @@ class NetworkRanker(BaseRanker):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
         X_val: MatricesLike | None = None,
@@ -657,6 +666,7 @@ class NetworkRanker(BaseRanker):
             Relevance grades, finite and >= 0, not necessarily integers.
         {groups}
         {sample_weight}
+        {document_weight}
         {positions}
         {propensities}
         X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
@@ -680,7 +690,10 @@ default=None
             The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight, positions=positions, propensities=propensities
+            sample_weight=sample_weight,
+            document_weight=document_weight,
+            positions=positions,
+            propensities=propensities,
         )
 
         def read(model: Self, p: NetworkParameters, kept: KeptNetwork) -> QueryData:
@@ -725,6 +738,7 @@ default=None
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
     ) -> Self:
@@ -732,7 +746,8 @@ default=None
 
         Parameters
         ----------
-        X, y, groups, sample_weight, positions, propensities : array-likes
+        X, y, groups, sample_weight, document_weight, positions, propensities : \
+array-likes
             As in `fit`.  All documents of a query belong in one call: pairs are made
             within it.
 
@@ -746,7 +761,10 @@ default=None
             As by `fit`.  The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight, positions=positions, propensities=propensities
+            sample_weight=sample_weight,
+            document_weight=document_weight,
+            positions=positions,
+            propensities=propensities,
         )
 
         def read(

@@ -62,7 +62,12 @@ class RankNetParameters(NetworkParameters):
             )
 
     def check_no_clicks(self, columns: GivenColumns) -> None:
-        """Raise a ValueError if preferences were to be corrected like clicks."""
+        """Raise a ValueError if preferences were given what belongs to grades."""
+        if columns.document_weight is not None:
+            raise ValueError(
+                "document_weight says how sure the grades of documents are, and pairs "
+                "are preferences in place of grades: give y, or leave it out"
+            )
         if self.position_bias is None and columns.propensities is None:
             return
         what = "propensities" if self.position_bias is None else "position_bias"
@@ -198,9 +203,9 @@ class RankNetRanker(NetworkRanker):
         fits.  Training data are measured by the cost (below), and by the metrics of
         `scoring` if that is a list.
     loss_curve_ : ndarray of shape (n_iter,), float64
-        Cost C, the mean over training pairs (weighted like their queries), each batch
-        scored by the weights that it met, with the bias of positions if it is learned.
-        Propensities do not count here.
+        Cost C, the mean over training pairs (weighted like their queries and
+        documents), each batch scored by the weights that it met, with the bias of
+        positions if it is learned.  Propensities do not count here.
     validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.
     position_bias_ : ndarray of shape (n_positions,), float64
@@ -300,6 +305,7 @@ class RankNetRanker(NetworkRanker):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
@@ -325,6 +331,7 @@ class RankNetRanker(NetworkRanker):
             needed; if given, pairs must lie within queries, and those of a query are
             learned together.
         {sample_weight}
+        {document_weight}
         {positions}
         {propensities}
         pairs : array-like of shape (n_pairs, 2), integers, default=None
@@ -359,6 +366,7 @@ default=None
                 cast(ArrayLike, y),  # which refuses None
                 groups=groups,
                 sample_weight=sample_weight,
+                document_weight=document_weight,
                 positions=positions,
                 propensities=propensities,
                 X_val=X_val,
@@ -367,7 +375,10 @@ default=None
                 sample_weight_val=sample_weight_val,
             )
         columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight, positions=positions, propensities=propensities
+            sample_weight=sample_weight,
+            document_weight=document_weight,
+            positions=positions,
+            propensities=propensities,
         )
 
         def read(model: Self, p: RankNetParameters, kept: KeptNetwork) -> PairData:
@@ -397,6 +408,7 @@ default=None
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
@@ -406,8 +418,8 @@ default=None
 
         Parameters
         ----------
-        X, y, groups, sample_weight, positions, propensities, pairs, \
-pair_probabilities : array-likes
+        X, y, groups, sample_weight, document_weight, positions, propensities, \
+pairs, pair_probabilities : array-likes
             As in `fit`.  All documents of a query belong in one call: pairs are made
             within it.
 
@@ -426,11 +438,15 @@ pair_probabilities : array-likes
                 cast(ArrayLike, y),
                 groups=groups,
                 sample_weight=sample_weight,
+                document_weight=document_weight,
                 positions=positions,
                 propensities=propensities,
             )
         columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight, positions=positions, propensities=propensities
+            sample_weight=sample_weight,
+            document_weight=document_weight,
+            positions=positions,
+            propensities=propensities,
         )
 
         def read(model: Self, p: RankNetParameters, kept: KeptNetwork) -> PairData:

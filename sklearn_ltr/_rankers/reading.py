@@ -148,6 +148,17 @@ def check_learnable(data: TrainingData) -> None:
         )
 
 
+def check_weighted_pairs(data: TrainingData, comm: Comm = ONE_PROCESS) -> None:
+    """Raise a ValueError unless a query of all workers has pairs that count."""
+    if data.columns.document_weight is None:  # then each query has pairs
+        return
+    if not any(comm.gather(bool(data.has_weighted_pairs.any()))):
+        raise ValueError(
+            "document_weight is zero for so many documents that no query has two "
+            "different grades of weights above zero: there are no pairs to learn from"
+        )
+
+
 def hold_out_queries(
     data: FitData[TrainingData],
     parameters: FitParameters,
@@ -202,7 +213,7 @@ def check_lambdas(
     raise ValueError(
         f"the lambdas of metric={metric!r} add up to {total:.3g}, out of "
         f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
-        "sample_weight"
+        "sample_weight or document_weight"
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data import Labels, QueryGroups, describe_query
+from sklearn_ltr._data.columns import BY_DOCUMENT
 from sklearn_ltr._data.groups import sort_key
 from sklearn_ltr._parameters import SMALLEST
 from sklearn_ltr._typing import IntArray
@@ -97,7 +98,7 @@ def locate_queries(
         raise ValueError(
             f"sample_weight{suffix} weighs whole queries, so it must be constant "
             f"within a query, but query {queries.describe(query)} has both "
-            f"{weight[query]} and {heaviest[query]}"
+            f"{weight[query]} and {heaviest[query]}{BY_DOCUMENT}"
         )
     return QueryLocations(
         queries,

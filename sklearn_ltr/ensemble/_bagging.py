@@ -274,9 +274,9 @@ class BaggingRanker(BaseRanker):
             Passed to members whose `fit` takes them: validation data, tuples of
             several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
         columns : array-likes of shape (n_documents,), default=None
-            Passed to members that learn from clicks, see
+            Passed to members that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
-            `oob_score_` and early stopping measure the clicks as they are.
+            `oob_score_` and early stopping measure grades or clicks as they are.
 
         Returns
         -------
@@ -287,8 +287,8 @@ class BaggingRanker(BaseRanker):
         ValueError, TypeError
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
             where no query is left out, members that would hold out copies of rows
-            that they learn from, a Pipeline that would not transform X_val, columns of
-            clicks that members do not take, or whatever a member refuses.  The
+            that they learn from, a Pipeline that would not transform X_val, columns
+            that members do not take, or whatever a member refuses.  The
             estimator is then unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether

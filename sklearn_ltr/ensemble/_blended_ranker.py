@@ -296,9 +296,10 @@ class BlendedRanker(BaseRanker):
             a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
         columns : array-likes of shape (n_documents,), default=None
-            Passed to rankers that learn from clicks, see
+            Passed to rankers that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
-            metric, by which weights are chosen, is that of the clicks as they are.
+            metric, by which weights are chosen, is that of grades or clicks as they
+            are.
 
         Returns
         -------
@@ -308,7 +309,7 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, columns of clicks that no ranker is fitted with, without
+            weights, columns that no ranker is fitted with, without
             `rankers` an X that is sparse or has categories, or whatever a ranker
             refuses.  The estimator is then unchanged.
         NotFittedError

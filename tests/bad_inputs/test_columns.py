@@ -50,6 +50,9 @@ ENTRIES: dict[str, Entry] = {
     "weights": (
         lambda w: fit(LambdaMARTRanker, {"sample_weight": w}), "sample_weight",
     ),
+    "weights of documents": (
+        lambda w: fit(LambdaMARTRanker, {"document_weight": w}), "document_weight",
+    ),
     "initial scores": (
         lambda s: fit(LambdaMARTRanker, {"init_score": s}).predict(X, init_score=s),
         "init_score",
@@ -172,9 +175,18 @@ RULES: dict[str, list[tuple[Any, str]]] = {
         (last(INF), f"must be finite and >= 0, but {ROW} inf"),
         (last(-1), f"must be finite and >= 0, but {ROW} -1.0"),
         (np.arange(1.0, N + 1), "weighs whole queries, so it must be constant within"),
+        (np.arange(1.0, N + 1), "grade of each document is, fit takes as document_we"),
         (np.zeros(N), "is zero for every query: nothing would count"),
         *((np.where(GROUPS == 0, size, 0.5), f"has a largest value of {size:.3g}, out")
           for size in (1e51, 1e308)),
+    ],
+    "weights of documents": [
+        *((last(value), f"must be finite and >= 0, but {ROW} {value}")
+          for value in (NAN, INF, -1.0)),
+        (np.where(GROUPS == 4, 0, 0.5), "is zero for every document of query 4, so no"),
+        (PLACES == 0, "is zero for so many documents that no query has two"),
+        *((np.where(GROUPS == 0, size, 0.5), f"has a largest value of {size:.3g}, out")
+          for size in (1e26, 1e308)),
     ],
     "initial scores": [
         (last(NAN), "must be finite, but is nan at row 29"),
@@ -367,7 +379,7 @@ def test_weights_of_classes_are_read(weight, error, message):
     refused(lambda: fit(MARTClassifier, class_weight=weight), error, message)
 
 
-# --- positions and propensities -------------------------------------------------------
+# --- positions, propensities and weights of documents ---------------------------------
 
 
 def returns(scores: Any, grades: Any, offsets: Any) -> Any:
@@ -375,6 +387,7 @@ def returns(scores: Any, grades: Any, offsets: Any) -> Any:
 
 
 SHOWN, KNOW = {"positions": PLACES}, {"propensities": KNOWN}
+SURE = {"document_weight": KNOWN}
 PAIRS: dict[str, Any] = {"y": None, "pairs": [[0, 1]]}
 LEARNS = "positions is None, but position_bias='additive' learns the bias"
 COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
@@ -392,13 +405,23 @@ COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
      "propensities weigh pairs, and objective is a function"),
     (RankNetRanker, KNOW, {"tied_pairs": True},
      "propensities weigh a pair by its clicked document, and with tied_pairs=True"),
+    *((ranker, SURE, {"objective": returns},
+       "document_weight weighs pairs, and objective is a function")
+      for ranker in (LambdaMARTRanker, LambdaRankRanker)),
+    (RankNetRanker, PAIRS | SURE, {},
+     "document_weight says how sure the grades of documents are, and pairs are"),
+    *((RankNetRanker, {"document_weight": PLACES == 0}, {"tied_pairs": tied},
+       message) for tied, message in (
+           (False, "document_weight is zero for so many documents that no query has"),
+           (True, "there are no pairs to learn from; check groups, sample_weight and"),
+       )),
     (RankNetRanker, PAIRS | KNOW, {},
      "propensities corrects clicks, and pairs are preferences in place of clicks"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("ranker", "given", "parameters", "message"), COMBINATIONS)
-def test_corrections_of_clicks_that_do_not_go_together_are_refused(
+def test_columns_and_parameters_that_do_not_go_together_are_refused(
     ranker, given, parameters, message
 ):
     call = lambda: fit(ranker, CLICKS | given, **parameters)  # noqa: E731

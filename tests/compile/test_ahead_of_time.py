@@ -71,6 +71,11 @@ for bias in ("additive", "pairwise"):
 for metric in ("map", "err", None, Median()):
     r = LambdaMARTRanker(metric, n_estimators=2)
     r.fit(X, y > 0, groups=g, propensities=np.full(len(g), 0.5))
+surely = {"groups": g, "document_weight": np.linspace(0.2, 1, len(g))}
+for model in (LambdaMARTRanker(None, n_estimators=2), n, LambdaRankRanker(max_iter=1)):
+    model.fit(Z, y, **surely)
+r = LambdaMARTRanker(n_estimators=2, position_bias="pairwise")
+r.fit(Z, y > 0, **shown | surely)
 LambdaRankRanker(max_iter=1, position_bias="additive").fit(Z, y > 0, **shown)
 RankNetRanker(max_iter=1).fit(Z, y > 0, groups=g, propensities=np.full(len(g), 0.5))
 RankNetRanker(max_iter=1).fit(Z, pairs=[[0, 1], [5, 2]], pair_probabilities=[1, 0.5])

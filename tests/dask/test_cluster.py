@@ -134,14 +134,15 @@ def test_held_out_queries_and_a_warm_start(client):
     assert bytes_of(ranker.to_local()) == bytes_of(expected)
 
 
-def test_known_propensities(client):
+@pytest.mark.parametrize("column", ["propensities", "document_weight"])
+def test_known_propensities_and_weights_of_documents(client, column):
     propensity = 1.0 / (1 + np.arange(N_ROWS) % 7)
     expected = LambdaMARTRanker(**OPTIONS)
-    expected.fit(**arguments(FRAME), propensities=propensity)
+    expected.fit(**arguments(FRAME), **{column: propensity})
     assert bytes_of(expected) != bytes_of(local_fit())
     frame = FRAME.assign(propensity=propensity)
     ddf = on_workers(client, cut(frame, [200, 900]), 2)
-    fit_on(ddf, expected, propensities=ddf["propensity"])
+    fit_on(ddf, expected, **{column: ddf["propensity"]})
 
 
 @pytest.mark.parametrize("method", ["additive", "pairwise"])

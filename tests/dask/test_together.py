@@ -99,6 +99,18 @@ def test_workers_fit_the_model_of_one_machine(name, capsys):
         assert without_seconds(capsys.readouterr().out) == without_seconds(lines)
 
 
+@pytest.mark.parametrize("name", ["defaults", "cost", "pairwise bias"])
+def test_documents_have_weights_and_one_worker_no_pair_that_counts(name):
+    groups, owner = DATA["groups"], np.random.default_rng(0).integers(0, 3, N_QUERIES)
+    highest = np.zeros(N_QUERIES)
+    np.maximum.at(highest, groups, DATA["y"])
+    is_sure = (owner[groups] > 0) | (DATA["y"] == highest[groups])
+    weights = np.where(is_sure, 1.0 + np.arange(len(groups)) % 3, 0.0)
+    data = DATA | {"document_weight": weights}
+    expected = LambdaMARTRanker(**OPTIONS | CASES[name]).fit(**data)
+    check_together(divide(data, 3), expected)
+
+
 @pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
 def test_with_validation_data_that_not_every_worker_has():
     options = OPTIONS | {"n_estimators": 30, "learning_rate": 1.0, "metric": "err"}

@@ -23,6 +23,9 @@ COMMANDS = {
         *("naive", "additive", "pairwise", "true propensities"),
     ],
     "categories.py": [*TINY, *OURS, "--encodings"],
+    "document_weights.py": [
+        *("--queries", "20", "--seeds", "1", "--rankers", "RankNetRanker"),
+    ],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],
     "larger_than_memory.py": [

@@ -169,8 +169,26 @@ def test_positions_and_propensities_go_to_the_members(estimator, bias):
             np.testing.assert_array_equal(member.position_bias_, alone.position_bias_)
 
 
+def test_weights_of_documents_go_to_the_members_and_are_not_measured():
+    surely = {"document_weight": 0.2 + 0.8 * (POSITIONS % 3 > 0)}
+    ranker = bag(TREES, bootstrap=True, oob_score=True)
+    ranker.fit(FEW, Y, groups=GROUPS, sample_weight=WEIGHTS, **surely)
+    for member, drawn in members(ranker):
+        alone = fit_alone(member, drawn, WEIGHTS, FEW, surely)
+        assert member.predict(FEW).tobytes() == alone.predict(FEW).tobytes()
+    # of the grades as they are
+    found = ranker.oob_prediction_
+    of = {"groups": GROUPS, "sample_weight": WEIGHTS}
+    of = {name: values[np.isfinite(found)] for name, values in of.items()}
+    score = NDCG(10)(Y[np.isfinite(found)], found[np.isfinite(found)], **of)
+    assert ranker.oob_score_ == pytest.approx(score, rel=1e-12)
+
+
 def test_positions_that_no_member_is_fitted_with_are_refused():
-    for name, values in ("positions", POSITIONS), ("propensities", np.ones(len(X))):
+    ones = np.ones(len(X))
+    for name, values in (
+        ("positions", POSITIONS), ("propensities", ones), ("document_weight", ones)
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=f"{name} was given, but no member"):
             bag(Ridge()).fit(X, Y, groups=GROUPS, **{name: values})
     with pytest.raises(ValueError, match="positions has 0 twice in one list"):

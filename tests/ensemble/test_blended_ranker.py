@@ -197,13 +197,14 @@ def test_sample_weights_are_used_by_the_rankers_and_for_the_blend(method):
 
 
 @pytest.mark.parametrize("method", ["sweep", "equal"])
-def test_positions_and_propensities_go_to_the_rankers_that_learn_from_them(method):
+def test_columns_go_to_the_rankers_that_learn_from_them(method):
     positions = pd.Series(X[:, 0]).groupby(GROUPS).rank().to_numpy().astype(int) - 1
     biased = clone(TREES).set_params(position_bias="pairwise")
     examined = clone(TREES)
     for ranker, name, column in (
         (biased, "positions", positions),
         (examined, "propensities", 1 / (1 + positions)),
+        (clone(TREES), "document_weight", 1 / (1 + positions)),
     ):
         given = {"groups": GROUPS, name: column}
         model = blend(ranker, Ridge(), method=method).fit(X, Y, **given)

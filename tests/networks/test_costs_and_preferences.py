@@ -118,7 +118,7 @@ def tied_gradient(data: Ranking, sigma) -> np.ndarray:
     s, grades, offsets = canonical(data)
     n_queries, gradient = len(offsets) - 1, np.zeros(len(s))
     weights = np.ones(n_queries)
-    add_tied_pairs(s, grades, offsets, 0, n_queries, sigma, weights, gradient)
+    add_tied_pairs(s, grades, offsets, 0, n_queries, sigma, weights, None, gradient)
     return QueryGroups.from_groups(data.groups, len(s)).unsort(gradient)
 
 
