@@ -240,6 +240,8 @@ def compare_rankers(
     `confidence_level`.  Intervals are each of one pair, without a correction for their
     number.
 
+    With signs at random, no p-value is below ``2 / (n_resamples + 1)``.
+
     Queries count as independent.  The interval says nothing of what another training
     run, or another seed, would change.
 

@@ -183,7 +183,8 @@ COMPARED: list[Row] = [
      "rankers['b'] must hold one number for each"),
     ({"rankers": {"a": TWO[0], "b": [NAN, *range(N - 1)]}}, ValueError,
      "rankers['b'] must be finite to be ranked"),
-    ({"rankers": [TWO[0], TWO[1][1:]]}, ValueError, "rankers[1] must hold one number for each of the 30 rows"),
+    ({"rankers": [TWO[0], TWO[1][1:]]}, ValueError,
+     "rankers[1] must hold one number for each of the 30 rows"),
     *(({"difference": v}, ValueError, "difference must be a number in")
       for v in (0, -0.01, NAN, INF, HUGE)),
     *(({"difference": v}, TypeError, "difference must be a number in")
