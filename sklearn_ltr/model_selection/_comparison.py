@@ -269,15 +269,19 @@ def compare_rankers(
     ...     )
     ...     for n in (5, 50)
     ... }
-    >>> compare_rankers(
+    >>> comparison = compare_rankers(
     ...     rankers, data.data[test], data.target[test], groups=data.groups[test]
     ... )
+    >>> comparison  # doctest: +SKIP
     ndcg@10, 60 queries    mean
     5 trees              0.6937
     50 trees             0.7437
     <BLANKLINE>
-    difference             mean       95% interval       p  p (Holm)  queries for 0.01
-    50 trees - 5 trees  +0.0500  +0.0139 to +0.0856  0.0070    0.0070             1,576
+    difference             mean        95% interval       p  p (Holm)  queries for 0.01
+    50 trees - 5 trees  +0.0500  +0.0130 to +0.0862  0.0070    0.0070             1,576
+    >>> (pair,) = comparison.pairs
+    >>> round(pair.mean_difference, 3), pair.low > 0, pair.n_needed
+    (0.05, True, 1576)
     """
     metric = get_metric(metric)
     POSITIVE.read_as("difference", difference)
