@@ -69,7 +69,8 @@ class PairComparison(NamedTuple):
     adjusted_p_value : float
         The same, corrected by Holm for the number of pairs.
     n_needed : int
-        Number of queries on which the given difference is seen.
+        Number of queries on which the given difference is seen; 0 if that of all
+        queries is the same.
     """
 
     a: str
@@ -203,7 +204,7 @@ def compare_rankers(
         The smallest difference that matters to you.
     confidence_level : float in (0, 1), default=0.95
         Of the intervals.
-    n_resamples : int >= 1, default=9999
+    n_resamples : int >= 100, default=9999
         Number of draws of the bootstrap, and of signs of the permutation test.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws, which are the same for all pairs.
@@ -286,7 +287,7 @@ def compare_rankers(
     metric = get_metric(metric)
     POSITIVE.read_as("difference", difference)
     real(0, 1, "neither").read_as("confidence_level", confidence_level)
-    integer(1).read_as("n_resamples", n_resamples)
+    integer(100).read_as("n_resamples", n_resamples)
     rng = check_random_state(random_state)
     entries = name_rankers(rankers)
     is_dict = isinstance(rankers, Mapping)

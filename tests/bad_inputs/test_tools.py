@@ -192,8 +192,8 @@ COMPARED: list[Row] = [
     *(({"confidence_level": v}, ValueError, "confidence_level must be a number in (0")
       for v in (0, 1, 95, NAN)),
     ({"confidence_level": "95%"}, TypeError, "confidence_level must be a number in (0"),
-    ({"n_resamples": 0}, ValueError, "n_resamples must be an integer >= 1, got 0"),
-    ({"n_resamples": 99.0}, TypeError, "n_resamples must be an integer >= 1, got 99.0"),
+    ({"n_resamples": 99}, ValueError, "n_resamples must be an integer >= 100, got 99"),
+    ({"n_resamples": 999.0}, TypeError, "n_resamples must be an integer >= 100"),
     ({"random_state": "seed"}, ValueError, "seed"),
     ({"metric": "auc"}, ValueError, "unknown metric 'auc'"),
     ({"metric": 3}, TypeError, NO_METRIC),
