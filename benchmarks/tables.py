@@ -159,6 +159,29 @@ def fit() -> str:
     return markdown(head, rows)
 
 
+def shapes() -> str:
+    """Seconds and NDCG@10 of fits of many shapes, beside the fastest peer."""
+    found: dict[str, dict[str, list[Record]]] = {}
+    for r in records("shapes"):
+        found.setdefault(r["shape"], {}).setdefault(r["library"], []).append(r)
+    rows = []
+    for of_library in found.values():
+        seconds = {of: middle(runs, "seconds") for of, runs in of_library.items()}
+        quality = {of: middle(runs, "ndcg@10") for of, runs in of_library.items()}
+        r = of_library[OURS][0]
+        lists = f"{r['n_queries']:,} x {r['n_documents']:,} x {r['n_features']}"
+        cells = [f"{lists}, {r['n_estimators']} trees"]
+        for of, runs in of_library.items():
+            times = [r["seconds"] for r in runs]
+            spread = f"{seconds[of]:.2f} ({min(times):.2f} to {max(times):.2f})"
+            cells.append(f"{spread}, {quality[of]:.3f}")
+        fastest = min(s for of, s in seconds.items() if of != OURS)
+        rows.append([*cells, f"{fastest / seconds[OURS]:.2f}"])
+    libraries = [name(of) for of in next(iter(found.values()))]
+    head = ["queries x documents x features", *libraries, "times as fast"]
+    return markdown(head, rows)
+
+
 def explain() -> str:
     """Milliseconds of SHAP values of 100 trees of 31 leaves."""
     columns = [(10_000, 2), (10_000, 1), (100, 1)]
@@ -654,6 +677,7 @@ TABLES = (
     home,
     speed,
     fit,
+    shapes,
     explain,
     predict,
     startup,

@@ -14,14 +14,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import sklearn
 from python_docs import load_python_docs
-from scipy.stats import sem
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.metrics import NDCG
-from sklearn_ltr.model_selection import group_train_test_split
+from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
 from sklearn_ltr.plotting import CutoffCurveDisplay
 from sklearn_ltr.scorers import make_ranking_scorer
 
@@ -69,21 +67,13 @@ for row in np.argsort(results["rank_test_ndcg@10"], kind="stable"):
 # %%
 # The best setting on queries that took no part
 # ---------------------------------------------
-# The error is the standard error of the mean difference from BM25, query by query.
+# The interval is that of the difference from BM25, query by query.
 rankings = {
     "BM25": X_test[:, docs.feature_names.index("bm25")],
     "best setting": search.predict(X_test),
 }
-bm25, best = (
-    NDCG(10).per_query(y_test, scores, groups=groups_test)
-    for scores in rankings.values()
-)
-print(f"NDCG@10 on {len(best)} unseen queries")
-print(f"BM25          {bm25.mean():.3f}")
-print(
-    f"best setting  {best.mean():.3f}  ({(best - bm25).mean():+.3f} "
-    f"± {sem(best - bm25):.3f})"
-)
+comparison = compare_rankers(rankings, None, y_test, groups=groups_test)
+print(comparison)
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 CutoffCurveDisplay.from_predictions(y_test, rankings, groups=groups_test, ax=ax)

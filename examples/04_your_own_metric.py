@@ -21,11 +21,12 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 from python_docs import load_python_docs
-from scipy.stats import sem
 from sklearn.model_selection import GroupKFold
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.metrics import NDCG, Metric
+from sklearn_ltr.model_selection import compare_rankers
+from sklearn_ltr.plotting import RankerComparisonDisplay
 
 # %%
 # The metric
@@ -84,41 +85,26 @@ print(f"largest difference of their scores {largest_difference:.0e}")
 # ------------------------------
 # Every query is ranked by a model that has not seen it, in three folds. By default, a
 # regression on the grades is added to the lambdas; without it (`regression_weight=0`)
-# nothing but the metric decides what is learned. The last column is the mean difference
-# over the queries and its standard error.
+# nothing but the metric decides what is learned. Each table compares the two models by
+# one metric: the difference is what training for this metric gains by it.
 METRICS = {"RBP": FastRBP(), "NDCG@10": NDCG(10)}
-values = {}
+scores = {}
 for trained_for, metric in METRICS.items():
     ranker = LambdaMARTRanker(
         metric, n_estimators=30, regression_weight=0.0, random_state=0
     )
-    scores = np.empty(len(y))
+    scores[f"for {trained_for}"] = np.empty(len(y))
     for train, test in GroupKFold(3).split(X, y, groups):
         ranker.fit(X[train], y[train], groups=groups[train])
-        scores[test] = ranker.predict(X[test])
-    for by, measure in METRICS.items():
-        values[by, trained_for] = measure.per_query(y, scores, groups=groups)
+        scores[f"for {trained_for}"][test] = ranker.predict(X[test])
 
-print("measured by   trained for: RBP     NDCG@10   its own minus the other")
-own_minus_other = {}
-for by in METRICS:
-    other = next(name for name in METRICS if name != by)
-    own_minus_other[by] = values[by, by] - values[by, other]
-    means = "".join(f"{values[by, name].mean():12.4f}" for name in METRICS)
-    print(
-        f"{by:<19}{means}{own_minus_other[by].mean():+12.4f} "
-        f"± {sem(own_minus_other[by]):.4f}"
+comparisons = {}
+figure, axes = plt.subplots(2, 1, figsize=(6, 3.2), layout="constrained")
+for ax, (by, metric) in zip(axes, METRICS.items(), strict=True):
+    own_last = sorted(scores, key=lambda name: name == f"for {by}")
+    comparisons[by] = compare_rankers(
+        {name: scores[name] for name in own_last}, None, y, groups=groups, metric=metric
     )
-
-figure, ax = plt.subplots(figsize=(6, 2.2), layout="constrained")
-ax.errorbar(
-    [difference.mean() for difference in own_minus_other.values()],
-    list(own_minus_other),
-    xerr=[2 * sem(difference) for difference in own_minus_other.values()],
-    fmt="o",
-    capsize=4,
-)
-ax.axvline(0, color="black", linewidth=0.8)
-ax.margins(y=0.5)
-ax.set_xlabel("what training for a metric gains by it (mean ± 2 standard errors)")
+    print(f"\n{comparisons[by]}")
+    RankerComparisonDisplay.from_comparison(comparisons[by], ax=ax)
 plt.show()

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
 
 from sklearn_ltr import LambdaRankRanker
 from sklearn_ltr.metrics import rank_scores
-from sklearn_ltr.model_selection import group_train_test_split
+from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
 from sklearn_ltr.plotting import QueryComparisonDisplay
 
 sklearn.set_config(enable_metadata_routing=True)  # Pipelines pass `groups` on
@@ -67,18 +67,11 @@ ranker.fit(train, train["grade"], groups=train["query"])
 # What was gained
 # ---------------
 scores = ranker.predict(test)
-comparison = QueryComparisonDisplay.from_predictions(
-    test["grade"],
-    test["bm25"],
-    scores,
-    groups=test["query"],
-    names=["BM25", "LambdaRank"],
-)
-print(
-    f"NDCG@10 on {len(comparison.queries)} unseen queries: "
-    f"{comparison.values_a.mean():.3f} by BM25, {comparison.values_b.mean():.3f} by "
-    f"LambdaRank\n(difference {comparison.mean_difference:+.3f}, standard error "
-    f"{comparison.standard_error:.3f})"
+rankings = {"BM25": test["bm25"], "LambdaRank": scores}
+comparison = compare_rankers(rankings, None, test["grade"], groups=test["query"])
+print(comparison)
+QueryComparisonDisplay.from_predictions(
+    test["grade"], *rankings.values(), groups=test["query"], names=list(rankings)
 )
 plt.show()
 

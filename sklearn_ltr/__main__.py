@@ -1,6 +1,6 @@
-"""The command line, ``python -m sklearn_ltr``: train, rank, evaluate, convert, compile.
+"""The command line, ``python -m sklearn_ltr``: train, rank, evaluate, compare, ...
 
-The first four are in ``_commands``.
+All but ``compile`` are in ``_commands``.
 
 Kernels are compiled by numba when they are first called, and cached on disk for the CPU
 they run on.  For a container image, or an installation that cannot be written later,

@@ -1,4 +1,4 @@
-"""Commands on files: train a ranker, rank documents, evaluate, convert models.
+"""Commands on files: train a ranker, rank documents, evaluate, compare, convert models.
 
 Data are files of LETOR (``grade qid:query 1:value 2:value ... # docid = name``), lists
 are runs and judgements of TREC.  A model is a file of this package, JSON (``.json``) or
@@ -10,9 +10,16 @@ from __future__ import annotations
 import argparse
 
 from sklearn_ltr._commands.arguments import Values, integer, positive, refusal
+from sklearn_ltr._commands.comparing import run_compare
 from sklearn_ltr._commands.converting import run_convert
 from sklearn_ltr._commands.evaluating import run_evaluate
-from sklearn_ltr._commands.files import MISSING, READERS, WRITERS, ZERO_BASED
+from sklearn_ltr._commands.files import (
+    MISSING,
+    READERS,
+    WRITERS,
+    ZERO_BASED,
+    is_model_file,
+)
 from sklearn_ltr._commands.learning import RANKERS, run_rank, run_train
 from sklearn_ltr._commands.measures import (
     DEFAULTS,
@@ -102,37 +109,48 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     source = evaluate.add_mutually_exclusive_group()
     source.add_argument("--model", help=A_MODEL)
     source.add_argument("--run", help="TREC run", dest="run_file")
-    metric = evaluate.add_argument(
-        "-m",
-        "--metric",
-        action=Values,
-        is_value=is_measure,
-        help="ndcg@10 by default; files may follow, behind '--' if named as a metric",
-    )
-    evaluate.add_argument(
-        "-l",
-        "--level",
-        type=positive,
-        help="the lowest relevant grade, for metrics of relevant documents",
-    )
+    metric = add_measuring(evaluate)
     evaluate.add_argument(
         "-q", "--per-query", action="store_true", help="print each query's value, too"
     )
-    evaluate.add_argument(
-        "-c",
-        "--complete",
-        action="store_true",
-        help="a judged query without a line in the run counts 0",
-    )
-    evaluate.add_argument(
-        "-M",
-        "--max-documents",
-        type=integer(1),
-        metavar="N",
-        help="only the first N documents of each list count as retrieved",
-    )
     add_features(evaluate)
     evaluate.set_defaults(run=run_evaluate, refuse=refusal(evaluate, metric))
+
+    compare = commands.add_parser(
+        "compare",
+        help="compare runs, or models, query by query: which differences may be chance",
+        epilog="Differences are those of later files to earlier ones: their mean, its "
+        "interval by the bootstrap, the p-value of a permutation test, the same "
+        "corrected by Holm for the number of pairs, and how many queries it takes to "
+        "see a --difference with a power of 80%.  Metrics are named as for evaluate.",
+    )
+    compare.add_argument(
+        "files",
+        nargs="*",
+        action="extend",
+        metavar="file",
+        help="judgements, qrels or a LETOR file, and two or more TREC runs; or a LETOR "
+        "file for models",
+    )
+    compare.add_argument(
+        "--models",
+        action=Values,
+        is_value=is_model_file,
+        metavar="MODEL",
+        help="two or more models: .json, or .pkl (which are executed)",
+    )
+    metric = add_measuring(compare)
+    compare.add_argument(
+        "--difference",
+        type=positive,
+        default=0.01,
+        help="the smallest difference that matters, 0.01 by default",
+    )
+    compare.add_argument(
+        "--seed", type=integer(0, 2**32 - 1), default=0, help="of the draws"
+    )
+    add_features(compare)
+    compare.set_defaults(run=run_compare, refuse=refusal(compare, metric))
 
     convert = commands.add_parser(
         "convert",
@@ -162,6 +180,37 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "feature, if it is to be uploaded with the model",
     )
     convert.set_defaults(run=run_convert)
+
+
+def add_measuring(command: argparse.ArgumentParser) -> argparse.Action:
+    """Add the options of what is measured, and how; return that of metrics."""
+    metric = command.add_argument(
+        "-m",
+        "--metric",
+        action=Values,
+        is_value=is_measure,
+        help="ndcg@10 by default; files may follow, behind '--' if named as a metric",
+    )
+    command.add_argument(
+        "-l",
+        "--level",
+        type=positive,
+        help="the lowest relevant grade, for metrics of relevant documents",
+    )
+    command.add_argument(
+        "-c",
+        "--complete",
+        action="store_true",
+        help="a judged query without a line in a run counts 0",
+    )
+    command.add_argument(
+        "-M",
+        "--max-documents",
+        type=integer(1),
+        metavar="N",
+        help="only the first N documents of each list count as retrieved",
+    )
+    return metric
 
 
 def add_features(command: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sklearn_ltr._commands.files import load_for, load_model
 from sklearn_ltr._commands.lists import Lists, Rows, rank_lists, rank_rows
-from sklearn_ltr._commands.measures import Measure, measures_of
+from sklearn_ltr._commands.measures import Measure, Values, measures_of
 from sklearn_ltr.datasets import join_run, load_qrels, load_run
 from sklearn_ltr.datasets._letor import is_letor, load_letor_judgements
 from sklearn_ltr.datasets._trec import JoinedRun, Run
@@ -34,23 +34,33 @@ def run_evaluate(given: argparse.Namespace) -> None:
     measures: dict[str, Measure] = {}
     for name in given.metric or ["ndcg@10"]:
         measures |= measures_of(name, is_run, given.level)
-    rows_of, stable, tag = (measured_run if is_run else measured_model)(given)
+    measured = (measured_run if is_run else measured_model)(given)
 
     @cache
     def lists() -> Lists:
-        return rank_lists(rows_of(None), given.level, stable, tag)
+        return rank_lists(
+            measured.rows_of(None), given.level, measured.stable, measured.tag
+        )
 
-    for name, (compute, summary, by_query) in measures.items():
-        if isinstance(compute, Metric):
-            metric = replace(compute, ties="stable") if stable else compute
-            values = metric.per_query(**rows_of(metric))
-        else:
-            values = compute(lists())
+    for name, measure in measures.items():
+        values = compute_values(measure, measured, lists)
         form = ".4f" if values.dtype.kind == "f" else ""
-        if given.per_query and by_query:
+        if given.per_query and measure.by_query:
             for label, value in zip(lists().labels, values, strict=True):
                 print(f"{name:<22}\t{label}\t{value:{form}}")
-        print(f"{name:<22}\tall\t{summary(values):{form}}")
+        print(f"{name:<22}\tall\t{measure.summary(values):{form}}")
+
+
+def compute_values(
+    measure: Measure, measured: Measured, lists: Callable[[], Lists]
+) -> Values:
+    """Return a measure's value of each query."""
+    metric = measure.compute
+    if not isinstance(metric, Metric):
+        return metric(lists())
+    if measured.stable:
+        metric = replace(metric, ties="stable")
+    return metric.per_query(**measured.rows_of(metric))
 
 
 def read_files(given: argparse.Namespace) -> None:

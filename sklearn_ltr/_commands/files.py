@@ -43,6 +43,8 @@ ZERO_BASED: dict[str, bool | Literal["auto"]] = {
     "yes": True,
     "auto": "auto",
 }
+#: by the end of their names
+MODEL_FORMATS = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
 #: what messages of the reader call the options in Python
 OPTIONS = {
     "zero_based=True": "--zero-based yes",
@@ -150,12 +152,16 @@ def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunc
     return data
 
 
+def is_model_file(path: str) -> bool:
+    """Whether a file is named as a model of this package."""
+    return Path(path).suffix in MODEL_FORMATS
+
+
 def format_of(path: str) -> str:
     """Return the format of a model of this package by the name of its file."""
-    formats = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
-    if Path(path).suffix not in formats:
+    if not is_model_file(path):
         raise ValueError(f"{path}: a model's file is named *.json or *.pkl")
-    return formats[Path(path).suffix]
+    return MODEL_FORMATS[Path(path).suffix]
 
 
 def load_model(path: str, kind: str | None = None) -> BaseEstimator:

@@ -43,6 +43,7 @@ from sklearn_ltr._data.rows import (
     check_holds_rows,
     count_rows,
     one_column_of,
+    predicted_scores,
     read_numbers,
 )
 from sklearn_ltr._data.training_data import FitData, TrainingData
@@ -74,6 +75,7 @@ __all__ = [
     "fit_requests",
     "one_column_of",
     "places_in_queries",
+    "predicted_scores",
     "read_numbers",
     "read_positions",
     "rescale",

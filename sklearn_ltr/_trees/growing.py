@@ -179,9 +179,8 @@ class TreeGrower:
 
         nodes = allocate_nodes(p.max_leaf_nodes)
         n_rows = len(sample.rows)
-        self._split_leaves(
-            pack, blocks, n_rows, total, quantization, drawn.allowed, nodes
-        )
+        given = blocks, n_rows, total, quantization, drawn.allowed
+        self._split_leaves(pack, drawn.subsample, *given, nodes)
 
         # the values of the leaves, from all rows
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
@@ -203,6 +202,7 @@ class TreeGrower:
     def _split_leaves(
         self,
         pack: Packing | None,
+        subsample: float,
         blocks: Blocks,
         n_rows: int,
         total: int,
@@ -226,9 +226,12 @@ class TreeGrower:
 
         # Two threads halve the time of rows and leaves.  In each leaf they lose
         # LOST_TIME, waiting for each other and for what the other has in its cache.
+        # All trees of a fit are grown alike: where they were shared by turns, threads
+        # often began on one core.
         n_leaves, n_blocks = self._parameters.max_leaf_nodes, len(blocks.n_bins)
         leaf_time = BLOCK_TIME * n_blocks - 2 * LOST_TIME
-        self.team.share(ROW_TIME * n_rows * n_blocks + leaf_time * n_leaves, grow_in)
+        row_time = ROW_TIME * n_blocks * subsample * len(self._numbers)
+        self.team.share(row_time + leaf_time * n_leaves, grow_in)
 
 
 def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:

@@ -45,6 +45,7 @@ from sklearn_ltr._parameters import shown
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.inspection import _html as html
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 from sklearn_ltr.plotting import (
     BlendCurveDisplay,
     CutoffCurveDisplay,
@@ -54,7 +55,6 @@ from sklearn_ltr.plotting import (
     TrainingCurveDisplay,
 )
 from sklearn_ltr.plotting._axes import name_of_metric
-from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
 from sklearn_ltr.plotting._training_curve import read_record
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own

@@ -1,12 +1,24 @@
-"""Splits of whole queries that scikit-learn does not provide, and a search space.
+"""Splits of whole queries, a search space, and rankers compared with error bars.
 
 For cross-validation by query, use scikit-learn's GroupKFold, StratifiedGroupKFold,
 GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
 """
 
 from sklearn_ltr._saved import publish
+from sklearn_ltr.model_selection._comparison import (
+    PairComparison,
+    RankerComparison,
+    compare_rankers,
+)
 from sklearn_ltr.model_selection._search_space import lambdamart_search_space
 from sklearn_ltr.model_selection._split import LetorFolds, group_train_test_split
 
-__all__ = ["LetorFolds", "group_train_test_split", "lambdamart_search_space"]
+__all__ = [
+    "LetorFolds",
+    "PairComparison",
+    "RankerComparison",
+    "compare_rankers",
+    "group_train_test_split",
+    "lambdamart_search_space",
+]
 publish(globals())

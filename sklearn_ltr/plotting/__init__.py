@@ -12,6 +12,7 @@ matplotlib artists.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
+- :class:`RankerComparisonDisplay`: intervals of the differences between rankers.
 - :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
 - :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
@@ -32,6 +33,7 @@ from sklearn_ltr.plotting._features import (
 from sklearn_ltr.plotting._forces import ForcesDisplay
 from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
+from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
 
@@ -42,6 +44,7 @@ __all__ = [
     "ForcesDisplay",
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
+    "RankerComparisonDisplay",
     "ShapHeatmapDisplay",
     "ShapValuesDisplay",
     "TrainingCurveDisplay",

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
-from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._typing import FloatArray, IdsLike
 
 RowsLike: TypeAlias = Sequence[Sequence[float]] | Sequence[NDArray[Any]] | NDArray[Any]
 
@@ -50,19 +50,6 @@ def read_names(names: Sequence[str]) -> tuple[str, str]:
     if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
         raise ValueError(f"names must be two different names, got {names!r}")
     return str(names[0]), str(names[1])
-
-
-def predicted_scores(
-    estimator: BaseEstimator, X: MatrixLike, argument: str
-) -> ArrayLike:
-    """Return the scores that a fitted estimator predicts."""
-    if not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"{argument} must be a fitted estimator with the method predict, got an "
-            f"object of {type(estimator).__name__}"
-        )
-    scores: ArrayLike = estimator.predict(X)
-    return scores
 
 
 def is_ranker(estimator: BaseEstimator) -> bool:

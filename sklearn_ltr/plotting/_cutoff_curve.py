@@ -14,10 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._data import (
+    check_grades,
+    check_sample_weight,
+    check_scores,
+    predicted_scores,
+)
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import group_rows, predicted_scores, read_items
+from sklearn_ltr.model_selection._comparison import mean_and_standard_error
+from sklearn_ltr.plotting._arguments import group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
     check_matplotlib,
@@ -28,7 +34,6 @@ from sklearn_ltr.plotting._axes import (
     style_axes,
     style_of_each,
 )
-from sklearn_ltr.plotting._query_comparison import mean_and_standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import (
-    Labels,
-    as_array,
-    check_grades,
-    check_sample_weight,
-    check_scores,
-    rescale,
-)
+from sklearn_ltr._data import Labels, as_array, predicted_scores
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.plotting._arguments import (
-    group_rows,
-    predicted_scores,
-    read_items,
-    read_names,
+from sklearn_ltr.model_selection._comparison import (
+    differences_of,
+    mean_and_standard_error,
+    query_values,
 )
+from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
     LOST_COLOR,
+    TIED_COLOR,
     WON_COLOR,
     Style,
     check_matplotlib,
@@ -44,13 +38,9 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-TIED_COLOR = "0.7"
 # With more bars than this, they have no gaps between them and no labels.
 MAX_SEPARATE_BARS = 40
 MAX_LABEL_LENGTH = 24  # characters
-# Relative difference below which two values are equal: sums of the same numbers in
-# another order.
-TIE_ROUNDING = 1e-12
 
 
 class QueryComparisonDisplay:
@@ -117,6 +107,11 @@ class QueryComparisonDisplay:
         label per query, a weight is negative or all are zero, there are no queries, or
         the names are not two different ones.
 
+    See Also
+    --------
+    sklearn_ltr.model_selection.compare_rankers : Intervals, tests, and how many queries
+        it takes.
+
     Notes
     -----
     With many independent queries, a mean more than two standard errors from zero is
@@ -157,8 +152,7 @@ class QueryComparisonDisplay:
         if len(labels) != n:
             raise ValueError(f"queries has {len(labels)} names for {n} queries")
         self.names, self.metric_name = read_names(names), metric_name
-        tied = np.abs(b - a) <= TIE_ROUNDING * np.maximum(np.abs(a), np.abs(b))
-        differences = np.where(tied, 0.0, b - a)
+        differences = differences_of(a, b)
         self.mean_difference, self.standard_error = mean_and_standard_error(
             differences, w
         )
@@ -170,7 +164,7 @@ class QueryComparisonDisplay:
         self.weights: FloatArray = w[order]
         self.n_won = int(np.count_nonzero(differences > 0))
         self.n_lost = int(np.count_nonzero(differences < 0))
-        self.n_tied = int(np.count_nonzero(tied))
+        self.n_tied = int(np.count_nonzero(differences == 0))
 
     @classmethod
     def from_estimators(
@@ -280,11 +274,14 @@ class QueryComparisonDisplay:
         """
         check_matplotlib(f"{cls.__name__}.from_predictions")
         metric = get_metric(metric)
-        values = evaluate_queries(
-            metric, y_true, y_score_a, y_score_b, groups, sample_weight
+        scores = {"y_score_a": y_score_a, "y_score_b": y_score_b}
+        compared = query_values(
+            metric, y_true, scores, groups, sample_weight, y_name="y_true"
         )
         return cls(
-            **values._asdict(),
+            *compared.values,
+            queries=compared.queries,
+            weights=compared.weights,
             names=names,
             metric_name=name_of_metric(metric),
         ).plot(ax, **kwargs)
@@ -355,67 +352,6 @@ class QueryComparisonDisplay:
             [*counts, mean_label],
             loc="upper left" if upper_left else "lower right",
         )
-
-
-class QueryValues(NamedTuple):
-    """Values of two rankers on each query that the metric includes."""
-
-    values_a: FloatArray  # (n_queries,)
-    values_b: FloatArray  # (n_queries,)
-    queries: NDArray[Any]  # (n_queries,) labels
-    weights: FloatArray  # (n_queries,)
-
-
-def evaluate_queries(
-    metric: Metric,
-    y_true: ArrayLike,
-    y_score_a: ArrayLike,
-    y_score_b: ArrayLike,
-    groups: IdsLike,
-    sample_weight: ArrayLike | None,
-) -> QueryValues:
-    """Evaluate a metric on each query, for the scores of two rankers."""
-    queries = group_rows(y_true, groups)
-    grades = check_grades(y_true, queries, "y_true")
-    weights = check_sample_weight(sample_weight, queries)
-    bound = metric.bind(grades, queries.offsets, queries.labels)
-    a, b = (
-        bound.values(check_scores(scores, queries, name, only_order=True))
-        for name, scores in (("y_score_a", y_score_a), ("y_score_b", y_score_b))
-    )
-    included = ~np.isnan(a)
-    if not weights[included].any():
-        raise ValueError(
-            f'{metric.name} has no query to compare: no_relevant="skip" left out '
-            "all that have a weight above zero"
-        )
-    labels = as_array(queries.labels)
-    return QueryValues(a[included], b[included], labels[included], weights[included])
-
-
-def mean_and_standard_error(
-    values: FloatArray, weights: FloatArray
-) -> tuple[float, float]:
-    """Return the mean over queries and its standard error (NaN for one query)."""
-    # mean = sum w x / sum w,
-    # SE^2 = n / (n - 1)  sum w^2 (x - mean)^2 / (sum w)^2,
-    # with n the number of queries of weight > 0 whose value is not NaN.  With equal
-    # weights SE is s / sqrt(n), where s is the standard deviation of the sample.
-    included = ~np.isnan(values) & (weights > 0)
-    n = int(np.count_nonzero(included))
-    if n == 0:
-        raise ValueError(
-            'there is no query to average: no_relevant="skip" left out all that have a '
-            "weight above zero"
-        )
-    x, exponent = rescale(values[included])
-    w, _ = rescale(weights[included])
-    w = w / w.sum()
-    mean = float(w @ x)
-    error = np.nan
-    if n > 1:
-        error = np.sqrt(n / (n - 1)) * np.linalg.norm(w * (x - mean))
-    return float(np.ldexp(mean, exponent)), float(np.ldexp(error, exponent))
 
 
 def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCollection:

@@ -22,7 +22,7 @@ from sklearn_ltr.clicks import RegressionEM, simulate_clicks
 from sklearn_ltr.export import to_json, to_lightgbm, to_ranklib, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.mart import MARTRegressor
-from sklearn_ltr.model_selection import LetorFolds
+from sklearn_ltr.model_selection import LetorFolds, compare_rankers
 from sklearn_ltr.preprocessing import CategoryPairs
 from tests.bad_inputs import GROUPS, SMALL, X, Y, fit, fitted
 
@@ -101,6 +101,10 @@ def good_model(call: str) -> Any:
         return fit(LambdaMARTRanker, {"positions": PLACES}, position_bias="additive")
     if "TrainingCurve" in call:
         return fit(LambdaMARTRanker, {"X_val": X, "y_val": Y, "groups_val": GROUPS})
+    if call == "compare_rankers":
+        return [fitted(LambdaMARTRanker), X[:, 0]]
+    if "RankerComparison" in call:
+        return compare_rankers([X[:, 0], X[:, 1]], None, Y, groups=GROUPS)
     if call.startswith("from_"):
         writers = {
             "from_json": to_json, "from_lightgbm": to_lightgbm,

@@ -31,7 +31,11 @@ from sklearn_ltr.inspection import (
 )
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG
-from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
+from sklearn_ltr.model_selection import (
+    LetorFolds,
+    compare_rankers,
+    group_train_test_split,
+)
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import (
     GROUPS,
@@ -160,6 +164,51 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
 @pytest.mark.parametrize(("call", "error", "message"), CALLS)
 def test_what_splits_and_scorers_cannot_use_is_refused(call, error, message):
     refused(call, error, message)
+
+
+# --- comparisons ----------------------------------------------------------------------
+
+TWO = [X[:, 0], X[:, 1]]
+COMPARED: list[Row] = [
+    *(({"rankers": v}, TypeError, "rankers must be a dict of names to fitted rankers o")
+      for v in (None, "two", X[:, :2], 3)),
+    *(({"rankers": v}, ValueError, "at least two rankers to compare, got ")
+      for v in ([], TWO[:1], {"a": TWO[0]})),
+    ({"rankers": {1: TWO[0], 2: TWO[1]}}, TypeError, "must have text as names, got 1"),
+    ({"rankers": [TWO[0], LambdaMARTRanker]}, TypeError,
+     "rankers[1] is a class: give a fitted LambdaMARTRanker"),
+    ({"rankers": [TWO[0], LambdaMARTRanker()], "X": X}, NotFittedError, "not fitted"),
+    ({"rankers": [TWO[0], Told()]}, ValueError, "X is None, but rankers[1] is a ran"),
+    ({"rankers": {"a": TWO[0], "b": Told(X)}, "X": X}, ValueError,
+     "rankers['b'] must hold one number for each"),
+    ({"rankers": {"a": TWO[0], "b": [NAN, *range(N - 1)]}}, ValueError,
+     "rankers['b'] must be finite to be ranked"),
+    ({"rankers": [TWO[0], TWO[1][1:]]}, ValueError,
+     "rankers[1] must hold one number for each of the 30 rows"),
+    *(({"difference": v}, ValueError, "difference must be a number in")
+      for v in (0, -0.01, NAN, INF, HUGE)),
+    *(({"difference": v}, TypeError, "difference must be a number in")
+      for v in (None, "small", True)),
+    *(({"confidence_level": v}, ValueError, "confidence_level must be a number in (0")
+      for v in (0, 1, 95, NAN)),
+    ({"confidence_level": "95%"}, TypeError, "confidence_level must be a number in (0"),
+    ({"n_resamples": 99}, ValueError, "n_resamples must be an integer >= 100, got 99"),
+    ({"n_resamples": 999.0}, TypeError, "n_resamples must be an integer >= 100"),
+    ({"random_state": "seed"}, ValueError, "seed"),
+    ({"metric": "auc"}, ValueError, "unknown metric 'auc'"),
+    ({"metric": 3}, TypeError, NO_METRIC),
+    ({"groups": np.zeros(N)}, ValueError,
+     "a comparison needs at least two queries that count for ndcg@10, got 1"),
+    ({"sample_weight": (GROUPS == 0) * 1.0}, ValueError, "two queries that count for"),
+    ({"y": np.zeros(N), "metric": NDCG(no_relevant="skip")}, ValueError,
+     "ndcg has no query to compare"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "error", "message"), COMPARED)
+def test_what_cannot_be_compared_is_refused(given, error, message):
+    arguments = {"rankers": TWO, "X": None, "y": Y} | QUERIES | given
+    refused(lambda: compare_rankers(**arguments), error, message)
 
 
 # --- inspection -----------------------------------------------------------------------

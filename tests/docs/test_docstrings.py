@@ -33,6 +33,7 @@ from sklearn_ltr.inspection import (
     weight_curves,
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.model_selection import compare_rankers
 from sklearn_ltr.preprocessing import CategoryPairs
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import GROUPS, X, Y, fit, fitted
@@ -116,6 +117,10 @@ def with_oob() -> BaggingRanker:
     return fit(BaggingRanker, max_samples=0.6, oob_score=True)
 
 
+def compared() -> Any:
+    return compare_rankers([X[:, 0], X[:, 1]], None, Y, groups=GROUPS)
+
+
 def drawn(name: str) -> Any:
     from matplotlib import pyplot as plt
 
@@ -165,6 +170,8 @@ OBJECTS: dict[str, Any] = {
     ],
     "WeightCurves": lambda: [weight_curves(fitted(RankNetRanker), X, Y, groups=GROUPS)],
     "BlendCurve": lambda: [best_blend(X[:, 0], X[:, 1], Y, groups=GROUPS)],
+    "RankerComparison": lambda: [compared()],
+    "PairComparison": lambda: compared().pairs,
     "TreeModel": lambda: [to_tree_model(fitted(LambdaMARTRanker))],
     "Tree": lambda: list(to_tree_model(fitted(LambdaMARTRanker)).trees),
     "Feature": lambda: list(to_tree_model(fitted(LambdaMARTRanker)).features),

@@ -147,6 +147,8 @@ SHOWN_BY = {
     "Feature": "to_tree_model",
     "LocalOptimality": "local_optimality",
     "ModelReport": "model_report",
+    "PairComparison": "compare_rankers",
+    "RankerComparison": "compare_rankers",
     "RankingScorer": "make_ranking_scorer",
     "ShapValues": "shap_values",
     "Tree": "to_tree_model",

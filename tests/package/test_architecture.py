@@ -48,7 +48,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     },
     "dask": {"__init__", "_data", "_rankers", "_estimators"},
     "scorers": {"_data", "metrics"},
-    "model_selection": {"_data"},
+    "model_selection": {"_data", "metrics"},
     "preprocessing": {"_data", "_rankers", "_estimators", "_trees"},
     "_inspection": {
         "_data",
@@ -59,8 +59,8 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "_estimators",
     },
     "clicks": {"_data", "metrics", "mart", "_estimators"},
-    "plotting": {"_data", "metrics", "_inspection", "ensemble"},
-    "inspection": {"_data", "metrics", "_inspection", "plotting"},
+    "plotting": {"_data", "metrics", "model_selection", "_inspection", "ensemble"},
+    "inspection": {"_data", "metrics", "model_selection", "_inspection", "plotting"},
     "datasets": {"_data"},
     "export": {
         "__init__",
@@ -71,7 +71,15 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "mart",
         "_estimators",
     },
-    "_commands": {"__init__", "datasets", "export", "mart", "metrics", "scorers"},
+    "_commands": {
+        "__init__",
+        "datasets",
+        "export",
+        "mart",
+        "metrics",
+        "model_selection",
+        "scorers",
+    },
     "__main__": {
         "__init__",
         "_commands",

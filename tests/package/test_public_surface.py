@@ -45,10 +45,12 @@ NAMES = {
         ["Metric get_metric rank_scores"]
         + [f"{name}_score {metric.__name__}" for name, metric in METRICS.items()]
     ),
-    "model_selection": "LetorFolds group_train_test_split lambdamart_search_space",
+    "model_selection": "LetorFolds PairComparison RankerComparison compare_rankers "
+    "group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
-    "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay ShapHeatmapDisplay "
-    "ShapValuesDisplay TrainingCurveDisplay WeightCurvesDisplay",
+    "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
+    "RankerComparisonDisplay ShapHeatmapDisplay ShapValuesDisplay "
+    "TrainingCurveDisplay WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }

@@ -90,6 +90,19 @@ DISPLAYS = {
             ({"names": "ab"}, "names must be two different names"),
         ],
     ),
+    "RankerComparisonDisplay": (
+        {"mean_differences": [0.1, -0.2, 0.0], "low": [0.05, -0.3, -0.1],
+         "high": [0.2, -0.1, 0.1]},
+        [
+            ({"mean_differences": []}, "mean_differences must hold one number for"),
+            ({"low": [0]}, r"low must hold .* pair, 3 in all, got shape \(1,\)"),
+            ({"high": [1, NAN, 1]}, "high must be finite, but pair 1 has nan"),
+            ({"high": [1, -1, 1]}, "must not be above high, but pair 1 has -0.3 and"),
+            ({"names": ["a"]}, "names must hold one name for each of the 3 pairs"),
+            ({"names": "abc"}, "names must hold one name for each of the 3 pairs"),
+            ({"confidence_level": 1}, r"confidence_level must be a number in \(0, 1\)"),
+        ],
+    ),
     "ShapHeatmapDisplay": (
         {"values": [[0.1, -0.5, 0.0], [0.2, 0.6, 0.1]]},
         [

@@ -1,0 +1,118 @@
+"""Compare models, or runs, on the same queries."""
+
+from __future__ import annotations
+
+import argparse
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._commands.evaluating import (
+    compute_values,
+    measured_model,
+    measured_run,
+)
+from sklearn_ltr._commands.lists import Lists, rank_lists
+from sklearn_ltr._commands.measures import Measure, Values, measures_of
+from sklearn_ltr.model_selection._comparison import compare_values
+
+
+def run_compare(given: argparse.Namespace) -> None:
+    """Print a table of the differences for each metric."""
+    check_compare(given)
+    is_run = given.models is None
+    measures: dict[str, Measure] = {}
+    for name in given.metric or ["ndcg@10"]:
+        measures |= measures_of(name, is_run, given.level)
+    if left_out := [name for name in measures if not is_mean(measures[name])]:
+        raise ValueError(
+            f"metric {left_out[0]!r} is no mean over queries, so there are no "
+            "differences of queries to compare"
+        )
+    queries, values = {}, {}
+    for path in given.compared:
+        queries[path], values[path] = values_of_file(path, measures, given)
+    check_same_queries(queries)
+    n_queries = len(next(iter(queries.values())))
+    for i, name in enumerate(measures):
+        result = compare_values(
+            {path: found[name] for path, found in values.items()},
+            np.ones(n_queries),
+            name,
+            difference=given.difference,
+            confidence_level=0.95,
+            n_resamples=9999,
+            rng=np.random.RandomState(given.seed),
+        )
+        print(result if i == 0 else f"\n{result}")
+
+
+def check_compare(given: argparse.Namespace) -> None:
+    """Read which files are compared; refuse too few, or one that is given twice."""
+    found = ", ".join(given.files) or "none"
+    if given.models is None:
+        if len(given.files) < 3:
+            given.refuse(
+                given,
+                "give judgements and two or more runs, or a LETOR file and --models, "
+                f"got {found}",
+            )
+        if given.n_features or given.zero_based != "no":
+            given.refuse(
+                given, "--n-features and --zero-based are about files of --models"
+            )
+        given.judged, *given.compared = given.files
+    else:
+        if len(given.files) != 1:
+            given.refuse(given, f"give one LETOR file for --models, got {found}")
+        if len(given.models) < 2:
+            given.refuse(
+                given, f"give two or more --models, got {', '.join(given.models)}"
+            )
+        if given.complete:
+            given.refuse(given, "--complete is about runs, which may lack a query")
+        (given.judged,), given.compared = given.files, given.models
+    if twice := [path for path in given.compared if given.compared.count(path) > 1]:
+        given.refuse(given, f"{twice[0]} is given twice: it is no other than itself")
+
+
+def is_mean(measure: Measure) -> bool:
+    """Whether what is printed for all queries is the mean of their values."""
+    return measure.summary is np.mean
+
+
+def values_of_file(
+    path: str, measures: dict[str, Measure], given: argparse.Namespace
+) -> tuple[NDArray[Any], dict[str, Values]]:
+    """Return the queries of a run or a model, and each measure's values of these."""
+    names = {"run_file": path} if given.models is None else {"model": path}
+    measured = (measured_run if given.models is None else measured_model)(
+        argparse.Namespace(**vars(given) | names)
+    )
+
+    @cache
+    def lists() -> Lists:
+        return rank_lists(
+            measured.rows_of(None), given.level, measured.stable, measured.tag
+        )
+
+    return lists().labels, {
+        name: compute_values(measure, measured, lists)
+        for name, measure in measures.items()
+    }
+
+
+def check_same_queries(labels: dict[str, NDArray[Any]]) -> None:
+    """Raise a ValueError that names a query that one run has and another lacks."""
+    queries = {path: set(of_file.tolist()) for path, of_file in labels.items()}
+    everything = set().union(*queries.values())
+    for path, found in queries.items():
+        if missing := everything - found:
+            query = min(missing, key=str)
+            other = next(p for p, has in queries.items() if query in has)
+            raise ValueError(
+                f"query {query} is judged and in {other}, but not in {path}: give -c, "
+                "and a query without a list counts 0, or runs of the same queries"
+            )
