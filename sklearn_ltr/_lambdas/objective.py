@@ -34,7 +34,7 @@ from sklearn_ltr.metrics._short_lists import LONGEST_SHORT
 __all__ = ["LambdaObjective", "PairOptions"]
 
 
-THREADING_MIN_PAIRS = 200_000  # with fewer pairs one thread is faster than several
+THREADING_MIN_PAIRS = 1_000_000  # with fewer pairs one thread is faster than several
 CHUNKS_PER_THREAD = 4  # several, so that threads finish at about the same time
 COST_PER_DOCUMENT = 16.0  # time for a document outside of the pair loop, in pairs
 
