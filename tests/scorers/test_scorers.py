@@ -343,5 +343,5 @@ def test_a_partial_scorer_holds_the_groups_for_functions_that_pass_none_on():
 def test_arguments_that_making_a_scorer_does_not_take_are_explained(arguments, message):
     with pytest.raises(TypeError, match=message):
         make_ranking_scorer(**arguments)
-    with pytest.raises(TypeError, match="takes metric by position; by name, respons"):
+    with pytest.raises(TypeError, match="takes metric by position; by name, "):
         make_ranking_scorer("ndcg", 10)
