@@ -60,9 +60,7 @@ def write_data(folder: Path, arguments: argparse.Namespace) -> None:
         train, test = quality.training_part(parts, 4), parts[4]
     else:
         train, test = synthetic(arguments.preset, arguments.dtype)
-    for part, values in ("train", train), ("test", test):
-        for name, column in zip("Xyg", values, strict=True):
-            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column))
+    save(folder, train, test)
 
 
 def synthetic(preset: str, dtype: str):
@@ -78,6 +76,13 @@ def synthetic(preset: str, dtype: str):
     held_out = made.groups > made.groups[n_rows - 1]
     columns = made.data, made.target, made.groups
     return [[column[rows] for column in columns] for rows in (slice(n_rows), held_out)]
+
+
+def save(folder: Path, train: Sequence, test: Sequence) -> None:
+    """Write X, y and groups of both parts, for `read`."""
+    for part, values in ("train", train), ("test", test):
+        for name, column in zip("Xyg", values, strict=True):
+            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column))
 
 
 def read(folder: Path, part: str) -> list[np.ndarray]:

@@ -65,11 +65,9 @@ def write_data(folder: Path, shape: Shape) -> None:
         dtype="float32",
     )
     is_train = made.groups < shape.n_queries
-    for part, rows in ("train", is_train), ("test", ~is_train):
-        for name, column in zip(
-            "Xyg", (made.data, made.target, made.groups), strict=True
-        ):
-            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column[rows]))
+    columns = made.data, made.target, made.groups
+    parts = [[column[rows] for column in columns] for rows in (is_train, ~is_train)]
+    fit.save(folder, *parts)
 
 
 def print_row(name: str, shape: Shape, runs: dict[str, list[dict]]) -> None:

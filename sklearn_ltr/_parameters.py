@@ -16,8 +16,9 @@ the rest of a fit sees.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
@@ -214,6 +215,21 @@ def count_of(
     if fraction_or_count > n:
         raise ValueError(f"{name}={fraction_or_count} is more than the {n} {things}")
     return fraction_or_count
+
+
+def no_such_arguments(
+    call: str, given: Iterable[str], known: Sequence[str], explain: Callable[[str], str]
+) -> TypeError:
+    """Return the error for arguments that a call does not have, each explained."""
+    unknown = [name for name in given if name not in known]
+    lines = [f"{call}() has no argument {explain(name)}" for name in unknown]
+    return TypeError("\n".join([*lines, f"It takes {', '.join(known)}"]))
+
+
+def with_close_match(unknown: str, known: Sequence[str], similarity: float) -> str:
+    """Return a name that may be misspelt, and the one that may be meant."""
+    close = get_close_matches(unknown, known, n=1, cutoff=similarity)
+    return f"{unknown!r}: did you mean {close[0]}?" if close else repr(unknown)
 
 
 def shown(value: Any) -> str:

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import argparse
 
-from sklearn_ltr._commands.arguments import Values, integer, positive, refusal
+from sklearn_ltr._commands.arguments import (
+    ListBeforeFiles,
+    positive,
+    refusal,
+    whole_number,
+)
 from sklearn_ltr._commands.comparing import run_compare
 from sklearn_ltr._commands.converting import run_convert
 from sklearn_ltr._commands.evaluating import run_evaluate
@@ -53,7 +58,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     train.add_argument(
         "--folds",
         "-kcv",
-        type=integer(2),
+        type=whole_number(2),
         metavar="K",
         help="cross-validate by K folds of whole queries; a --model learns from all",
     )
@@ -61,14 +66,14 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     train.add_argument("--metric", help="metric to train for, and of --folds")
     train.add_argument(
         "--seed",
-        type=integer(0, 2**32 - 1),
+        type=whole_number(0, 2**32 - 1),
         default=0,
         help="random_state, 0 by default",
     )
     train.add_argument("--quiet", action="store_true", help="print no progress")
     parameters = train.add_argument(
         "--set",
-        action=Values,
+        action=ListBeforeFiles,
         is_value=lambda word: "=" in word,
         metavar="NAME=VALUE",
         help="parameters of the ranker, by their names in Python",
@@ -134,7 +139,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     compare.add_argument(
         "--models",
-        action=Values,
+        action=ListBeforeFiles,
         is_value=is_model_file,
         metavar="MODEL",
         help="two or more models: .json, or .pkl (which are executed)",
@@ -147,7 +152,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the smallest difference that matters, 0.01 by default",
     )
     compare.add_argument(
-        "--seed", type=integer(0, 2**32 - 1), default=0, help="of the draws"
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="of the draws"
     )
     add_features(compare)
     compare.set_defaults(run=run_compare, refuse=refusal(compare, metric))
@@ -187,7 +192,7 @@ def add_measuring(command: argparse.ArgumentParser) -> argparse.Action:
     metric = command.add_argument(
         "-m",
         "--metric",
-        action=Values,
+        action=ListBeforeFiles,
         is_value=is_measure,
         help="ndcg@10 by default; files may follow, behind '--' if named as a metric",
     )
@@ -206,7 +211,7 @@ def add_measuring(command: argparse.ArgumentParser) -> argparse.Action:
     command.add_argument(
         "-M",
         "--max-documents",
-        type=integer(1),
+        type=whole_number(1),
         metavar="N",
         help="only the first N documents of each list count as retrieved",
     )
@@ -217,7 +222,7 @@ def add_features(command: argparse.ArgumentParser) -> None:
     """Add the options of what features LETOR files have."""
     command.add_argument(
         "--n-features",
-        type=integer(1),
+        type=whole_number(1),
         metavar="N",
         help="number of features; by default that of the highest in the files, or the "
         "model's",

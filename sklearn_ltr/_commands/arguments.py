@@ -13,7 +13,7 @@ import numpy as np
 LARGEST = 10**18 - 1
 
 
-class Values(argparse.Action):
+class ListBeforeFiles(argparse.Action):
     """An option of several values, which may stand before the files of the command.
 
     argparse gives it all words up to the next option: those at the end that are no
@@ -51,14 +51,18 @@ def refusal(
 
     def refuse(given: argparse.Namespace, what: str) -> NoReturn:
         words = getattr(given, option.dest) or []
-        if isinstance(option, Values) and words and not option.is_value(words[-1]):
+        if (
+            isinstance(option, ListBeforeFiles)
+            and words
+            and not option.is_value(words[-1])
+        ):
             what += f"; there is no file {words[-1]!r}"
         parser.error(what)
 
     return refuse
 
 
-def integer(least: int, most: int = LARGEST) -> Callable[[str], int]:
+def whole_number(least: int, most: int = LARGEST) -> Callable[[str], int]:
     """Return a reader of integers from `least` on, written in digits of ASCII."""
     taken = f">= {least}" if most == LARGEST else f"from {least} to {most}"
 

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._commands.evaluating import (
-    compute_values,
     measured_model,
     measured_run,
+    read_measures,
 )
-from sklearn_ltr._commands.lists import Lists, rank_lists
-from sklearn_ltr._commands.measures import Measure, Values, measures_of
+from sklearn_ltr._commands.measures import NamedMeasure
 from sklearn_ltr.model_selection._comparison import compare_values
 
 
 def run_compare(given: argparse.Namespace) -> None:
     """Print a table of the differences for each metric."""
     check_compare(given)
-    is_run = given.models is None
-    measures: dict[str, Measure] = {}
-    for name in given.metric or ["ndcg@10"]:
-        measures |= measures_of(name, is_run, given.level)
+    measures = read_measures(given, given.models is None)
     if left_out := [name for name in measures if not is_mean(measures[name])]:
         raise ValueError(
             f"metric {left_out[0]!r} is no mean over queries, so there are no "
@@ -78,29 +73,21 @@ def check_compare(given: argparse.Namespace) -> None:
         given.refuse(given, f"{twice[0]} is given twice: it is no other than itself")
 
 
-def is_mean(measure: Measure) -> bool:
+def is_mean(measure: NamedMeasure) -> bool:
     """Whether what is printed for all queries is the mean of their values."""
     return measure.summary is np.mean
 
 
 def values_of_file(
-    path: str, measures: dict[str, Measure], given: argparse.Namespace
-) -> tuple[NDArray[Any], dict[str, Values]]:
+    path: str, measures: dict[str, NamedMeasure], given: argparse.Namespace
+) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     """Return the queries of a run or a model, and each measure's values of these."""
     names = {"run_file": path} if given.models is None else {"model": path}
     measured = (measured_run if given.models is None else measured_model)(
         argparse.Namespace(**vars(given) | names)
     )
-
-    @cache
-    def lists() -> Lists:
-        return rank_lists(
-            measured.rows_of(None), given.level, measured.stable, measured.tag
-        )
-
-    return lists().labels, {
-        name: compute_values(measure, measured, lists)
-        for name, measure in measures.items()
+    return measured.lists.labels, {
+        name: measured.values(measure) for name, measure in measures.items()
     }
 
 

@@ -4,63 +4,67 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cache
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr._commands.files import load_for, load_model
-from sklearn_ltr._commands.lists import Lists, Rows, rank_lists, rank_rows
-from sklearn_ltr._commands.measures import Measure, Values, measures_of
+from sklearn_ltr._commands.lists import EvaluatedLists, Rows, rank_lists, rank_rows
+from sklearn_ltr._commands.measures import NamedMeasure, measures_of
 from sklearn_ltr.datasets import join_run, load_qrels, load_run
 from sklearn_ltr.datasets._letor import is_letor, load_letor_judgements
 from sklearn_ltr.datasets._trec import JoinedRun, Run
 from sklearn_ltr.metrics import BPref, Metric
 
 
-class Measured(NamedTuple):
+@dataclass(frozen=True)
+class Measured:
     """What is measured, of a model or of a run."""
 
     rows_of: Callable[[object], Rows]  # for a metric
     stable: bool  # whether equal scores keep their order
     tag: str
+    level: float | None  # the lowest relevant grade
+
+    @cached_property
+    def lists(self) -> EvaluatedLists:
+        """The ranked lists, which only some measures need."""
+        return rank_lists(self.rows_of(None), self.level, self.stable, self.tag)
+
+    def values(self, measure: NamedMeasure) -> NDArray[Any]:
+        """Return a measure's value of each query."""
+        metric = measure.compute
+        if not isinstance(metric, Metric):
+            return metric(self.lists)
+        if self.stable:
+            metric = replace(metric, ties="stable")
+        return metric.per_query(**self.rows_of(metric))
 
 
 def run_evaluate(given: argparse.Namespace) -> None:
     """Print the metrics of a model or a run, as trec_eval does."""
     is_run = given.model is None
     read_files(given)
-    measures: dict[str, Measure] = {}
-    for name in given.metric or ["ndcg@10"]:
-        measures |= measures_of(name, is_run, given.level)
+    measures = read_measures(given, is_run)
     measured = (measured_run if is_run else measured_model)(given)
-
-    @cache
-    def lists() -> Lists:
-        return rank_lists(
-            measured.rows_of(None), given.level, measured.stable, measured.tag
-        )
-
     for name, measure in measures.items():
-        values = compute_values(measure, measured, lists)
+        values = measured.values(measure)
         form = ".4f" if values.dtype.kind == "f" else ""
         if given.per_query and measure.by_query:
-            for label, value in zip(lists().labels, values, strict=True):
+            for label, value in zip(measured.lists.labels, values, strict=True):
                 print(f"{name:<22}\t{label}\t{value:{form}}")
         print(f"{name:<22}\tall\t{measure.summary(values):{form}}")
 
 
-def compute_values(
-    measure: Measure, measured: Measured, lists: Callable[[], Lists]
-) -> Values:
-    """Return a measure's value of each query."""
-    metric = measure.compute
-    if not isinstance(metric, Metric):
-        return metric(lists())
-    if measured.stable:
-        metric = replace(metric, ties="stable")
-    return metric.per_query(**measured.rows_of(metric))
+def read_measures(given: argparse.Namespace, for_run: bool) -> dict[str, NamedMeasure]:
+    """Return the measures that are asked for, by the names that are printed."""
+    measures: dict[str, NamedMeasure] = {}
+    for name in given.metric or ["ndcg@10"]:
+        measures |= measures_of(name, for_run, given.level)
+    return measures
 
 
 def read_files(given: argparse.Namespace) -> None:
@@ -88,7 +92,7 @@ def measured_model(given: argparse.Namespace) -> Measured:
     rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     if given.max_documents is not None:
         rows = without_last(rows, given.max_documents)
-    return Measured(lambda metric: rows, False, given.model)
+    return Measured(lambda metric: rows, False, given.model, given.level)
 
 
 def measured_run(given: argparse.Namespace) -> Measured:
@@ -114,7 +118,7 @@ def measured_run(given: argparse.Namespace) -> Measured:
     def rows_of(metric: object) -> Rows:
         return join("drop" if isinstance(metric, BPref) and has_judged else "zero")
 
-    return Measured(rows_of, True, run.tag)
+    return Measured(rows_of, True, run.tag, given.level)
 
 
 def first_documents(run: Run, most: int) -> Run:

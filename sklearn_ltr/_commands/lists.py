@@ -17,7 +17,7 @@ from sklearn_ltr._typing import FloatArray, IntArray
 Rows: TypeAlias = Mapping[str, NDArray[Any]]  # arguments of metrics, by name
 
 
-class Lists(NamedTuple):
+class EvaluatedLists(NamedTuple):
     """The ranked lists of all queries, and how many documents these have."""
 
     tag: str  # name of the run, or of the model
@@ -36,7 +36,9 @@ class Lists(NamedTuple):
         return np.array([ranked.sum() for ranked in self.relevant], dtype=np.int64)
 
 
-def rank_lists(rows: Rows, level: float | None, stable: bool, tag: str) -> Lists:
+def rank_lists(
+    rows: Rows, level: float | None, stable: bool, tag: str
+) -> EvaluatedLists:
     """Return ranked lists; equal scores keep their order, or lower grades are first."""
     grades, groups = rows["y_true"], rows["groups"]
     is_missing = len(rows.get("y_missing", [])) > 0  # an empty column has no dtype
@@ -51,7 +53,7 @@ def rank_lists(rows: Rows, level: float | None, stable: bool, tag: str) -> Lists
     if is_missing:
         others = of_missing[is_relevant(rows["y_missing"], level)]
         n_relevant += np.bincount(others, minlength=len(labels))
-    return Lists(tag, labels, np.split(relevant, ends[:-1]), n_relevant)
+    return EvaluatedLists(tag, labels, np.split(relevant, ends[:-1]), n_relevant)
 
 
 def rank_rows(
@@ -74,7 +76,7 @@ def is_relevant(grades: FloatArray, level: float | None) -> NDArray[np.bool_]:
     return grades > 0 if level is None else grades >= level
 
 
-def interpolated_precision(lists: Lists, recall: float) -> FloatArray:
+def interpolated_precision(lists: EvaluatedLists, recall: float) -> FloatArray:
     """Return the highest precision at the ranks where so much recall is reached.
 
     For recall x and R relevant documents, x R rounded to m (halves up),
@@ -90,7 +92,7 @@ def interpolated_precision(lists: Lists, recall: float) -> FloatArray:
     return values
 
 
-def mean_interpolated_precision(lists: Lists) -> FloatArray:
+def mean_interpolated_precision(lists: EvaluatedLists) -> FloatArray:
     """Return the mean of these at recall 0, 0.1, ..., 1 (trec_eval's 11pt_avg)."""
     tenths = [interpolated_precision(lists, tenth / 10) for tenth in range(11)]
     return np.array(np.mean(tenths, axis=0))

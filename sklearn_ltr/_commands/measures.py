@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._commands.lists import (
-    Lists,
+    EvaluatedLists,
     interpolated_precision,
     mean_interpolated_precision,
 )
@@ -32,16 +32,14 @@ from sklearn_ltr.metrics import (
 )
 from sklearn_ltr.metrics._metric import METRICS
 
-Values: TypeAlias = NDArray[Any]  # of queries: numbers, counts or text
-
 LEAST_OF_GEOMETRIC_MEAN = 0.00001  # what a lower value counts in trec_eval's gm_map
 
 
-class Measure(NamedTuple):
-    """How the values of queries are computed, and what is printed for all of them."""
+class NamedMeasure(NamedTuple):
+    """How values of queries (numbers, counts or text) are computed, and summed up."""
 
-    compute: Metric | Callable[[Lists], Values]
-    summary: Callable[[Values], Any] = np.mean
+    compute: Metric | Callable[[EvaluatedLists], NDArray[Any]]
+    summary: Callable[[NDArray[Any]], Any] = np.mean
     by_query: bool = True  # whether trec_eval prints the values of queries
 
 
@@ -75,29 +73,31 @@ MEASURES: dict[str, Callable[..., Metric]] = {
 #: Those of trec_eval that are no metrics of this package: counts, and values of the
 #: set of retrieved documents
 LIST_MEASURES = {
-    "runid": Measure(lambda lists: np.array([lists.tag]), lambda tag: tag[0], False),
-    "num_q": Measure(lambda lists: np.ones_like(lists.n_relevant), np.sum, False),
-    "num_ret": Measure(lambda lists: lists.n_retrieved, np.sum),
-    "num_rel": Measure(lambda lists: lists.n_relevant, np.sum),
-    "num_rel_ret": Measure(lambda lists: lists.n_found, np.sum),
-    "set_P": Measure(lambda lists: share(lists.n_found, lists.n_retrieved)),
-    "set_recall": Measure(lambda lists: share(lists.n_found, lists.n_relevant)),
-    "set_relative_P": Measure(
+    "runid": NamedMeasure(
+        lambda lists: np.array([lists.tag]), lambda tag: tag[0], False
+    ),
+    "num_q": NamedMeasure(lambda lists: np.ones_like(lists.n_relevant), np.sum, False),
+    "num_ret": NamedMeasure(lambda lists: lists.n_retrieved, np.sum),
+    "num_rel": NamedMeasure(lambda lists: lists.n_relevant, np.sum),
+    "num_rel_ret": NamedMeasure(lambda lists: lists.n_found, np.sum),
+    "set_P": NamedMeasure(lambda lists: share(lists.n_found, lists.n_retrieved)),
+    "set_recall": NamedMeasure(lambda lists: share(lists.n_found, lists.n_relevant)),
+    "set_relative_P": NamedMeasure(
         lambda lists: share(
             lists.n_found, np.minimum(lists.n_retrieved, lists.n_relevant)
         )
     ),
     # precision times recall, and their harmonic mean
-    "set_map": Measure(
+    "set_map": NamedMeasure(
         lambda lists: (
             share(lists.n_found, lists.n_retrieved)
             * share(lists.n_found, lists.n_relevant)
         )
     ),
-    "set_F": Measure(
+    "set_F": NamedMeasure(
         lambda lists: share(2 * lists.n_found, lists.n_retrieved + lists.n_relevant)
     ),
-    "11pt_avg": Measure(mean_interpolated_precision),
+    "11pt_avg": NamedMeasure(mean_interpolated_precision),
 }
 CUTOFFS = ["5", "10", "15", "20", "30", "100", "200", "500", "1000"]
 IPREC = "iprec_at_recall"
@@ -149,7 +149,9 @@ def is_measure(name: str) -> bool:
         return False
 
 
-def measures_of(name: str, for_run: bool, level: float | None) -> dict[str, Measure]:
+def measures_of(
+    name: str, for_run: bool, level: float | None
+) -> dict[str, NamedMeasure]:
     """Return the measures of a name, of which trec_eval's may have several cutoffs."""
     if name == OFFICIAL:
         named = [measures_of(each, True, level) for each in OFFICIAL_MEASURES]
@@ -174,7 +176,7 @@ def measures_of(name: str, for_run: bool, level: float | None) -> dict[str, Meas
     return found
 
 
-def measure_of(name: str, level: float | None) -> Measure:
+def measure_of(name: str, level: float | None) -> NamedMeasure:
     """Return the measure of a name with a cutoff, of ir_measures, or of ours."""
     start, _, cutoff = name.rpartition("_")
     if (start in MEASURES or start == IPREC) and cutoff[:1].isdecimal():
@@ -189,23 +191,23 @@ def measure_of(name: str, level: float | None) -> Measure:
             f"{error}; trec_eval's are {', '.join([OFFICIAL, *DEFAULTS])}, ... "
             "(evaluate --help)"
         ) from error
-    return Measure(at_level(metric, level))
+    return NamedMeasure(at_level(metric, level))
 
 
 def measure_at(
     name: str, start: str, cutoff: str | None, level: float | None
-) -> Measure:
+) -> NamedMeasure:
     """Return the measure of trec_eval's name `start`; `name` is what was typed."""
     if start == IPREC:
         recall = read_recall(name, cutoff)
-        return Measure(lambda lists: interpolated_precision(lists, recall))
+        return NamedMeasure(lambda lists: interpolated_precision(lists, recall))
     if start in LIST_MEASURES:
         if cutoff is not None:
             raise ValueError(f"metric {name!r}: {start} takes no cutoff")
         return LIST_MEASURES[start]
     k = None if cutoff is None else read_cutoff(name, cutoff)
     summary = geometric_mean if start.startswith("gm_") else np.mean
-    return Measure(at_level(MEASURES[start](k), level), summary)
+    return NamedMeasure(at_level(MEASURES[start](k), level), summary)
 
 
 def read_cutoff(name: str, text: str) -> int:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any
+
+from sklearn_ltr._parameters import no_such_arguments, with_close_match
 
 CLOSE = 0.8  # similarity of a misspelt name, from which on it is taken for ours
 
@@ -323,12 +324,9 @@ def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
             first = " and ".join(names[:most]) or "nothing"
             others = ", ".join(f"{name}=" for name in by_name)
             raise TypeError(f"{call}() takes {first} by position; by name, {others}")
-        unknown = [name for name in kwargs if name not in known]
-        lines = [
-            f"{call}() has no argument {explain(name, call, cls, names)}"
-            for name in unknown
-        ]
-        raise TypeError("\n".join([*lines, f"It takes {', '.join(names)}"]))
+        raise no_such_arguments(
+            call, kwargs, names, lambda name: explain(name, call, cls, names)
+        )
 
     return checked
 
@@ -353,8 +351,7 @@ def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:
             return f"{unknown!r}: give {shown}{how}"
         if given:
             return f"{unknown!r}: give {', '.join(given)}{how}"
-    close = get_close_matches(unknown, names, n=1, cutoff=CLOSE)
-    return f"{unknown!r}: did you mean {close[0]}?" if close else repr(unknown)
+    return with_close_match(unknown, names, CLOSE)
 
 
 class OtherAttribute:

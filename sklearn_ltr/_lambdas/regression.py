@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._compile import ThreadTeam, kernel
+from sklearn_ltr._compile import ThreadTeam, kernel, subkernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -105,6 +105,15 @@ def spread_of_grades(
     return GradeSpread(largest, deviation)
 
 
+@subkernel
+def weight_of(document_weight: FloatArray | None, i: int) -> float:
+    """Return the weight of a document, 1 without weights."""
+    if document_weight is None:
+        return 1.0
+    weight: float = document_weight[i]
+    return weight
+
+
 @kernel
 def centre_grades(
     offsets: IntArray, document_weight: FloatArray | None, grades: FloatArray
@@ -112,15 +121,11 @@ def centre_grades(
     """Subtract from each grade the mean of its query."""
     for query in range(len(offsets) - 1):
         start, stop = offsets[query], offsets[query + 1]
-        mean, total = 0.0, float(stop - start)
-        if document_weight is None:
-            for i in range(start, stop):
-                mean += grades[i]
-        else:
-            total = 0.0
-            for i in range(start, stop):
-                mean += document_weight[i] * grades[i]
-                total += document_weight[i]
+        mean, total = 0.0, 0.0
+        for i in range(start, stop):
+            weight = weight_of(document_weight, i)
+            mean += weight * grades[i]
+            total += weight
         mean /= total
         for i in range(start, stop):
             grades[i] -= mean
@@ -137,9 +142,7 @@ def weighted_deviation(
     square_sum, weight_sum = 0.0, 0.0
     for query in range(len(offsets) - 1):
         for i in range(offsets[query], offsets[query + 1]):
-            weight = weights[query]
-            if document_weight is not None:
-                weight *= document_weight[i]
+            weight = weights[query] * weight_of(document_weight, i)
             square_sum += weight * centred[i] * centred[i]
             weight_sum += weight
     return float(np.sqrt(square_sum / weight_sum))
@@ -163,24 +166,16 @@ def add_regression(
     first, last = n_queries * thread // n_threads, n_queries * (thread + 1) // n_threads
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
-        score_sum, hessian_sum, total = 0.0, 0.0, float(stop - start)
-        if document_weight is None:
-            for i in range(start, stop):
-                score_sum += scores[i]
-                hessian_sum += hessian[i]
-        else:
-            total = 0.0
-            for i in range(start, stop):
-                score_sum += document_weight[i] * scores[i]
-                hessian_sum += hessian[i]
-                total += document_weight[i]
+        score_sum, hessian_sum, total = 0.0, 0.0, 0.0
+        for i in range(start, stop):
+            own = weight_of(document_weight, i)
+            score_sum += own * scores[i]
+            hessian_sum += hessian[i]
+            total += own
         mean_score = score_sum / total
         curvature = weight * hessian_sum / total
         for i in range(start, stop):
             residual = sigma * (scores[i] - mean_score) - targets[i]
-            if document_weight is None:
-                gradient[i] += curvature / sigma * residual
-                hessian[i] += curvature
-            else:
-                gradient[i] += curvature / sigma * document_weight[i] * residual
-                hessian[i] += curvature * document_weight[i]
+            own = weight_of(document_weight, i)
+            gradient[i] += curvature / sigma * own * residual
+            hessian[i] += curvature * own

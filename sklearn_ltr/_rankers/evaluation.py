@@ -63,7 +63,8 @@ class MetricEvaluation:
         self._has_relevant = self._index.gather(has_relevant) > 0
         self._scores = np.zeros(data.n_rows)
         self._team: ThreadTeam | None = None
-        self._parts: list[BoundMetric] = []  # of the queries, one for each thread
+        # of the queries, one for each thread: their rows, and the metric of these
+        self._parts: list[tuple[slice, BoundMetric]] = []
 
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
@@ -87,33 +88,27 @@ class MetricEvaluation:
         if not self._parts:
             self._parts = divide_queries(bound, self._team.n_threads)
         values: list[FloatArray] = [np.empty(0)] * len(self._parts)
-        stops = np.cumsum([len(part.grades) for part in self._parts])
 
         def measure(thread: int, n_threads: int) -> None:
             for number in range(thread, len(self._parts), n_threads):
-                part, stop = self._parts[number], stops[number]
-                values[number] = part.values(
-                    self._scores[stop - len(part.grades) : stop]
-                )
+                rows, part = self._parts[number]
+                values[number] = part.values(self._scores[rows])
 
         self._team.share(NANOSECONDS_PER_ROW * len(self._scores), measure)
         return np.concatenate(values)
 
 
-def divide_queries(bound: BoundMetric, n_parts: int) -> list[BoundMetric]:
+def divide_queries(bound: BoundMetric, n_parts: int) -> list[tuple[slice, BoundMetric]]:
     """Divide the queries of a metric into up to so many parts of about as many rows."""
     offsets, parts = bound.offsets, []
-    rows = offsets[-1] * np.arange(n_parts + 1) // n_parts
-    bounds = np.unique(np.searchsorted(offsets, rows))
+    shares = offsets[-1] * np.arange(n_parts + 1) // n_parts
+    bounds = np.unique(np.searchsorted(offsets, shares))
     for first, last in pairwise(bounds.tolist()):
-        own = slice(offsets[first], offsets[last])
-        parts.append(
-            bound.subset(
-                np.arange(first, last),
-                np.arange(own.start, own.stop),
-                offsets[first : last + 1] - own.start,
-            )
-        )
+        start, stop = offsets[first], offsets[last]
+        own_offsets = offsets[first : last + 1] - start
+        queries, documents = np.arange(first, last), np.arange(start, stop)
+        part = bound.subset(queries, documents, own_offsets)
+        parts.append((slice(start, stop), part))
     return parts
 
 

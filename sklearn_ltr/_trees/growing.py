@@ -213,7 +213,9 @@ class TreeGrower:
         """Pack the rows unless they are packed; write the splits into the nodes."""
         given = blocks, n_rows, total, quantization, allowed
         if self._joint_growth is not None:
-            self._joint_growth.split_leaves(pack, *given, nodes)
+            if pack is not None:
+                self.team.run(pack, self.team.n_threads)
+            self._joint_growth.split_leaves(*given, nodes)
             return
 
         def grow_in(thread: int, n_threads: int) -> None:

@@ -35,7 +35,7 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.blocks import HISTOGRAM_BINS, Blocks, Packing
+from sklearn_ltr._trees.blocks import HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.dividing import (
     best_leaf,
     count_left_by_chunk,
@@ -129,7 +129,6 @@ class JointGrowth:
 
     def split_leaves(
         self,
-        pack: Packing | None,
         blocks: Blocks,
         n_rows: int,
         total: int,
@@ -137,15 +136,9 @@ class JointGrowth:
         allowed: NDArray[np.bool_],
         nodes: Records,
     ) -> None:
-        """Grow a tree as `TreeGrower` does; all workers call this together."""
+        """Write the splits of a tree into its nodes; all workers call this together."""
         used = self._used if blocks is self._blocks else used_of_histograms(blocks)
         given = blocks, n_rows, total, quantization, allowed, self._parameters
-
-        def begin_in(thread: int) -> None:
-            if pack is not None:
-                pack(thread, self._team.n_threads)
-            # whose first barrier waits for all rows to be packed
-            grow_in(thread)
 
         def grow_in(thread: int) -> None:
             work, progress = self._workspaces[thread], self._progress[thread]
@@ -155,7 +148,7 @@ class JointGrowth:
             progress.state["n_leaves"] = 0
             progress.state["is_grown"] = False
         state, n_summed = self._progress[0].state[0], 0
-        self._team.run(begin_in)
+        self._team.run(grow_in)
         while not state.is_grown:
             self._add_up(self._histograms[n_summed : state.n_histograms], used)
             n_summed = state.n_histograms

@@ -259,13 +259,13 @@ def read_ranklib_tree(element: Element) -> Tree:
         limit = np.array([float32_of(node[1].text, "threshold")], dtype=np.float32)
         threshold = float(rounded_at_most(limit)[0])
         number = builder.split(
-            place, column_of(node[0].text), threshold, threshold >= 0, 0.0
+            place, read_column(node[0].text), threshold, threshold >= 0, 0.0
         )
         waiting += [(node[3], (number, False)), (node[2], (number, True))]
     return builder.tree()
 
 
-def column_of(text: str | None) -> int:
+def read_column(text: str | None) -> int:
     """Return the column of a feature's number."""
     word = (text or "").strip()
     if not (word.isascii() and word.isdecimal() and len(word) < 10):

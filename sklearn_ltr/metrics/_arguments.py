@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
+
+from sklearn_ltr._parameters import no_such_arguments, with_close_match
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +74,8 @@ def explain_call(call: F) -> F:
             raise ValueError(f"{name}() takes {AS_ROWS}")
         if unknown:
             known = list(parameters)[n_first:]
-            raise no_such_arguments(name, unknown, known, OTHER_ARGUMENTS)
+            explain = partial(advise, known=known, others=OTHER_ARGUMENTS)
+            raise no_such_arguments(name, unknown, known, explain)
         if "groups" not in named:
             raise TypeError(
                 f"{name}() needs groups, the query of each row (np.zeros(len(y_true)) "
@@ -104,8 +106,8 @@ def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
                 + (f". Data go to the call, {name}()(y_true, y_score, groups=groups)")
                 * is_new
             )
-        unknown = [argument for argument in named if argument not in known]
-        raise no_such_arguments(name, unknown, names, others)
+        explain = partial(advise, known=names, others=others)
+        raise no_such_arguments(name, named, names, explain)
 
     return cast(F, checked)
 
@@ -113,14 +115,6 @@ def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
 def explain_constructor(cls: type[Any]) -> None:
     """Have the constructor of a class explain what it takes."""
     cls.__init__ = explain_options(cls.__init__)
-
-
-def no_such_arguments(
-    name: str, unknown: list[str], known: list[str], others: Advice
-) -> TypeError:
-    """Return the error for arguments that a call does not have."""
-    lines = [f"{name}() has no argument {advise(u, known, others)}" for u in unknown]
-    return TypeError("\n".join([*lines, f"It takes {', '.join(known)}"]))
 
 
 def advise(unknown: str, known: list[str], others: Advice) -> str:
@@ -132,8 +126,7 @@ def advise(unknown: str, known: list[str], others: Advice) -> str:
         return f"{unknown!r}: {how}"
     if ours in known:
         return f"{unknown!r}: give {ours}{how and f', {how}'}"
-    close = get_close_matches(unknown, known, n=1, cutoff=CLOSE)
-    return f"{unknown!r}: did you mean {close[0]}?" if close else repr(unknown)
+    return with_close_match(unknown, known, CLOSE)
 
 
 def has_lists(grades: Any) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr.__main__ import main
-from sklearn_ltr._commands.lists import Lists, interpolated_precision
+from sklearn_ltr._commands.lists import EvaluatedLists, interpolated_precision
 from sklearn_ltr._commands.measures import DEFAULTS, IR_MEASURES, LIST_MEASURES
 
 # query 1: relevant at ranks 2 and 4, "x" is not judged, "e" was not retrieved; query 2:
@@ -103,7 +103,7 @@ def test_interpolated_precision_is_the_highest_from_a_recall_on():
     for _ in range(100):
         relevant = rng.random(rng.integers(0, 12)) < 0.4
         n_relevant = np.array([relevant.sum() + rng.integers(0, 3)])
-        lists = Lists("", np.array(["1"]), [relevant], n_relevant)
+        lists = EvaluatedLists("", np.array(["1"]), [relevant], n_relevant)
         for recall in (0.0, 0.1, 0.25, 0.5, 0.7, 1.0):
             (value,) = interpolated_precision(lists, recall)
             assert value == brute_interpolated_precision(
