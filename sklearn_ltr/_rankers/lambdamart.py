@@ -89,7 +89,7 @@ from sklearn_ltr._rankers.reading import (
 from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr._trees.parameters import GrowPolicy, LearningRate
 from sklearn_ltr._typing import (
     ArraysLike,
     FeaturesLike,
@@ -563,6 +563,7 @@ class LambdaMARTRanker(BaseRanker):
         min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
         regression_weight: float | Literal["auto"] = "auto",
+        grow_policy: GrowPolicy = "auto",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
         colsample_bytree: float = 1.0,
@@ -597,6 +598,7 @@ class LambdaMARTRanker(BaseRanker):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.regression_weight = regression_weight
+        self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
         self.colsample_bytree = colsample_bytree

@@ -178,16 +178,15 @@ def partition(
     n_moved = move_rows(condition, rows, first, last, to, to_rows)
     # The packed gradients of the smaller child are gathered, since its histogram is the
     # next to be made from rows.  This thread has filled n_moved of its positions.
-    child_start, filled = start, left
+    filled = left
     if not left_is_smaller:
-        child_start, filled = middle, right
+        filled = right
         n_moved = (last - first) - n_moved
     if step < 0:  # from the back: `filled` is the last of them; make it the first
         filled += 1 - n_moved
-    source, target = uint64(filled), uint64(filled - child_start)
-    for i in range(uint64(n_moved)):
-        row = uint64(to_rows[source + uint64(i)])
-        buffers.leaf_gradients[target + uint64(i)] = buffers.packed_gradients[row]
+    for i in range(uint64(filled), uint64(filled + n_moved)):
+        row = uint64(to_rows[i])
+        buffers.leaf_gradients[i] = buffers.packed_gradients[row]
 
 
 @subkernel

@@ -50,6 +50,7 @@ from sklearn_ltr._trees.dividing import (
     split_condition,
     split_leaf,
 )
+from sklearn_ltr._trees.growing_symmetric import RIDGE, SymmetricGrowth
 from sklearn_ltr._trees.growing_together import JointGrowth
 from sklearn_ltr._trees.leaf_values import (
     add_values,
@@ -131,11 +132,11 @@ class TreeGrower:
                 binned.n_categories, parameters.constraints, parameters.max_leaf_nodes
             ),
         )
+        given = self._blocks, parameters, self._workspaces, team, comm
+        self._symmetric_growth = SymmetricGrowth(*given) if parameters.symmetric else None
         self._joint_growth: JointGrowth | None = None
-        if comm.n_workers > 1:
-            self._joint_growth = JointGrowth(
-                self._blocks, parameters, self._workspaces, team, comm
-            )
+        if comm.n_workers > 1 and not parameters.symmetric:
+            self._joint_growth = JointGrowth(*given)
 
     def grow(
         self,
@@ -150,6 +151,9 @@ class TreeGrower:
         if len(drawn.features) < len(blocks.slot):
             blocks = restrict_features(blocks, drawn.features)
         magnitudes = measure(derivatives, team, comm)
+        if p.symmetric:
+            ridge = RIDGE * magnitudes.total[1] / magnitudes.n_rows
+            p = p._replace(l2_regularization=p.l2_regularization + ridge)
 
         # the rows on which splits are sought
         pack: Packing | None = None
@@ -179,8 +183,11 @@ class TreeGrower:
 
         nodes = allocate_nodes(p.max_leaf_nodes)
         n_rows = len(sample.rows)
-        given = blocks, n_rows, total, quantization, drawn.allowed
-        self._split_leaves(pack, drawn.subsample, *given, nodes)
+        given = blocks, n_rows, total, quantization
+        if self._symmetric_growth is not None:
+            self._symmetric_growth.split_leaves(pack, *given, drawn, p, nodes)
+        else:
+            self._split_leaves(pack, drawn.subsample, *given, drawn.allowed, nodes)
 
         # the values of the leaves, from all rows
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]

@@ -111,8 +111,7 @@ class JointGrowth:
         team: ThreadTeam,
         comm: Comm,
     ) -> None:
-        self._blocks, self._parameters = blocks, parameters
-        self._team, self._comm = team, comm
+        self._parameters, self._team = parameters, team
         max_leaf_nodes = parameters.max_leaf_nodes
         shape = max_leaf_nodes + LEAVES_AHEAD, *workspaces[0].histograms.shape[1:]
         self._histograms = np.empty(shape, dtype=np.int64)
@@ -123,9 +122,7 @@ class JointGrowth:
             Progress(np.zeros(1, PROGRESS), np.zeros(max_leaf_nodes, DIVISION))
             for _ in workspaces
         ]
-        # The message is kept: pages that are new to the process are slow.
-        self._used = used_of_histograms(blocks)
-        self._message = np.empty((1 + LEAVES_AHEAD) * len(self._used), dtype=np.int64)
+        self._exchange = HistogramExchange(blocks, 1 + LEAVES_AHEAD, comm)
 
     def split_leaves(
         self,
@@ -137,7 +134,6 @@ class JointGrowth:
         nodes: Records,
     ) -> None:
         """Write the splits of a tree into its nodes; all workers call this together."""
-        used = self._used if blocks is self._blocks else used_of_histograms(blocks)
         given = blocks, n_rows, total, quantization, allowed, self._parameters
 
         def grow_in(thread: int) -> None:
@@ -150,12 +146,33 @@ class JointGrowth:
         state, n_summed = self._progress[0].state[0], 0
         self._team.run(grow_in)
         while not state.is_grown:
-            self._add_up(self._histograms[n_summed : state.n_histograms], used)
+            new = self._histograms[n_summed : state.n_histograms]
+            self._exchange.add_up(new, blocks)
             n_summed = state.n_histograms
             self._team.run(grow_in)
 
-    def _add_up(self, own: NDArray[np.int64], used: NDArray[np.intp]) -> None:
+
+class HistogramExchange:
+    """Adds up histograms over all workers.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    n_histograms : int
+        The most that are added up at once.
+    comm : Comm
+    """
+
+    def __init__(self, blocks: Blocks, n_histograms: int, comm: Comm) -> None:
+        self._blocks, self._comm = blocks, comm
+        self._used = used_of_histograms(blocks)
+        # The message is kept: pages that are new to the process are slow.
+        self._message = np.empty(n_histograms * len(self._used), dtype=np.int64)
+
+    def add_up(self, own: NDArray[np.int64], blocks: Blocks) -> None:
         """Replace histograms by their sums over all workers, in one exchange."""
+        # `blocks` are those of all features, or of the features of a tree
+        used = self._used if blocks is self._blocks else used_of_histograms(blocks)
         histograms = own.reshape(len(own), -1)
         message = self._message[: len(own) * len(used)].reshape(len(own), -1)
         take_used(histograms, used, message)
@@ -321,8 +338,14 @@ def fill_new_histograms(
     state, divisions = progress.state[0], progress.divisions
     leaf = leaves[state.smaller]
     leaf.histogram_index = new_histogram(state)
-    own = rows[leaf.buffer, leaf.start : leaf.stop]
-    fill_histograms(own, work.histograms[leaf.histogram_index], blocks, work)
+    first, last, gradients = leaf.start, leaf.stop, work.buffers.leaf_gradients
+    fill_histograms(
+        rows[leaf.buffer, first:last],
+        gradients[first:last],
+        work.histograms[leaf.histogram_index],
+        blocks,
+        work,
+    )
     n_ahead = int64(0)
     for number in range(state.n_leaves):
         n_ahead += divisions[number].histogram_index != NO_HISTOGRAM
@@ -340,14 +363,20 @@ def fill_new_histograms(
         first, last = leaf.start, leaf.start + division.n_left
         if not is_left_smaller(leaf.total, division.left_total, quantization):
             first, last = last, leaf.stop
-        own = rows[1 - leaf.buffer, first:last]
-        fill_histograms(own, work.histograms[division.histogram_index], blocks, work)
+        fill_histograms(
+            rows[1 - leaf.buffer, first:last],
+            gradients[first:last],
+            work.histograms[division.histogram_index],
+            blocks,
+            work,
+        )
         n_ahead += 1
 
 
 @subkernel
 def fill_histograms(
     rows: NDArray[np.int32],
+    gradients: NDArray[np.int64],
     histograms: NDArray[np.int64],  # (n_blocks, 256 * 16)
     blocks: Blocks,
     work: GrowthWorkspace,
@@ -355,7 +384,6 @@ def fill_histograms(
     """Make the histograms of all blocks from these rows; threads share the blocks."""
     for block in range(work.team.thread, len(histograms), work.team.n_threads):
         if blocks.n_used_slots[block] > 0:
-            gradients = work.buffers.leaf_gradients
             fill_histogram(histograms[block], block, rows, blocks, gradients)
 
 

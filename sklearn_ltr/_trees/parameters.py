@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from sklearn_ltr._parameters import (
     LARGEST,
@@ -32,6 +32,10 @@ LARGEST_FRACTION = 0.8  # trees of a bag differ, however few rows there are
 LARGEST_MINIMUM = 20
 ROWS_PER_MINIMUM_ROW = 5
 
+# grow_policy="auto", see benchmarks/learning_curves.py
+MOST_SYMMETRIC_ROWS = 30_000
+
+GrowPolicy: TypeAlias = Literal["auto", "best_first", "symmetric"]
 LearningRate = float | Callable[[int], float]
 
 
@@ -49,6 +53,7 @@ class TreeParameters:
     colsample_bytree: Annotated[float, FractionOrCount()]
     subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
     max_bins: Annotated[int, integer(2, 255)]
+    grow_policy: Annotated[GrowPolicy, Choice(*get_args(GrowPolicy))]
     split_gain: Annotated[
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
@@ -80,6 +85,12 @@ class TreeParameters:
             return min(fraction, LARGEST_FRACTION)
         return float(self.subsample)
 
+    def grows_symmetric(self, n_rows: int) -> bool:
+        """Return whether trees of `n_rows` rows are symmetric."""
+        if self.grow_policy == "auto":
+            return n_rows <= MOST_SYMMETRIC_ROWS
+        return self.grow_policy == "symmetric"
+
     def count_features(self, n_features: int) -> tuple[int, int]:
         """Return how many features are drawn for each tree, and for each node."""
         n_tree = count_of(self.colsample_bytree, n_features, "colsample_bytree")
@@ -102,6 +113,9 @@ class GrowthParameters(NamedTuple):
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
     category_smoothing: float = 0.0  # see splitting.py
     constraints: Constraints = NO_CONSTRAINTS
+    # all leaves of a level are split by one condition, in `max_depth` levels, else the
+    # leaf of the highest gain is split first
+    symmetric: bool = False
 
 
 def growth_parameters(
@@ -115,6 +129,10 @@ def growth_parameters(
     min_samples_leaf = max(1, round(min(p.smallest_leaf(n_rows), n_rows) * fraction))
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
     max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
+    symmetric = p.grows_symmetric(n_rows)
+    if symmetric:
+        max_depth = min(max_depth, (max_leaf_nodes + 1).bit_length() - 1)
+        max_leaf_nodes = 2**max_depth
     return GrowthParameters(
         max_leaf_nodes=min(max_leaf_nodes, 2 ** min(max_depth, 62)),
         max_depth=max_depth,
@@ -123,4 +141,5 @@ def growth_parameters(
         second_order=p.split_gain == "second_order",
         category_smoothing=p.category_smoothing * fraction,
         constraints=constraints,
+        symmetric=symmetric,
     )

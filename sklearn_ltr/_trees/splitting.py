@@ -144,6 +144,7 @@ def find_best_splits(
     candidates[0].gain = candidates[1].gain = 0.0
     leaf = work.leaves[smaller]
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
+    gradients = work.buffers.leaf_gradients[leaf.start : leaf.stop]
     histograms = work.histograms[leaf.histogram_index]
     n_chunks = min(work.chunk_histograms.shape[1], len(rows) // MIN_ROWS_PER_CHUNK) + 1
     task = next_task(n_chunks, blocks.n_used_slots, work.team, work.next_task)
@@ -154,8 +155,9 @@ def find_best_splits(
         histogram = histograms[block]
         if chunk > 0:  # the first one's is the block's own
             histogram = work.chunk_histograms[block, chunk - 1]
-        gradients = work.buffers.leaf_gradients[first:last]
-        fill_histogram(histogram, block, rows[first:last], blocks, gradients)
+        fill_histogram(
+            histogram, block, rows[first:last], blocks, gradients[first:last]
+        )
         # these rows arrive in the cache while splits are searched
         task = next_task(n_chunks, blocks.n_used_slots, work.team, work.next_task)
         next_block, first, last = rows_of_task(task, n_chunks, len(rows))

@@ -103,8 +103,8 @@ class RowBuffers(NamedTuple):
     # of its children take the same place in the other
     rows: NDArray[np.int32]
     packed_gradients: NDArray[np.int64]  # (n_rows,): of each row
-    # (n_rows,): at its front, packed gradients of the leaf whose histogram is made
-    # next, in the order of its rows
+    # (n_rows,): packed gradients of the leaves whose histograms are made next, where
+    # these leaves have their rows
     leaf_gradients: NDArray[np.int64]
 
 

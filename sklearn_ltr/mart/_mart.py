@@ -66,7 +66,7 @@ from sklearn_ltr._parameters import (
     read_parameters,
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import LearningRate
+from sklearn_ltr._trees.parameters import GrowPolicy, LearningRate
 from sklearn_ltr._typing import (
     ArraysLike,
     FeaturesLike,
@@ -521,6 +521,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         max_leaf_nodes: int = 31,
         min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
+        grow_policy: GrowPolicy = "auto",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
         colsample_bytree: float = 1.0,
@@ -545,6 +546,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
+        self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
         self.colsample_bytree = colsample_bytree
@@ -808,6 +810,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         max_leaf_nodes: int = 31,
         min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
+        grow_policy: GrowPolicy = "auto",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
         colsample_bytree: float = 1.0,
@@ -834,6 +837,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
+        self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
         self.colsample_bytree = colsample_bytree

@@ -1,0 +1,683 @@
+r"""A symmetric tree: one condition splits all leaves of a level.
+
+The gain of a condition is the sum of the gains that it gives in the leaves of its level
+(:mod:`splitting`).  So a tree of d levels has d conditions and at most 2^d leaves; A.
+Gulin, I. Kuralenok and D. Pavlov ("Winning the transfer learning track of Yahoo!'s
+learning to rank challenge with YetiRank", 2011) boost such trees.  They fit few rows
+less closely than best-first trees of as many leaves.
+
+- **Leaves that stay whole.**  A leaf is divided if both children have at least
+  `min_samples_leaf` rows, and their values are in the order that a monotonic constraint
+  asks for.  Where they would not, the leaf adds nothing to the gain of the condition
+  and stays whole; the condition of the next level may divide it.
+- **Missing values** go to the side that gives the level the higher gain.  Where the
+  sample has none, they go to the side with more rows.
+- **Categories** are sorted once for all leaves of a tree, by their sums over all rows
+  of the sample.
+- **Interaction constraints** hold for the features of all levels together.
+
+Two rules counter conditions that are best by chance:
+
+- `RIDGE` rows of the mean hessian are added to the sum of hessians of every leaf, as
+  `l2_regularization` is: in its value, and in second-order gains.
+- The gain of a feature is multiplied by a random number before it is compared with that
+  of others, another one in each level (:class:`sampling.TreeSampler`).
+
+**Steps.**  A tree takes as many passes of a loop as it has levels.  Each begins with
+the histograms of the children that the last level made, that of the smaller sibling
+from its rows and that of the larger one by subtraction; block by block, thresholds are
+then compared over all leaves, while threads share the blocks.  Several workers add up
+the histograms of their smaller children once in each level.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, wait_at_barrier
+from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._trees.blocks import (
+    FEATURE_BLOCK,
+    HISTOGRAM_BINS,
+    Blocks,
+    Packing,
+)
+from sklearn_ltr._trees.constraints import restrict_children
+from sklearn_ltr._trees.dividing import (
+    MIN_ROWS_FOR_THREADS,
+    SplitCondition,
+    count_left_by_chunk,
+    fill_root,
+    is_left_smaller,
+    partition,
+    record_category_set,
+    split_leaf,
+)
+from sklearn_ltr._trees.growing_together import HistogramExchange
+from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._trees.quantization import Quantization
+from sklearn_ltr._trees.sampling import TreeSample
+from sklearn_ltr._trees.splitting import (
+    CATEGORIES_PER_ROUNDING,
+    MAX_SPLIT_CATEGORIES,
+    SplitRule,
+    add_histogram,
+    child_score,
+    child_value,
+    clear_histogram,
+    fill_histogram,
+    make_rule,
+    mark_left_bins,
+    next_task,
+    rounding_gain,
+    sort_categories,
+    subtract_histogram,
+)
+from sklearn_ltr._trees.workspace import (
+    LEAF,
+    BlockSplits,
+    GrowthWorkspace,
+    Record,
+    Records,
+    SpecialFeatures,
+    is_splittable,
+    record_dtype,
+)
+
+RIDGE = 3.0  # rows of the mean hessian
+
+# Nanoseconds that a tree takes
+LEVEL_ROW_TIME = 5.0  # for a row in a block of features, in a level
+BLOCK_TIME = 6_000.0  # for the search of a block in a leaf
+LOST_TIME = 10_000.0  # in a level, by two threads
+
+PROGRESS = record_dtype(
+    n_levels=np.int64,  # that are split
+    n_leaves=np.int64,  # 0: the tree is not begun
+    n_pairs=np.int64,  # of siblings that the last level made
+    is_filled=np.bool_,  # whether the last histograms of this worker's rows are made
+    is_grown=np.bool_,
+)
+
+
+class LevelWorkspace(NamedTuple):
+    """Memory for the levels of a tree, as one thread sees it."""
+
+    root: NDArray[np.int64]  # (n_blocks, 256 * 16): the root's histogram; shared
+    # this thread's own, the same in all threads but for `gains`
+    state: Records  # (1,) PROGRESS
+    # (1,) LEAF: the condition of the level that is split, as of a leaf of all rows
+    level: Records
+    siblings: NDArray[np.int64]  # (max_leaf_nodes, 2): smaller and larger child
+    # (2, 256, 16): gain of each threshold of a block, summed over the leaves of the
+    # level; missing values go right in [0], left in [1]
+    gains: NDArray[np.float64]
+
+
+class SymmetricGrowth:
+    """Splits one level of a tree after another, for one worker or several together.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    parameters : GrowthParameters
+    workspaces : list of GrowthWorkspace
+        Of the threads of this worker.
+    team : ThreadTeam
+    comm : Comm
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        parameters: GrowthParameters,
+        workspaces: list[GrowthWorkspace],
+        team: ThreadTeam,
+        comm: Comm,
+    ) -> None:
+        self._workspaces, self._team, self._comm = workspaces, team, comm
+        self._histograms = workspaces[0].histograms
+        self._exchange = HistogramExchange(blocks, parameters.max_leaf_nodes // 2, comm)
+        root = np.empty(self._histograms.shape[1:], dtype=np.int64)
+        self._levels = [
+            LevelWorkspace(
+                root,
+                np.zeros(1, dtype=PROGRESS),
+                np.zeros(1, dtype=LEAF),
+                np.zeros((parameters.max_leaf_nodes, 2), dtype=np.int64),
+                np.zeros((2, HISTOGRAM_BINS, FEATURE_BLOCK)),
+            )
+            for _ in workspaces
+        ]
+
+    def split_leaves(
+        self,
+        pack: Packing | None,
+        blocks: Blocks,
+        n_rows: int,
+        total: int,
+        quantization: Quantization,
+        drawn: TreeSample,
+        parameters: GrowthParameters,
+        nodes: Records,
+    ) -> None:
+        """Pack the rows unless they are packed; write the splits into the nodes."""
+        given = blocks, n_rows, total, quantization, drawn.allowed, drawn.gain_factors
+        exchanges = self._comm.n_workers > 1
+
+        def grow_in(thread: int, n_threads: int) -> None:
+            work = self._workspaces[thread]
+            work = work._replace(team=work.team._replace(n_threads=n_threads))
+            levels = self._levels[thread]
+            if pack is not None and levels.state["n_leaves"] == 0:
+                pack(thread, n_threads)
+            # whose first barrier waits for all rows to be packed
+            grow_levels(*given, parameters, exchanges, work, levels, nodes)
+
+        for levels in self._levels:
+            levels.state[:] = np.zeros(1, dtype=PROGRESS)
+        if not exchanges:
+            n_blocks, n_levels = len(blocks.n_bins), parameters.max_depth
+            time = LEVEL_ROW_TIME * n_blocks * n_levels * n_rows
+            time += BLOCK_TIME * n_blocks * parameters.max_leaf_nodes
+            self._team.share(time - 2 * LOST_TIME * n_levels, grow_in)
+            return
+        state, n_summed = self._levels[0].state[0], 0
+        self._team.run(grow_in, self._team.n_threads)
+        while not state.is_grown:
+            new = self._histograms[n_summed : state.n_leaves]
+            self._exchange.add_up(new, blocks)
+            n_summed = state.n_leaves
+            self._team.run(grow_in, self._team.n_threads)
+
+
+# --- the loop ---------------------------------------------------------------------
+
+
+@kernel
+def grow_levels(
+    blocks: Blocks,
+    n_rows: int,
+    total: int,
+    quantization: Quantization,
+    allowed: NDArray[np.bool_],
+    noise: NDArray[np.float64],
+    parameters: GrowthParameters,
+    exchanges: bool,
+    work: GrowthWorkspace,
+    levels: LevelWorkspace,
+    nodes: Records,
+) -> None:
+    """Split level by level; if it `exchanges`, until sums of histograms are needed."""
+    # All threads call this at once, each with its own workspaces.  `n_rows` is the
+    # number of this worker's rows; `total`, as all packed sums of leaves, is over all
+    # workers.
+    team, state, special = work.team, levels.state[0], work.special
+    rule = make_rule(parameters, quantization)
+    if state.n_leaves == 0:
+        fill_root(n_rows, total, work.leaves[0], work.buffers, team)
+        state.n_leaves, levels.level[0].total = 1, total
+        wait_at_barrier(team.barrier, team.n_threads)
+    while state.n_levels < parameters.max_depth:
+        if exchanges and not state.is_filled:
+            fill_level(blocks, parameters, quantization, work, levels)
+            state.is_filled = True
+            return
+        find_level_splits(
+            blocks,
+            quantization,
+            rule,
+            allowed[state.n_levels],
+            noise[state.n_levels],
+            parameters,
+            exchanges,
+            special,
+            work,
+            levels,
+        )
+        wait_at_barrier(team.barrier, team.n_threads)
+        level = levels.level[0]
+        select_condition(level, work)
+        if level.gain <= 0.0:
+            break
+        divide_leaves(
+            blocks,
+            quantization,
+            rule,
+            allowed,
+            parameters,
+            exchanges,
+            special,
+            work,
+            levels,
+            nodes,
+        )
+        state.n_levels += 1
+        state.is_filled = False
+        wait_at_barrier(team.barrier, team.n_threads)
+    state.is_grown = True
+
+
+@subkernel
+def select_condition(level: Record, work: GrowthWorkspace) -> None:
+    """Make the best of all threads' candidates the condition of the level."""
+    work.next_task[work.team.thread, 0] = 0  # for the next search
+    best = work.candidates[0, 0]
+    for thread in range(1, work.team.n_threads):
+        other = work.candidates[thread, 0]
+        is_first = other.feature < best.feature
+        if other.gain > best.gain or (other.gain == best.gain and is_first):
+            best = other
+    level.gain, level.feature = best.gain, best.feature
+    level.threshold, level.missing_left = best.threshold, best.missing_left
+
+
+# --- the condition of a level -----------------------------------------------------
+
+
+@subkernel
+def fill_level(
+    blocks: Blocks,
+    parameters: GrowthParameters,
+    quantization: Quantization,
+    work: GrowthWorkspace,
+    levels: LevelWorkspace,
+) -> None:
+    """Make the histograms that this worker's rows give; threads share the blocks."""
+    block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
+    while block < len(blocks.n_bins):
+        fill_smaller(block, blocks, work, levels)
+        block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
+    wait_at_barrier(work.team.barrier, work.team.n_threads)
+    work.next_task[work.team.thread, 0] = 0
+
+
+@subkernel
+def fill_smaller(
+    block: int, blocks: Blocks, work: GrowthWorkspace, levels: LevelWorkspace
+) -> None:
+    """Make a block's histograms of the last smaller siblings, or of the root."""
+    state, buffers = levels.state[0], work.buffers
+    for pair in range(max(1, state.n_pairs)):
+        leaf = work.leaves[levels.siblings[pair, 0] if state.n_levels > 0 else 0]
+        fill_histogram(
+            work.histograms[leaf.histogram_index, block],
+            block,
+            buffers.rows[leaf.buffer, leaf.start : leaf.stop],
+            blocks,
+            buffers.leaf_gradients[leaf.start : leaf.stop],
+        )
+
+
+@subkernel
+def find_level_splits(
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    allowed: NDArray[np.bool_],
+    noise: NDArray[np.float64],
+    parameters: GrowthParameters,
+    exchanges: bool,
+    special: SpecialFeatures | None,
+    work: GrowthWorkspace,
+    levels: LevelWorkspace,
+) -> None:
+    """Find this thread's candidate for the condition; threads share the blocks."""
+    candidate = work.candidates[work.team.thread, 0]
+    candidate.gain = candidate.feature = 0
+    # rounding errors alone may give a gain
+    least = 0.0
+    for number in range(levels.state[0].n_leaves):
+        leaf = work.leaves[number]
+        if is_splittable(work.leaves, number, quantization.count_mask, parameters):
+            least += rounding_gain(leaf.total, quantization, rule)
+    block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
+    while block < len(blocks.n_bins):
+        if not exchanges:
+            fill_smaller(block, blocks, work, levels)
+        complete_histograms(block, blocks.n_bins[block], work, levels)
+        add_level_gains(
+            block, blocks, quantization, rule, parameters, special, work, levels
+        )
+        propose_conditions(
+            work.splits, blocks.feature[block], allowed, noise, least, special, candidate
+        )
+        block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
+
+
+@subkernel
+def complete_histograms(
+    block: int, n_bins: int, work: GrowthWorkspace, levels: LevelWorkspace
+) -> None:
+    """Turn the parents' histograms of a block into those of the larger siblings."""
+    state, leaves, histograms = levels.state[0], work.leaves, work.histograms
+    if state.n_levels == 0:
+        clear_histogram(levels.root[block], n_bins)
+        add_histogram(levels.root[block], histograms[0, block], n_bins)
+    for pair in range(state.n_pairs):
+        smaller, larger = levels.siblings[pair]
+        subtract_histogram(
+            histograms[leaves[larger].histogram_index, block],
+            histograms[leaves[smaller].histogram_index, block],
+            n_bins,
+        )
+
+
+@subkernel
+def add_level_gains(
+    block: int,
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    parameters: GrowthParameters,
+    special: SpecialFeatures | None,
+    work: GrowthWorkspace,
+    levels: LevelWorkspace,
+) -> None:
+    """Find the best threshold of each feature of a block over all leaves."""
+    splits, gains, n_bins = work.splits, levels.gains, blocks.n_bins[block]
+    root, mask = levels.root[block], quantization.count_mask
+    any_missing = int64(0)
+    for slot in range(FEATURE_BLOCK):
+        splits.score[slot] = 0.0
+        splits.threshold[slot] = 0
+        any_missing |= root[MISSING_BIN * FEATURE_BLOCK + slot]
+        if special is not None:  # rare categories go where missing values go
+            any_missing |= special.n_categories[max(0, blocks.feature[block, slot])]
+    n_sides = 2 if any_missing else 1
+    gains[:n_sides, :n_bins] = 0.0
+    for number in range(levels.state[0].n_leaves):
+        leaf = work.leaves[number]
+        if is_splittable(work.leaves, number, mask, parameters):
+            histogram = work.histograms[leaf.histogram_index, block]
+            for side in range(n_sides):
+                add_leaf_gains(
+                    histogram,
+                    side,
+                    n_bins,
+                    leaf.total,
+                    quantization,
+                    rule,
+                    splits.left_sum,
+                    gains[side],
+                )
+    if special is not None:
+        replace_special_gains(
+            block, blocks, quantization, rule, parameters, special, work, levels
+        )
+    for side in range(n_sides):
+        for b in range(n_bins):
+            for slot in range(FEATURE_BLOCK):  # vectorises
+                gain = gains[side, b, slot]
+                better = gain > splits.score[slot]
+                splits.score[slot] = gain if better else splits.score[slot]
+                threshold = b + side * HISTOGRAM_BINS
+                splits.threshold[slot] = (
+                    threshold if better else splits.threshold[slot]
+                )
+
+
+@subkernel
+def add_leaf_gains(
+    histogram: NDArray[np.int64],
+    side: int,
+    n_bins: int,
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    left_sum: NDArray[np.int64],
+    gains: NDArray[np.float64],
+) -> None:
+    """Add the gain that each threshold of a block gives in one leaf."""
+    mask, parent_score = quantization.count_mask, child_score(total, quantization, rule)
+    for slot in range(FEATURE_BLOCK):
+        missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+        left_sum[slot] = missing if side > 0 else 0
+    for b in range(n_bins):
+        for slot in range(FEATURE_BLOCK):  # vectorises
+            left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
+            left = left_sum[slot]
+            right = total - left
+            gain = child_score(left, quantization, rule) - parent_score
+            gain += child_score(right, quantization, rule)
+            divides = min(left & mask, right & mask) >= rule.min_samples_leaf
+            gains[b, slot] += gain if divides else 0.0
+
+
+@subkernel
+def propose_conditions(
+    splits: BlockSplits,
+    features: NDArray[np.int64],
+    allowed: NDArray[np.bool_],
+    noise: NDArray[np.float64],
+    least: float,
+    special: SpecialFeatures | None,
+    best: Record,
+) -> None:
+    """Keep the best of the conditions of a block and of the candidate so far."""
+    # of features with equal gains the first is best, as in `propose_splits`
+    for slot in range(FEATURE_BLOCK):
+        feature = features[slot]
+        if feature < 0 or not allowed[feature]:
+            continue
+        least_gain = least
+        if special is not None:
+            n_categories = special.n_categories[feature]
+            least_gain *= 1.0 + n_categories / CATEGORIES_PER_ROUNDING
+        if splits.score[slot] <= least_gain:
+            continue
+        gain = splits.score[slot] * noise[feature]
+        if gain > best.gain or (gain == best.gain and feature < best.feature):
+            best.gain = gain
+            best.feature = feature
+            best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
+            best.missing_left = splits.threshold[slot] >= HISTOGRAM_BINS
+
+
+# --- categorical and constrained features -----------------------------------------
+
+
+@subkernel
+def replace_special_gains(
+    block: int,
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    parameters: GrowthParameters,
+    special: SpecialFeatures,
+    work: GrowthWorkspace,
+    levels: LevelWorkspace,
+) -> None:
+    """Replace the gains of a block's features that are categorical or constrained."""
+    # Of a categorical feature, thresholds are places in the order of its categories
+    order, gains = special.category_order.category, levels.gains
+    monotonic, mask = special.constraints.monotonic, quantization.count_mask
+    for slot in range(FEATURE_BLOCK):
+        feature, direction = blocks.feature[block, slot], int64(0)
+        if feature < 0:
+            continue
+        if len(monotonic) > 0:
+            direction = int64(monotonic[feature])
+        n_categories, n_ordered = special.n_categories[feature], blocks.n_bins[block]
+        if n_categories == 0 and direction == 0:
+            continue
+        for b in range(n_ordered):
+            gains[0, b, slot] = gains[1, b, slot] = 0.0
+            order[b] = b
+        most = n_ordered
+        if n_categories > 0:
+            n_ordered = sort_categories(
+                levels.root[block],
+                slot,
+                n_categories,
+                levels.level[0].total,
+                quantization,
+                rule,
+                special.category_order,
+            )
+            most = MAX_SPLIT_CATEGORIES
+        for number in range(levels.state[0].n_leaves):
+            leaf = work.leaves[number]
+            if is_splittable(work.leaves, number, mask, parameters):
+                add_ordered_gains(
+                    work.histograms[leaf.histogram_index, block],
+                    slot,
+                    order[:n_ordered],
+                    most,
+                    direction,
+                    leaf.total,
+                    quantization,
+                    rule,
+                    gains,
+                )
+
+
+@subkernel
+def add_ordered_gains(
+    histogram: NDArray[np.int64],
+    slot: int,
+    order: NDArray[np.int64],
+    most: int,
+    direction: int,
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+    gains: NDArray[np.float64],
+) -> None:
+    """Add the gain of each threshold among ordered bins that one leaf allows."""
+    # bins that are not in the order go right together, or left
+    rest, parent_score = total, child_score(total, quantization, rule)
+    for b in order:
+        rest -= histogram[b * FEATURE_BLOCK + slot]
+    for side in range(2):
+        left = rest if side > 0 else int64(0)
+        for i in range(len(order)):
+            left += histogram[order[i] * FEATURE_BLOCK + slot]
+            is_small_set = min(i + 1, len(order) - i - 1) <= most
+            if is_small_set and is_divided(left, total, direction, quantization, rule):
+                gain = child_score(left, quantization, rule) - parent_score
+                gain += child_score(total - left, quantization, rule)
+                gains[side, i, slot] += gain
+
+
+@subkernel
+def is_divided(
+    left: int, total: int, direction: int, quantization: Quantization, rule: SplitRule
+) -> bool:
+    """Return whether a leaf is divided by a condition, given the sum on the left."""
+    right, mask = total - left, quantization.count_mask
+    if min(left & mask, right & mask) < rule.min_samples_leaf:
+        return False
+    rise = child_value(right, quantization, rule)
+    rise -= child_value(left, quantization, rule)
+    is_in_order: bool = direction * rise >= 0.0
+    return is_in_order
+
+
+# --- the leaves of the next level -------------------------------------------------
+
+
+@subkernel
+def divide_leaves(
+    blocks: Blocks,
+    quantization: Quantization,
+    rule: SplitRule,
+    allowed: NDArray[np.bool_],
+    parameters: GrowthParameters,
+    exchanges: bool,
+    special: SpecialFeatures | None,
+    work: GrowthWorkspace,
+    levels: LevelWorkspace,
+    nodes: Records,
+) -> None:
+    """Divide the leaves by the condition of their level, but for those it leaves whole."""
+    # each thread marks the bins for itself, and none has to wait for another
+    state, level, team = levels.state[0], levels.level[0], work.team
+    feature, direction, is_set = level.feature, int64(0), False
+    block, slot = blocks.block[feature], blocks.slot[feature]
+    mark_left_bins(
+        level,
+        levels.root[block],
+        slot,
+        quantization,
+        rule,
+        special,
+        work.goes_left,
+    )
+    condition = SplitCondition(blocks.values[block], slot, work.goes_left)
+    if special is not None:
+        is_set = special.n_categories[feature] > 0
+        if len(special.constraints.monotonic) > 0:
+            direction = int64(special.constraints.monotonic[feature])
+        if team.thread == 0 and len(special.constraints.interaction_sets) > 0:
+            # here by level, where a best-first tree has them by node
+            restrict_children(
+                state.n_levels,
+                state.n_levels + 1,
+                feature,
+                special.constraints.interaction_sets,
+                special.open_sets,
+                allowed,
+            )
+    n_leaves, mask = state.n_leaves, quantization.count_mask
+    state.n_pairs = 0
+    for number in range(n_leaves):
+        leaf = work.leaves[number]
+        histogram = work.histograms[leaf.histogram_index, block]
+        if not is_splittable(work.leaves, number, mask, parameters):
+            continue
+        left_total = sum_on_left(histogram, slot, blocks.n_bins[block], work.goes_left)
+        if not is_divided(left_total, leaf.total, direction, quantization, rule):
+            continue
+        leaf.gain = child_score(left_total, quantization, rule)
+        leaf.gain += child_score(leaf.total - left_total, quantization, rule)
+        leaf.gain -= child_score(leaf.total, quantization, rule)
+        leaf.feature, leaf.threshold = feature, level.threshold
+        leaf.missing_left = level.missing_left
+        if is_set and team.thread == 0:
+            record_category_set(work.goes_left, work.category_set[leaf.node])
+        n_before, n_left = int64(0), left_total & mask
+        size = leaf.stop - leaf.start
+        counts = exchanges or (team.n_threads > 2 and size > MIN_ROWS_FOR_THREADS)
+        if counts:
+            n_before, n_left = count_left_by_chunk(condition, leaf, team, work.buffers)
+        is_left = is_left_smaller(leaf.total, left_total, quantization)
+        partition(condition, leaf, n_before, n_left, is_left, team, work.buffers)
+        smaller, larger = split_leaf(
+            number,
+            state.n_leaves,
+            left_total,
+            n_left,
+            state.n_leaves,  # the histograms of new leaves are in their order
+            quantization,
+            rule,
+            allowed,
+            None,
+            work,
+            nodes,
+        )
+        siblings = levels.siblings[state.n_pairs]
+        siblings[0], siblings[1] = smaller, larger
+        state.n_pairs += 1
+        state.n_leaves += 1
+        if counts:  # before the counts of the next leaf
+            wait_at_barrier(team.barrier, team.n_threads)
+
+
+@subkernel
+def sum_on_left(
+    histogram: NDArray[np.int64],
+    slot: int,
+    n_bins: int,
+    goes_left: NDArray[np.uint8],
+) -> int:
+    """Return the packed sum of the bins that go left."""
+    missing = int64(goes_left[MISSING_BIN])
+    total: int = histogram[MISSING_BIN * FEATURE_BLOCK + slot] * missing
+    for b in range(n_bins):
+        total += histogram[b * FEATURE_BLOCK + slot] * int64(goes_left[b])
+    return total
