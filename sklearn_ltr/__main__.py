@@ -152,8 +152,7 @@ def _grow_together() -> None:
     parameters = read_parameters(TreeParameters, LambdaMARTRanker())
     growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows)
     n_nodes = 2 * growth.max_leaf_nodes - 1
-    features = n_features, n_features, n_features
-    sampler = TreeSampler(1.0, *features, n_nodes, growth.max_depth, seed=0)
+    sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
     for n_categories in (0, 255):
         binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
         grower = TreeGrower(

@@ -451,10 +451,7 @@ def boost_trees(
         n_nodes = 2 * growth.max_leaf_nodes - 1
         fraction = p.sampled_fraction(index.n_rows)
         n_drawn = p.count_features(n_features)
-        n_levels = growth.max_depth if growth.symmetric else 0
-        sampler = TreeSampler(
-            fraction, n_features, *n_drawn, n_nodes, n_levels, kept.seed
-        )
+        sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
 
         # the first values are measured on the initial scores, before any tree
         record(team)

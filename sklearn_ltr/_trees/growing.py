@@ -133,7 +133,9 @@ class TreeGrower:
             ),
         )
         given = self._blocks, parameters, self._workspaces, team, comm
-        self._symmetric_growth = SymmetricGrowth(*given) if parameters.symmetric else None
+        self._symmetric_growth = (
+            SymmetricGrowth(*given) if parameters.symmetric else None
+        )
         self._joint_growth: JointGrowth | None = None
         if comm.n_workers > 1 and not parameters.symmetric:
             self._joint_growth = JointGrowth(*given)
@@ -183,11 +185,11 @@ class TreeGrower:
 
         nodes = allocate_nodes(p.max_leaf_nodes)
         n_rows = len(sample.rows)
-        given = blocks, n_rows, total, quantization
+        given = blocks, n_rows, total, quantization, drawn.allowed
         if self._symmetric_growth is not None:
-            self._symmetric_growth.split_leaves(pack, *given, drawn, p, nodes)
+            self._symmetric_growth.split_leaves(pack, *given, p, nodes)
         else:
-            self._split_leaves(pack, drawn.subsample, *given, drawn.allowed, nodes)
+            self._split_leaves(pack, drawn.subsample, *given, nodes)
 
         # the values of the leaves, from all rows
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]

@@ -1,33 +1,27 @@
-r"""A symmetric tree: one condition splits all leaves of a level.
+"""A symmetric tree: one condition splits all leaves of a level.
 
 The gain of a condition is the sum of the gains that it gives in the leaves of its level
-(:mod:`splitting`).  So a tree of d levels has d conditions and at most 2^d leaves; A.
-Gulin, I. Kuralenok and D. Pavlov ("Winning the transfer learning track of Yahoo!'s
-learning to rank challenge with YetiRank", 2011) boost such trees.  They fit few rows
-less closely than best-first trees of as many leaves.
+(:mod:`splitting`), so a tree of d levels has d conditions and at most 2^d leaves (A.
+Gulin, I. Kuralenok and D. Pavlov, "Winning the transfer learning track of Yahoo!'s
+learning to rank challenge with YetiRank", 2011).  With few queries, such trees
+generalise better than best-first trees of as many leaves.
 
-- **Leaves that stay whole.**  A leaf is divided if both children have at least
-  `min_samples_leaf` rows, and their values are in the order that a monotonic constraint
-  asks for.  Where they would not, the leaf adds nothing to the gain of the condition
-  and stays whole; the condition of the next level may divide it.
-- **Missing values** go to the side that gives the level the higher gain.  Where the
-  sample has none, they go to the side with more rows.
-- **Categories** are sorted once for all leaves of a tree, by their sums over all rows
-  of the sample.
+- **Leaves that stay whole.**  The condition divides a leaf if this has a gain, if both
+  children have at least `min_samples_leaf` rows, and if their values are in the order
+  that a monotonic constraint asks for.  Any other leaf stays whole and adds nothing to
+  the gain of the condition; the condition of a later level may divide it.
+- **Missing values** go to the side that gives the level the higher gain.  If the sample
+  has none, they go to the side with more rows.
+- **Categories** are sorted once for a tree, by their sums over all rows of the sample.
 - **Interaction constraints** hold for the features of all levels together.
+- **Regularisation.**  `RIDGE` rows of the mean hessian are added to the sum of hessians
+  of a leaf, as `l2_regularization` is: in its value and in second-order gains.
 
-Two rules counter conditions that are best by chance:
-
-- `RIDGE` rows of the mean hessian are added to the sum of hessians of every leaf, as
-  `l2_regularization` is: in its value, and in second-order gains.
-- The gain of a feature is multiplied by a random number before it is compared with that
-  of others, another one in each level (:class:`sampling.TreeSampler`).
-
-**Steps.**  A tree takes as many passes of a loop as it has levels.  Each begins with
-the histograms of the children that the last level made, that of the smaller sibling
-from its rows and that of the larger one by subtraction; block by block, thresholds are
-then compared over all leaves, while threads share the blocks.  Several workers add up
-the histograms of their smaller children once in each level.
+A tree takes as many passes of a loop as it has levels.  Each begins with the histograms
+of the leaves that the last level made, that of the smaller sibling from its rows and
+that of the larger one by subtraction.  Block by block, thresholds are compared over all
+leaves, while threads share the blocks.  Several workers add up the histograms of their
+smaller siblings once in each level.
 """
 
 from __future__ import annotations
@@ -60,7 +54,6 @@ from sklearn_ltr._trees.dividing import (
 from sklearn_ltr._trees.growing_together import HistogramExchange
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
-from sklearn_ltr._trees.sampling import TreeSample
 from sklearn_ltr._trees.splitting import (
     CATEGORIES_PER_ROUNDING,
     MAX_SPLIT_CATEGORIES,
@@ -161,12 +154,12 @@ class SymmetricGrowth:
         n_rows: int,
         total: int,
         quantization: Quantization,
-        drawn: TreeSample,
+        allowed: NDArray[np.bool_],
         parameters: GrowthParameters,
         nodes: Records,
     ) -> None:
         """Pack the rows unless they are packed; write the splits into the nodes."""
-        given = blocks, n_rows, total, quantization, drawn.allowed, drawn.gain_factors
+        given = blocks, n_rows, total, quantization, allowed, parameters
         exchanges = self._comm.n_workers > 1
 
         def grow_in(thread: int, n_threads: int) -> None:
@@ -176,7 +169,7 @@ class SymmetricGrowth:
             if pack is not None and levels.state["n_leaves"] == 0:
                 pack(thread, n_threads)
             # whose first barrier waits for all rows to be packed
-            grow_levels(*given, parameters, exchanges, work, levels, nodes)
+            grow_levels(*given, exchanges, work, levels, nodes)
 
         for levels in self._levels:
             levels.state[:] = np.zeros(1, dtype=PROGRESS)
@@ -205,7 +198,6 @@ def grow_levels(
     total: int,
     quantization: Quantization,
     allowed: NDArray[np.bool_],
-    noise: NDArray[np.float64],
     parameters: GrowthParameters,
     exchanges: bool,
     work: GrowthWorkspace,
@@ -232,7 +224,6 @@ def grow_levels(
             quantization,
             rule,
             allowed[state.n_levels],
-            noise[state.n_levels],
             parameters,
             exchanges,
             special,
@@ -302,7 +293,7 @@ def fill_smaller(
 ) -> None:
     """Make a block's histograms of the last smaller siblings, or of the root."""
     state, buffers = levels.state[0], work.buffers
-    for pair in range(max(1, state.n_pairs)):
+    for pair in range(state.n_pairs if state.n_levels > 0 else 1):
         leaf = work.leaves[levels.siblings[pair, 0] if state.n_levels > 0 else 0]
         fill_histogram(
             work.histograms[leaf.histogram_index, block],
@@ -319,7 +310,6 @@ def find_level_splits(
     quantization: Quantization,
     rule: SplitRule,
     allowed: NDArray[np.bool_],
-    noise: NDArray[np.float64],
     parameters: GrowthParameters,
     exchanges: bool,
     special: SpecialFeatures | None,
@@ -344,7 +334,7 @@ def find_level_splits(
             block, blocks, quantization, rule, parameters, special, work, levels
         )
         propose_conditions(
-            work.splits, blocks.feature[block], allowed, noise, least, special, candidate
+            work.splits, blocks.feature[block], allowed, least, special, candidate
         )
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
 
@@ -416,9 +406,7 @@ def add_level_gains(
                 better = gain > splits.score[slot]
                 splits.score[slot] = gain if better else splits.score[slot]
                 threshold = b + side * HISTOGRAM_BINS
-                splits.threshold[slot] = (
-                    threshold if better else splits.threshold[slot]
-                )
+                splits.threshold[slot] = threshold if better else splits.threshold[slot]
 
 
 @subkernel
@@ -445,7 +433,7 @@ def add_leaf_gains(
             gain = child_score(left, quantization, rule) - parent_score
             gain += child_score(right, quantization, rule)
             divides = min(left & mask, right & mask) >= rule.min_samples_leaf
-            gains[b, slot] += gain if divides else 0.0
+            gains[b, slot] += max(gain, 0.0) if divides else 0.0
 
 
 @subkernel
@@ -453,7 +441,6 @@ def propose_conditions(
     splits: BlockSplits,
     features: NDArray[np.int64],
     allowed: NDArray[np.bool_],
-    noise: NDArray[np.float64],
     least: float,
     special: SpecialFeatures | None,
     best: Record,
@@ -468,10 +455,10 @@ def propose_conditions(
         if special is not None:
             n_categories = special.n_categories[feature]
             least_gain *= 1.0 + n_categories / CATEGORIES_PER_ROUNDING
-        if splits.score[slot] <= least_gain:
+        gain, is_first = splits.score[slot], feature < best.feature
+        if gain <= least_gain:
             continue
-        gain = splits.score[slot] * noise[feature]
-        if gain > best.gain or (gain == best.gain and feature < best.feature):
+        if gain > best.gain or (gain == best.gain and is_first):
             best.gain = gain
             best.feature = feature
             best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
@@ -550,7 +537,7 @@ def add_ordered_gains(
 ) -> None:
     """Add the gain of each threshold among ordered bins that one leaf allows."""
     # bins that are not in the order go right together, or left
-    rest, parent_score = total, child_score(total, quantization, rule)
+    rest = total
     for b in order:
         rest -= histogram[b * FEATURE_BLOCK + slot]
     for side in range(2):
@@ -558,24 +545,29 @@ def add_ordered_gains(
         for i in range(len(order)):
             left += histogram[order[i] * FEATURE_BLOCK + slot]
             is_small_set = min(i + 1, len(order) - i - 1) <= most
-            if is_small_set and is_divided(left, total, direction, quantization, rule):
-                gain = child_score(left, quantization, rule) - parent_score
-                gain += child_score(total - left, quantization, rule)
-                gains[side, i, slot] += gain
+            if is_small_set:
+                gains[side, i, slot] += gain_in_leaf(
+                    left, total, direction, quantization, rule
+                )
 
 
 @subkernel
-def is_divided(
+def gain_in_leaf(
     left: int, total: int, direction: int, quantization: Quantization, rule: SplitRule
-) -> bool:
-    """Return whether a leaf is divided by a condition, given the sum on the left."""
+) -> float:
+    """Return the gain in a leaf, given the sum on the left; 0 if it stays whole."""
     right, mask = total - left, quantization.count_mask
     if min(left & mask, right & mask) < rule.min_samples_leaf:
-        return False
+        return 0.0
     rise = child_value(right, quantization, rule)
     rise -= child_value(left, quantization, rule)
-    is_in_order: bool = direction * rise >= 0.0
-    return is_in_order
+    if direction * rise < 0.0:
+        return 0.0
+    # in the order of `add_leaf_gains`, whose gains are the same
+    gain = child_score(left, quantization, rule)
+    gain -= child_score(total, quantization, rule)
+    gain += child_score(right, quantization, rule)
+    return max(gain, 0.0)
 
 
 # --- the leaves of the next level -------------------------------------------------
@@ -594,7 +586,7 @@ def divide_leaves(
     levels: LevelWorkspace,
     nodes: Records,
 ) -> None:
-    """Divide the leaves by the condition of their level, but for those it leaves whole."""
+    """Divide the leaves in which the condition of their level has a gain."""
     # each thread marks the bins for itself, and none has to wait for another
     state, level, team = levels.state[0], levels.level[0], work.team
     feature, direction, is_set = level.feature, int64(0), False
@@ -631,11 +623,9 @@ def divide_leaves(
         if not is_splittable(work.leaves, number, mask, parameters):
             continue
         left_total = sum_on_left(histogram, slot, blocks.n_bins[block], work.goes_left)
-        if not is_divided(left_total, leaf.total, direction, quantization, rule):
+        leaf.gain = gain_in_leaf(left_total, leaf.total, direction, quantization, rule)
+        if leaf.gain <= 0.0:
             continue
-        leaf.gain = child_score(left_total, quantization, rule)
-        leaf.gain += child_score(leaf.total - left_total, quantization, rule)
-        leaf.gain -= child_score(leaf.total, quantization, rule)
         leaf.feature, leaf.threshold = feature, level.threshold
         leaf.missing_left = level.missing_left
         if is_set and team.thread == 0:

@@ -48,11 +48,7 @@ LARGEST_UNIFORM = 1.0 - 2.0**-53
 
 # The purposes of random streams: default_rng([seed, tree_index, purpose]).  (2 was a
 # purpose once, and 3 is kept so that models stay the same.)
-TREE_FEATURES, ROWS, SPLIT_FEATURES, GAIN_FACTORS = 0, 1, 3, 4
-
-# The gain of a feature in a level of a symmetric tree is multiplied by a number from
-# 1 - GAIN_NOISE to 1 + GAIN_NOISE
-GAIN_NOISE = 0.5
+TREE_FEATURES, ROWS, SPLIT_FEATURES = 0, 1, 3
 
 # s_i is counted in buckets, 32 for each factor of 2: from 2^-62 to 2
 BUCKET_BITS = 5
@@ -72,8 +68,6 @@ class TreeSample(NamedTuple):
     allowed: NDArray[np.bool_]
     subsample: float  # expected fraction of the rows
     row_stream: Any  # of random numbers, which decide which rows are kept
-    # (n_levels, n_features): factors of gains in each level of a symmetric tree
-    gain_factors: FloatArray
 
 
 class RowSample(NamedTuple):
@@ -94,7 +88,6 @@ class TreeSampler:
     n_tree_features: int  # drawn for each tree
     n_split_features: int  # drawn for each node, from the features of the tree
     n_nodes: int  # largest number of nodes of a tree
-    n_levels: int  # of a symmetric tree; 0: trees are grown best first
     seed: int
 
     def draw(self, tree_index: int) -> TreeSample:
@@ -102,11 +95,7 @@ class TreeSampler:
         features = self._features(tree_index)
         allowed = self._allowed(tree_index, features)
         stream = _new_stream(self._rng(tree_index, ROWS))
-        draws = self._rng(tree_index, GAIN_FACTORS).random
-        factors = 1.0 + GAIN_NOISE * (2.0 * draws((self.n_levels, self.n_features)) - 1)
-        return TreeSample(
-            tree_index, features, allowed, self.subsample, stream, factors
-        )
+        return TreeSample(tree_index, features, allowed, self.subsample, stream)
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
         """Return the generator of one tree and purpose."""
