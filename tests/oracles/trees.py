@@ -134,6 +134,48 @@ def grow(
     return gains, leaves
 
 
+def grow_symmetric(
+    X,
+    gradient,
+    hessian,
+    max_depth,
+    min_samples_leaf=1,
+    l2=0.0,
+    second_order=True,
+):
+    """Split all leaves of a level alike: (gain and split of each level, leaves).
+
+    A leaf adds its gain if that is above 0 and its children are large enough; else it
+    stays whole.
+    """
+    weight = hessian if second_order else np.ones(len(X))
+    l2_of_split = l2 if second_order else 0.0
+    leaves, levels = [sorted(range(len(X)))], []
+
+    def gain_in(leaf, split) -> float:
+        if min(map(len, partition(X, leaf, split))) < min_samples_leaf:
+            return 0.0
+        return max(0.0, gain(X, leaf, split, gradient, weight, l2_of_split))
+
+    for _ in range(max_depth):
+        splits = list(every_split(X, range(len(X))))
+        gains = [sum(gain_in(leaf, split) for leaf in leaves) for split in splits]
+        if max(gains, default=0.0) <= 0.0:
+            break
+        best = int(np.argmax(gains))
+        levels.append((gains[best], splits[best]))
+        leaves = [
+            part
+            for leaf in leaves
+            for part in (
+                partition(X, leaf, splits[best])
+                if gain_in(leaf, splits[best]) > 0.0
+                else [leaf]
+            )
+        ]
+    return levels, leaves
+
+
 def route(X, row, tree) -> int:
     """Leaf that a row reaches; `X` holds bins if the thresholds are bins."""
     node = 0

@@ -105,9 +105,12 @@ def grow_on(
     categorical=(),
     category_smoothing=0.0,
     constraints=NO_CONSTRAINTS,
+    symmetric=False,
 ) -> Grown:
-    """Grow one tree on raw values."""
+    """Grow one tree on raw values; a symmetric one has `max_depth` levels."""
     n_rows, n_features = X.shape
+    if symmetric:
+        max_leaf_nodes = 2**max_depth
     mapper, binned = bin_table(X, max_bins, categorical=categorical)
     features = np.asarray(np.arange(n_features) if features is None else features)
     if allowed is None:
@@ -121,6 +124,7 @@ def grow_on(
         second_order,
         category_smoothing,
         constraints,
+        symmetric,
     )
     with ThreadTeam(n_threads) as team:
         tree = grower_of(binned, parameters, team).grow(

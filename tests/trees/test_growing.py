@@ -295,14 +295,14 @@ def grow_together(
     n_workers, X, gradient, hessian, *, n_threads, rows_per_run, n_trees=2,
     subsample=1.0, share=1.0, features=None, categorical=(),
     max_leaf_nodes=12, max_depth=2**31, min_samples_leaf=4, l2=0.0, second_order=True,
-    category_smoothing=0.0, constraints=NO_CONSTRAINTS,
+    category_smoothing=0.0, constraints=NO_CONSTRAINTS, symmetric=False,
 ):  # fmt: skip
     """Grow trees by workers, who are dealt runs of rows; return trees and scores."""
     (n, n_features), rng = X.shape, np.random.default_rng(0)
     _, binned = bin_table(X, 32, categorical=categorical)
     parameters = GrowthParameters(
         max_leaf_nodes, max_depth, min_samples_leaf, l2, second_order,
-        category_smoothing, constraints,
+        category_smoothing, constraints, symmetric,
     )  # fmt: skip
     features = np.arange(n_features) if features is None else np.array(features)
     drawn = [
@@ -338,13 +338,18 @@ def grow_together(
     return results[0][0], scores.tobytes()
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize("name", TOGETHER)
-def test_workers_grow_the_trees_of_one(name):
+def test_workers_grow_the_trees_of_one(name, symmetric):
     n = 120 if INTERPRETED else 3000
     X, gradient, hessian = draw(n, n_features=8, seed=6)
     X[:, [4, 7]] = np.random.default_rng(7).integers(0, 20, (n, 2))
     data = X, gradient + X[:, 4] % 3, hessian
     options = {"rows_per_run": 7, **TOGETHER[name]}
+    if symmetric:
+        n_levels = options.get("max_depth", 3)
+        options |= {"symmetric": True, "max_depth": n_levels}
+        options["max_leaf_nodes"] = 2**n_levels
     expected = grow_together(1, *data, n_threads=1, **options)
     assert (len(expected[0][0][0]) > 4) is (name != "one leaf")
     for n_workers in (1, 2, 3):
