@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -149,11 +150,11 @@ def _grow_together() -> None:
     n_features, n_rows = 2, 100
     columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
     derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
-    parameters = read_parameters(TreeParameters, LambdaMARTRanker())
-    growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows)
-    n_nodes = 2 * growth.max_leaf_nodes - 1
-    sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
-    for n_categories in (0, 255):
+    parameters = read_parameters(TreeParameters, MARTRegressor())
+    for symmetric, n_categories in product((False, True), (0, 255)):
+        growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
+        n_nodes = 2 * growth.max_leaf_nodes - 1
+        sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
         binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
         grower = TreeGrower(
             binned,

@@ -23,6 +23,7 @@ WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, or a list of requests
     "lightgbm": export.to_lightgbm,
     "xgboost": export.to_xgboost,
     "xgboost-dump": export.to_xgboost_dump,
+    "catboost": export.to_catboost,
     "onnx": lambda model: export.to_onnx(model).SerializeToString(),
     "ranklib": export.to_ranklib,
     "vespa": export.to_vespa,

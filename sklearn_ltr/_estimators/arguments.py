@@ -221,7 +221,6 @@ OTHER_NAMES = {
     "silent": _VERBOSE,
     "logging_level": _VERBOSE,
     "metric_period": _VERBOSE,
-    "grow_policy": ("max_leaf_nodes", "trees grow by the best leaf"),
     "bootstrap_type": _SAMPLE,
 }
 

@@ -444,7 +444,8 @@ def boost_trees(
 
     with ThreadTeam(n_threads) as team:
         objective = cost.objective(fit.learned, kept, index, team)
-        growth = growth_parameters(p, constraints, index.n_rows)
+        symmetric = p.grows_symmetric(index.n_queries)
+        growth = growth_parameters(p, constraints, index.n_rows, symmetric)
         numbers = index.row_numbers.astype(np.uint32)  # modulo 2^32
         grower = TreeGrower(train.binned, growth, team, numbers, index.comm)
         n_features = len(train.binned.columns)

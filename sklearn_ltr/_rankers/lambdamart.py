@@ -12,7 +12,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,7 +75,7 @@ from sklearn_ltr._lambdas.position_bias import (
 )
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_objective import ObjectiveFunction, UserObjective
-from sklearn_ltr._parameters import Or, read_parameters, real
+from sklearn_ltr._parameters import Choice, Or, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParameters
 from sklearn_ltr._rankers.base_model import (
     base_scores,
@@ -89,7 +97,7 @@ from sklearn_ltr._rankers.reading import (
 from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import GrowPolicy, LearningRate
+from sklearn_ltr._trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
 from sklearn_ltr._typing import (
     ArraysLike,
     FeaturesLike,
@@ -109,6 +117,8 @@ Normalization: TypeAlias = bool | Literal["distance", "query"]
 # regression_weight="auto"
 REGRESSION_WEIGHT = 5.0
 FULL_WEIGHT_ROWS = 20_000
+# grow_policy="auto", see benchmarks/learning_curves.py
+MOST_SYMMETRIC_QUERIES = 500
 # With a click and a document without one.  On made data of 500 queries an additive bias
 # costs 0.08 NDCG@10 at 1,000 sessions, of which about 500 have both; at 10,000, with
 # 5,000 of them, it gains (benchmarks/clicks_protocol.py).
@@ -120,6 +130,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finit
 class LambdaMARTParameters(RankerParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
+    grow_policy: Annotated[GrowPolicy, Choice("auto", *GROW_POLICIES)]
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
@@ -129,6 +140,12 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
         if self.regression_weight == "auto":
             return REGRESSION_WEIGHT * min(1.0, (FULL_WEIGHT_ROWS / n_rows) ** 2)
         return float(self.regression_weight)
+
+    def grows_symmetric(self, n_queries: int) -> bool:
+        """Return whether trees are symmetric, given the queries to learn from."""
+        if self.grow_policy == "auto":
+            return n_queries <= MOST_SYMMETRIC_QUERIES
+        return super().grows_symmetric(n_queries)
 
     @property
     def has_additive_bias(self) -> bool:
@@ -330,11 +347,12 @@ class LambdaMARTRanker(BaseRanker):
     The defaults add to Burges (2010) what made rankings of real data better: a sample
     of the rows for each tree, for few documents a regression of the scores on the
     grades, splits by second-order gain, and normalized lambdas of a deeper list.  The
-    published algorithm is ``LambdaMARTRanker(split_gain="least_squares", subsample=1,
-    regression_weight=0, truncation_level=None, normalize_lambdas=False)``.
+    published algorithm is ``LambdaMARTRanker(grow_policy="best_first", subsample=1,
+    split_gain="least_squares", regression_weight=0, truncation_level=None,
+    normalize_lambdas=False)``.
 
     The parameters come in groups: what to tune (`metric` to `regression_weight`),
-    regularisation (`max_depth` to `max_bins`), the cost (`objective` to `init`),
+    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to `init`),
     categories and constraints (`categorical_features` to `interaction_cst`), clicks
     (`position_bias`, `min_propensity`), and running (`early_stopping` to `n_jobs`).
 
@@ -371,6 +389,15 @@ class LambdaMARTRanker(BaseRanker):
         are n > 20,000 of them (in queries of different grades).  0: pairs alone.  Tune
         it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
         Squares of residuals, and means, are weighted by `document_weight`.
+    grow_policy : {"auto", "best_first", "symmetric"}, default="auto"
+        "best_first": the leaf whose best split has the largest gain is split first, up
+        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
+        level, in ``floor(log2(max_leaf_nodes + 1))`` levels (31: 5), or in `max_depth`
+        if that is less.  A leaf stays whole if the condition has no gain in it, or
+        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
+        mean hessian of a document is added to `l2_regularization`.  "auto": symmetric
+        with at most 500 queries (of different grades), which such trees rank better,
+        else best first.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.

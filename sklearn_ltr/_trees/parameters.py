@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from sklearn_ltr._parameters import (
     LARGEST,
@@ -32,10 +32,8 @@ LARGEST_FRACTION = 0.8  # trees of a bag differ, however few rows there are
 LARGEST_MINIMUM = 20
 ROWS_PER_MINIMUM_ROW = 5
 
-# grow_policy="auto", see benchmarks/learning_curves.py
-MOST_SYMMETRIC_ROWS = 30_000
-
 GrowPolicy: TypeAlias = Literal["auto", "best_first", "symmetric"]
+GROW_POLICIES = ("best_first", "symmetric")
 LearningRate = float | Callable[[int], float]
 
 
@@ -53,7 +51,7 @@ class TreeParameters:
     colsample_bytree: Annotated[float, FractionOrCount()]
     subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
     max_bins: Annotated[int, integer(2, 255)]
-    grow_policy: Annotated[GrowPolicy, Choice(*get_args(GrowPolicy))]
+    grow_policy: Annotated[GrowPolicy, Choice(*GROW_POLICIES)]
     split_gain: Annotated[
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
@@ -85,10 +83,8 @@ class TreeParameters:
             return min(fraction, LARGEST_FRACTION)
         return float(self.subsample)
 
-    def grows_symmetric(self, n_rows: int) -> bool:
-        """Return whether trees of `n_rows` rows are symmetric."""
-        if self.grow_policy == "auto":
-            return n_rows <= MOST_SYMMETRIC_ROWS
+    def grows_symmetric(self, n_queries: int) -> bool:
+        """Return whether trees are symmetric, given the queries to learn from."""
         return self.grow_policy == "symmetric"
 
     def count_features(self, n_features: int) -> tuple[int, int]:
@@ -119,7 +115,7 @@ class GrowthParameters(NamedTuple):
 
 
 def growth_parameters(
-    parameters: TreeParameters, constraints: Constraints, n_rows: int
+    parameters: TreeParameters, constraints: Constraints, n_rows: int, symmetric: bool
 ) -> GrowthParameters:
     """Return the parameters of trees that are grown on a sample of `n_rows` rows."""
     # Limits that such trees cannot reach are lowered: memory is allocated for
@@ -129,7 +125,6 @@ def growth_parameters(
     min_samples_leaf = max(1, round(min(p.smallest_leaf(n_rows), n_rows) * fraction))
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
     max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
-    symmetric = p.grows_symmetric(n_rows)
     if symmetric:
         max_depth = min(max_depth, (max_leaf_nodes + 1).bit_length() - 1)
         max_leaf_nodes = 2**max_depth

@@ -1,7 +1,18 @@
-"""CatBoost's JSON model, read."""
+"""CatBoost's JSON model, written and read.
+
+A tree is a list of splits and a value for each combination of their outcomes: bit b of
+the number of a value is whether x is above the border of split b.  So it holds a
+symmetric tree, and any other tree of few different conditions.
+
+A missing value is below all borders of its feature, or above all, as the model says of
+the feature.  Where trees send the missing values of a feature to either side, all are
+below, and a tree that sends them right has one more split, ``x > -LARGEST``: it is true
+of all numbers, and false of missing values.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Sequence
@@ -10,11 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
-from sklearn_ltr.export._float32 import rounded_at_most
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
@@ -25,14 +37,21 @@ from sklearn_ltr.export._imported import (
     unknown_parts,
 )
 from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
-from sklearn_ltr.export._tree_model import Feature, Tree, TreeModel, made_up_names
+from sklearn_ltr.export._tree_model import (
+    Feature,
+    Tree,
+    TreeModel,
+    check_no_categories,
+    fold,
+    made_up_names,
+)
 
 if TYPE_CHECKING:
     from catboost import CatBoost
 
     from sklearn_ltr import LambdaMARTRanker
 
-__all__ = ["from_catboost"]
+__all__ = ["from_catboost", "to_catboost"]
 
 # What the reader has been checked with: version 1.2, and its parts
 NEWEST_CATBOOST = (1, 2)
@@ -45,6 +64,146 @@ CATBOOST_PARTS = {
 }
 DEEPEST_TREE = 16  # symmetric trees of CatBoost
 LARGEST_WEIGHT = 1e12
+
+BELOW, ABOVE = "AsFalse", "AsTrue"  # where missing values are, beside all borders
+Split = tuple[int, float]  # feature and border: is x above it?
+
+
+def to_catboost(estimator: BoostedTrees) -> str:
+    """Return a fitted model of symmetric trees as the JSON of a CatBoost model.
+
+    ``catboost.CatBoost().load_model(path, format="json")`` loads it from a file, and
+    writes it in CatBoost's other formats.
+
+    Parameters
+    ----------
+    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+        Fitted, with symmetric trees (``grow_policy="symmetric"``), or other trees of at
+        most 16 different conditions each.
+
+    Returns
+    -------
+    text : str
+        Rows whose numbers float32 can hold reach the same leaves; CatBoost rounds other
+        numbers, which may then cross a threshold.  Its raw scores, as ``predict`` or
+        ``decision_function`` of a classifier, differ by the rounding of sums.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`to_tree_model`; for categories; for trees on top of an `init_score`;
+        and for a tree of more than 16 conditions, where one that sends missing values
+        right, of a feature whose missing values others send left, counts as two.
+
+    Examples
+    --------
+    >>> import catboost, pathlib, tempfile
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import to_catboost
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> ranker = ranker.fit([[1.0], [2.0], [3.0]], [0, 1, 2], groups=[7, 7, 7])
+    >>> theirs = catboost.CatBoost()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "model.json")
+    ...     size = path.write_text(to_catboost(ranker))
+    ...     theirs = theirs.load_model(path, format="json")
+    >>> theirs.predict([[2.0]]) == ranker.predict([[2.0]])
+    array([ True])
+    """
+    return catboost_text(trees_alone(estimator))
+
+
+def catboost_text(model: TreeModel) -> str:
+    """Return a model as CatBoost's JSON."""
+    check_no_categories(model, "models of CatBoost hold of ours")
+    missing = [side_of_missing(model, j) for j in range(model.n_features)]
+    trees = []
+    for m, tree in enumerate(model.trees):
+        try:
+            trees.append(catboost_tree(tree, missing))
+        except ValueError as error:
+            raise ValueError(f"trees[{m}] {error}") from None
+    # the borders of a feature are listed, ascending, and splits have their numbers
+    borders = sorted({split for splits, _, _ in trees for split in splits})
+    number = {split: i for i, split in enumerate(borders)}
+    document = {
+        "model_info": {"params": "{}"},  # CatBoost warns where they are missing
+        "features_info": {
+            "float_features": [
+                {
+                    "feature_index": j,
+                    "flat_feature_index": j,
+                    "feature_id": feature.name if model.has_feature_names else "",
+                    "has_nans": True,
+                    "nan_value_treatment": missing[j],
+                    "borders": [border for k, border in borders if k == j],
+                }
+                for j, feature in enumerate(model.features)
+            ]
+        },
+        "oblivious_trees": [
+            {
+                "splits": [
+                    {
+                        "float_feature_index": j,
+                        "border": border,
+                        "split_index": number[j, border],
+                        "split_type": "FloatFeature",
+                    }
+                    for j, border in splits
+                ],
+                "leaf_values": values,
+                "leaf_weights": weights,
+            }
+            for splits, values, weights in trees
+        ],
+        "scale_and_bias": [1, [model.base_score]],
+    }
+    return json.dumps(document)
+
+
+def side_of_missing(model: TreeModel, feature: int) -> str:
+    """Return where missing values are: above, if no node sends them left."""
+    sides = [tree.missing_left[tree.feature == feature] for tree in model.trees]
+    return BELOW if np.concatenate(sides).any() else ABOVE
+
+
+def catboost_tree(
+    tree: Tree, missing: Sequence[str]
+) -> tuple[list[Split], list[float], list[float]]:
+    """Return the splits of a tree, and value and weight of each combination of them."""
+    border = at_most(tree.threshold).astype(np.float64).tolist()
+    feature, missing_left = tree.feature.tolist(), tree.missing_left.tolist()
+    splits: list[Split] = []
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        j = feature[node]
+        needed = [(j, border[node])]
+        if missing[j] == BELOW and not missing_left[node]:
+            needed.append((j, -float(LARGEST)))
+        splits += [split for split in needed if split not in splits]
+    if len(splits) > DEEPEST_TREE:
+        raise ValueError(
+            f"has {len(splits)} different conditions, and a tree of CatBoost has at "
+            f"most {DEEPEST_TREE}: grow symmetric trees, grow_policy='symmetric'"
+        )
+    cells = np.arange(2 ** len(splits))
+    above = {split: cells >> bit & 1 == 1 for bit, split in enumerate(splits)}
+
+    def goes_right(node: int) -> NDArray[np.bool_]:
+        j = feature[node]
+        right: NDArray[np.bool_] = above[j, border[node]]
+        if missing[j] == BELOW and not missing_left[node]:
+            right = right | ~above[j, -float(LARGEST)]
+        return right
+
+    leaf = fold(
+        tree,
+        lambda node: np.full(len(cells), node),
+        lambda node, left, right: np.where(goes_right(node), right, left),
+    )
+    n_cells = np.bincount(leaf, minlength=len(feature))
+    weights = tree.n_rows[leaf] / n_cells[leaf]
+    return splits, tree.value[leaf].tolist(), weights.tolist()
 
 
 def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:

@@ -66,7 +66,7 @@ from sklearn_ltr._parameters import (
     read_parameters,
 )
 from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import GrowPolicy, LearningRate
+from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr._typing import (
     ArraysLike,
     FeaturesLike,
@@ -388,6 +388,14 @@ class MARTRegressor(RegressorMixin, BaseMART):
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
+    grow_policy : {"best_first", "symmetric"}, default="best_first"
+        "best_first": the leaf whose best split has the largest gain is split first, up
+        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
+        level, in ``floor(log2(max_leaf_nodes + 1))`` levels (31: 5), or in `max_depth`
+        if that is less.  A leaf stays whole if the condition has no gain in it, or
+        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
+        mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
+        few rows.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
@@ -521,7 +529,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         max_leaf_nodes: int = 31,
         min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
-        grow_policy: GrowPolicy = "auto",
+        grow_policy: Literal["best_first", "symmetric"] = "best_first",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
         colsample_bytree: float = 1.0,
@@ -658,6 +666,14 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     max_features : float in (0, 1] or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
+    grow_policy : {"best_first", "symmetric"}, default="best_first"
+        "best_first": the leaf whose best split has the largest gain is split first, up
+        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
+        level, in ``floor(log2(max_leaf_nodes + 1))`` levels (31: 5), or in `max_depth`
+        if that is less.  A leaf stays whole if the condition has no gain in it, or
+        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
+        mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
+        few rows.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
@@ -810,7 +826,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         max_leaf_nodes: int = 31,
         min_samples_leaf: int | Literal["auto"] = "auto",
         max_features: float = 1.0,
-        grow_policy: GrowPolicy = "auto",
+        grow_policy: Literal["best_first", "symmetric"] = "best_first",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
         colsample_bytree: float = 1.0,

@@ -1,17 +1,29 @@
-"""We read what CatBoost writes."""
+"""We read what CatBoost writes, and CatBoost what we write."""
 
 from __future__ import annotations
 
 import json
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_ltr.export import from_catboost
-from tests.export.models import GROUPS, grades, numbers, rows_of
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.export import from_catboost, to_catboost
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from tests.export.models import (
+    GROUPS,
+    TREES,
+    fitted,
+    float32_rows,
+    grades,
+    numbers,
+    rows_of,
+    score,
+)
 
 catboost = pytest.importorskip("catboost")
 
@@ -106,3 +118,74 @@ def test_a_tree_without_splits_is_a_constant():
     scale, _ = document["scale_and_bias"]
     found = from_catboost(json.dumps(document)).predict(numbers())
     np.testing.assert_allclose(found, expected + 0.75 * scale, rtol=0, atol=1e-12)
+
+
+# --- written ----------------------------------------------------------------------
+
+
+def catboost_model(text: str):
+    """Return the model of CatBoost that a text describes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        path.write_text(text, encoding="utf-8")
+        return catboost.CatBoost().load_model(str(path), format="json")
+
+
+def symmetric(**parameters):
+    return TREES | {"grow_policy": "symmetric"} | parameters
+
+
+@cache
+def models():
+    """Return models by name."""
+    X = numbers()
+    y = grades(X)
+    few = {"grow_policy": "best_first", "max_leaf_nodes": 8}
+    deep = symmetric(max_leaf_nodes=255, min_samples_leaf=1)
+    return {
+        "ranker": LambdaMARTRanker(**symmetric()).fit(X, y, groups=GROUPS),
+        "deep": LambdaMARTRanker(**deep).fit(X, y, groups=GROUPS),
+        "few leaves": LambdaMARTRanker(**TREES | few).fit(X, y, groups=GROUPS),
+        "regressor": MARTRegressor(**symmetric()).fit(X, y),
+        "classifier": MARTClassifier(**symmetric(sigma=0.7)).fit(X, y > 1),
+        "on top": LambdaMARTRanker(**TREES, init=fitted()["ranker"]).fit(
+            X, y, groups=GROUPS
+        ),
+    }
+
+
+def test_catboost_scores_as_we_do():
+    for name, model in models().items():
+        text, rows = to_catboost(model), float32_rows(model)
+        # where -3.4e38 is below all borders, it cannot be told from a missing value
+        rows = np.where(rows == -np.finfo(np.float32).max, -3e38, rows)
+        expected = score(model, rows)
+        found = catboost_model(text).predict(rows, prediction_type="RawFormulaVal")
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13, err_msg=name)
+        again = from_catboost(text).predict(rows)
+        np.testing.assert_allclose(again, expected, rtol=0, atol=1e-13, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_ltr.NothingLearnedWarning")
+def test_a_tree_without_splits_is_written_as_a_constant():
+    X = numbers()
+    model = MARTRegressor(n_estimators=2).fit(X, np.full(len(X), 0.75))
+    assert catboost_model(to_catboost(model)).predict(X[:1]) == model.predict(X[:1])
+
+
+def test_missing_values_of_a_feature_may_go_to_both_sides():
+    model = models()["deep"]
+    sides = model.ensemble_.missing_left[model.ensemble_.feature == 3]
+    assert sides.any() and not sides.all()
+    treated = json.loads(to_catboost(model))["features_info"]["float_features"]
+    assert treated[3]["nan_value_treatment"] == "AsFalse"
+
+
+def test_trees_of_many_conditions_and_categories_are_refused():
+    X = numbers()
+    trees = {**TREES, "max_leaf_nodes": 63, "grow_policy": "best_first"}
+    wide = LambdaMARTRanker(**trees).fit(X, grades(X), groups=GROUPS)
+    with pytest.raises(ValueError, match=r"trees\[0\] has .* grow_policy='symmetric'"):
+        to_catboost(wide)
+    with pytest.raises(ValueError, match="no categories"):
+        to_catboost(fitted()["categories"])

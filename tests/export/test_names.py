@@ -49,6 +49,17 @@ def read_xgboost(text: str, name: str, X: pd.DataFrame) -> Any:
     return booster.predict(xgboost.DMatrix(X, nthread=1))
 
 
+def read_catboost(text: str, name: str, X: pd.DataFrame) -> Any:
+    again = export.from_catboost(text)
+    assert again.feature_names_in_.tolist() == [name, "plain"]
+    pytest.importorskip("catboost")
+    from tests.export.test_catboost import catboost_model
+
+    theirs = catboost_model(text)
+    assert theirs.feature_names_ == [name, "plain"]
+    return theirs.predict(X)
+
+
 def read_json(text: str, name: str, X: pd.DataFrame) -> Any:
     again = export.from_json(text)
     assert again.feature_names_in_.tolist() == [name, "plain"]
@@ -58,6 +69,7 @@ def read_json(text: str, name: str, X: pd.DataFrame) -> Any:
 READ = {
     "to_lightgbm": read_lightgbm,
     "to_xgboost": read_xgboost,
+    "to_catboost": read_catboost,
     "to_json": read_json,
 }
 
