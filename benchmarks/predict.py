@@ -117,8 +117,11 @@ def of_lleaves(booster, n_threads: int) -> Predict:
 
 
 # How to train and how to predict; each training function is called once.
+train_best_first = partial(peers.train_sklearn_ltr, grow_policy="best_first")
+train_symmetric = partial(peers.train_sklearn_ltr, grow_policy="symmetric")
 LIBRARIES = {
-    OURS: (peers.train_sklearn_ltr, of_sklearn_ltr),
+    OURS: (train_best_first, of_sklearn_ltr),
+    "sklearn_ltr symmetric": (train_symmetric, of_sklearn_ltr),
     "LightGBM": (peers.train_lightgbm, of_lightgbm),
     "LightGBM's trees here": (peers.train_lightgbm, of_lightgbm_read),
     "XGBoost's trees here": (peers.train_xgboost, of_xgboost_read),
@@ -252,7 +255,7 @@ def print_slopes(arguments: argparse.Namespace) -> None:
 
     def train(**size: int):
         settings = replace(ENSEMBLES["31"], **size)
-        ranker = peers.train_sklearn_ltr(made.data, made.target, made.groups, settings)
+        ranker = train_best_first(made.data, made.target, made.groups, settings)
         return ranker.set_params(n_jobs=1)
 
     X = new_rows(max(arguments.rows))

@@ -392,12 +392,12 @@ class LambdaMARTRanker(BaseRanker):
     grow_policy : {"auto", "best_first", "symmetric"}, default="auto"
         "best_first": the leaf whose best split has the largest gain is split first, up
         to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
-        level, in ``floor(log2(max_leaf_nodes + 1))`` levels (31: 5), or in `max_depth`
+        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
         if that is less.  A leaf stays whole if the condition has no gain in it, or
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a document is added to `l2_regularization`.  "auto": symmetric
         with at most 500 queries (of different grades), which such trees rank better,
-        else best first.
+        else best first.  Try both if there are about 500 queries.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.

@@ -128,6 +128,8 @@ class TreeGrower:
             n_rows,
             len(self._blocks.feature),
             parameters.max_leaf_nodes,
+            # the leaves of the last level of a symmetric tree need none
+            parameters.max_leaf_nodes // (2 if parameters.symmetric else 1),
             special_features(
                 binned.n_categories, parameters.constraints, parameters.max_leaf_nodes
             ),

@@ -126,7 +126,8 @@ def growth_parameters(
     max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
     max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
     if symmetric:
-        max_depth = min(max_depth, (max_leaf_nodes + 1).bit_length() - 1)
+        # A level more than a full tree of as many leaves has: many leaves stay whole
+        max_depth = min(max_depth, (max_leaf_nodes + 1).bit_length())
         max_leaf_nodes = 2**max_depth
     return GrowthParameters(
         max_leaf_nodes=min(max_leaf_nodes, 2 ** min(max_depth, 62)),

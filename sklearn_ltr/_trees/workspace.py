@@ -141,7 +141,7 @@ class GrowthWorkspace(NamedTuple):
     team: Team
     # shared by all threads
     buffers: RowBuffers
-    histograms: NDArray[np.int64]  # (max_leaf_nodes, n_blocks, 256 * 16)
+    histograms: NDArray[np.int64]  # (n_histograms, n_blocks, 256 * 16)
     # (n_blocks, n, 256 * 16): of the chunks of a leaf's rows, but for the first ones
     chunk_histograms: NDArray[np.int64]
     next_task: NDArray[np.int64]  # (n_threads, 8): [t, 0] counts the tasks of thread t
@@ -199,6 +199,7 @@ def allocate_workspaces(
     n_rows: int,
     n_blocks: int,
     max_leaf_nodes: int,
+    n_histograms: int,
     special: SpecialFeatures | None,
 ) -> list[GrowthWorkspace]:
     """Return the workspace of each thread."""
@@ -215,7 +216,7 @@ def allocate_workspaces(
         leaf_gradients=np.empty(n_rows, dtype=np.int64),
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    histograms = np.empty((max_leaf_nodes, n_blocks, histogram_size), dtype=np.int64)
+    histograms = np.empty((n_histograms, n_blocks, histogram_size), dtype=np.int64)
     # Chunks are so many that threads end at about the same time
     n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
     chunk_histograms = np.empty((n_blocks, n_chunks - 1, histogram_size), np.int64)

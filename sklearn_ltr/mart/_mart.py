@@ -391,7 +391,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
     grow_policy : {"best_first", "symmetric"}, default="best_first"
         "best_first": the leaf whose best split has the largest gain is split first, up
         to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
-        level, in ``floor(log2(max_leaf_nodes + 1))`` levels (31: 5), or in `max_depth`
+        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
         if that is less.  A leaf stays whole if the condition has no gain in it, or
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
@@ -669,7 +669,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     grow_policy : {"best_first", "symmetric"}, default="best_first"
         "best_first": the leaf whose best split has the largest gain is split first, up
         to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
-        level, in ``floor(log2(max_leaf_nodes + 1))`` levels (31: 5), or in `max_depth`
+        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
         if that is less.  A leaf stays whole if the condition has no gain in it, or
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
