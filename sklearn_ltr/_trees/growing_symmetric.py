@@ -430,8 +430,9 @@ def add_leaf_gains(
             left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
             left = left_sum[slot]
             right = total - left
-            gain = child_score(left, quantization, rule) - parent_score
-            gain += child_score(right, quantization, rule)
+            both = child_score(left, quantization, rule)
+            both += child_score(right, quantization, rule)
+            gain = both - parent_score
             divides = min(left & mask, right & mask) >= rule.min_samples_leaf
             gains[b, slot] += max(gain, 0.0) if divides else 0.0
 
@@ -564,10 +565,9 @@ def gain_in_leaf(
     if direction * rise < 0.0:
         return 0.0
     # in the order of `add_leaf_gains`, whose gains are the same
-    gain = child_score(left, quantization, rule)
-    gain -= child_score(total, quantization, rule)
-    gain += child_score(right, quantization, rule)
-    return max(gain, 0.0)
+    both = child_score(left, quantization, rule)
+    both += child_score(right, quantization, rule)
+    return max(both - child_score(total, quantization, rule), 0.0)
 
 
 # --- the leaves of the next level -------------------------------------------------

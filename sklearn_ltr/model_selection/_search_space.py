@@ -60,7 +60,7 @@ def lambdamart_search_space(prefix: str = "") -> dict[str, list[float | str]]:
         raise TypeError(f"prefix must be a string, got {prefix!r}")
     values: dict[str, list[float | str]] = {
         "max_leaf_nodes": [4, 7, 15, 31, 63],
-        "grow_policy": ["best_first", "symmetric"],
+        "grow_policy": ["auto", "best_first", "symmetric"],
         "min_samples_leaf": [5, "auto", 50, 100, 200],
         "max_features": [0.5, 0.7, 1.0],
         "regression_weight": ["auto", 2.0, 10.0],

@@ -165,7 +165,12 @@ def test_a_model_of_lightgbm_is_continued_and_blended():
         base.set_params(warm_start=True, n_estimators=99).fit(X, y, groups=GROUPS)
 
 
-TEXT = to_lightgbm(MODELS["categories"])
+C = table()
+TEXT = to_lightgbm(
+    LambdaMARTRanker(**TREES, grow_policy="best_first").fit(
+        C, grades(C), groups=GROUPS
+    )
+)
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,7 @@ def test_a_leaf_makes_a_newton_step_of_weighted_pairs_and_squares():
     ranker = LambdaMARTRanker(
         "ndcg", n_estimators=1, max_leaf_nodes=2, min_samples_leaf=1, subsample=1.0,
         learning_rate=1.0, regression_weight=3.0, normalize_lambdas=False,
+        grow_policy="best_first",
     )  # fmt: skip
     given = {"groups": DATA.groups, "init_score": start, "document_weight": SURE}
     ranker.fit(X, Y, **given)
@@ -305,7 +306,7 @@ def test_of_pairs_alone_a_document_of_weight_0_is_as_if_it_were_not_there(
 ):
     # rows of the same values, of which bins and the sizes of leaves know nothing new
     model = LambdaMARTRanker(
-        None, **TREES, subsample=1.0, min_samples_leaf=1,
+        None, **TREES, subsample=1.0, min_samples_leaf=1, grow_policy="best_first",
         regression_weight=regression_weight,
     )  # fmt: skip
     rows = np.concatenate((np.arange(len(Y)), np.arange(0, len(Y), 3)))

@@ -101,6 +101,7 @@ def test_a_gradient_alone_is_followed_with_a_hessian_of_ones():
         n_estimators=1,
         learning_rate=0.5,
         max_leaf_nodes=2,
+        grow_policy="best_first",
         subsample=1,
     )
     scores = model.predict(X)

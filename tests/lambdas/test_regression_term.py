@@ -84,7 +84,7 @@ def test_a_tree_steps_down_the_sum_of_both():
     ranker = LambdaMARTRanker(
         n_estimators=1, max_leaf_nodes=2, min_samples_leaf=1, learning_rate=1.0,
         regression_weight=3.0, truncation_level=None, normalize_lambdas=False,
-        subsample=1.0, random_state=0,
+        subsample=1.0, grow_policy="best_first", random_state=0,
     ).fit(X, y, groups=groups)  # fmt: skip
     gradient, hessian = compute_lambdas(np.zeros(len(y)), y, "ndcg@10", groups=groups)
     size = np.bincount(groups)

@@ -438,6 +438,9 @@ CATBOOST = {
     "`iterations`":
         Row({"iterations": N_TREES}, {"n_estimators": N_TREES}, this_many_trees),
     "`learning_rate`": SAME_FOR_ALL["learning_rate"],
+    '`grow_policy="SymmetricTree"`': Row(
+        {"grow_policy": "SymmetricTree"}, {"grow_policy": "symmetric"}
+    ),
     "`depth` (symmetric)": Row({"depth": 2}, {"max_depth": 2}, at_most_4_leaves),
     '`max_leaves` with `grow_policy="Lossguide"`':
         Row(LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
@@ -727,7 +730,7 @@ def within_queries(scores):
 
 def test_without_what_our_defaults_add_scores_are_close_to_those_of_lightgbm():
     theirs = lightgbm_fit(Row({"n_estimators": 30, "verbose": -1})).predict(X)
-    alike = {"subsample": 1.0, "regression_weight": 0.0}
+    alike = {"subsample": 1.0, "regression_weight": 0.0, "grow_policy": "best_first"}
     found = [
         LambdaMARTRanker(n_estimators=30, random_state=0, **options)
         .fit(X, Y, groups=GROUPS)

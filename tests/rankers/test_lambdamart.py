@@ -16,6 +16,7 @@ from tests.oracles.metrics import DEFINITIONS
 
 NAN, INF = float("nan"), float("inf")
 REPORT = {
+    "grow_policy": "best_first",
     "split_gain": "least_squares",
     "subsample": 1.0,
     "regression_weight": 0.0,
@@ -166,14 +167,15 @@ def rows_of_trees(ranker) -> np.ndarray:
 
 
 def test_the_size_of_a_tree_is_limited_by_leaves_depth_and_samples():
-    ranker = fitted(max_leaf_nodes=7, min_samples_leaf=2)
+    ranker = fitted(max_leaf_nodes=7, min_samples_leaf=2, grow_policy="best_first")
     assert max(sizes_of_trees(ranker)) == 7
     ranker = fitted(max_depth=1)
     assert set(sizes_of_trees(ranker)) == {2}
     ranker = fitted(min_samples_leaf=11, max_leaf_nodes=50, subsample=1)
     leaves = ranker.ensemble_.feature < 0
     assert ranker.ensemble_.n_rows[leaves].min() >= 11
-    sampled = fitted(min_samples_leaf=11, max_leaf_nodes=50, subsample=0.5)
+    options = {"subsample": 0.5, "grow_policy": "best_first"}
+    sampled = fitted(min_samples_leaf=11, max_leaf_nodes=50, **options)
     leaves = sampled.ensemble_.feature < 0
     assert 6 <= sampled.ensemble_.n_rows[leaves].min() < 11  # 6 of the sample
     assert len(ranker.ensemble_) == ranker.n_iter_ == ranker.n_estimators

@@ -162,6 +162,7 @@ def test_equation_10_holds_with_distance_but_not_with_query_normalization(metric
 # --- section 7: "the choice of sigma will make no difference to the training" -----
 
 REPORT_TREES = {
+    "grow_policy": "best_first",
     "split_gain": "least_squares", "subsample": 1.0,
     "regression_weight": 0.0, "truncation_level": None,
     "normalize_lambdas": False,
@@ -197,7 +198,7 @@ def test_sigma_only_scales_the_scores_of_trees(mode, metric, sigma):
 
 @both_modes
 def test_a_sigma_that_is_no_power_of_two_scales_up_to_rounding(mode):
-    sigma = 3.0
+    sigma, mode = 3.0, {"subsample": 1.0} | mode  # rounding decides on a row drawn
     one, other = trees(1.0, **mode), trees(sigma, **mode)
     # lambdas are rounded to 2^-31 of their sum; no two split gains here are that close
     expected = one.predict(DATA.X)
@@ -209,9 +210,11 @@ def test_a_sigma_that_is_no_power_of_two_scales_up_to_rounding(mode):
 def test_with_l2_regularization_sigma_changes_trees(mode):
     sigma = 4.0
     # gamma = sum of gradients / (l2 + sum of hessians); hessians grow with sigma^2
-    expected = trees(1.0, l2_regularization=1.0, **mode).predict(DATA.X)
-    same_l2 = trees(sigma, l2_regularization=1.0, **mode).predict(DATA.X) * sigma
-    scaled = trees(sigma, l2_regularization=sigma**2, **mode).predict(DATA.X) * sigma
+    l2 = 3.0
+    expected = trees(1.0, l2_regularization=l2, **mode).predict(DATA.X)
+    same_l2 = trees(sigma, l2_regularization=l2, **mode).predict(DATA.X) * sigma
+    scaled = trees(sigma, l2_regularization=sigma**2 * l2, **mode)
+    scaled = scaled.predict(DATA.X) * sigma
     most = np.abs(expected).max()
     assert np.abs(same_l2 - expected).max() > 0.1 * most
     np.testing.assert_array_equal(scaled, expected)

@@ -177,7 +177,7 @@ def test_a_leaf_of_a_sample_is_the_mean_of_all_of_its_rows():
 
 def test_the_automatic_fraction_is_a_fifth_or_500_rows_up_to_four_fifths():
     n_rows = (10, 625, 1000, 2500, 10**6)
-    parameters = read_parameters(TreeParameters, LambdaMARTRanker())
+    parameters = read_parameters(TreeParameters, MARTRegressor(subsample="auto"))
     found = [parameters.sampled_fraction(n) for n in n_rows]
     assert found == [0.8, 0.8, 0.5, 0.2, 0.2]
 
