@@ -45,8 +45,8 @@ NAMES = {
         ["Metric get_metric rank_scores"]
         + [f"{name}_score {metric.__name__}" for name, metric in METRICS.items()]
     ),
-    "model_selection": "LetorFolds PairComparison RankerComparison compare_rankers "
-    "group_train_test_split lambdamart_search_space",
+    "model_selection": "GroupTimeSeriesSplit LetorFolds PairComparison "
+    "RankerComparison compare_rankers group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
     "RankerComparisonDisplay ShapHeatmapDisplay ShapValuesDisplay "
