@@ -16,6 +16,7 @@ matplotlib artists.
 - :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
 - :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
+- :class:`TreeDisplay`: one tree of a model.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
 matplotlib is imported only when something is drawn:
@@ -35,6 +36,7 @@ from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
+from sklearn_ltr.plotting._tree import TreeDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "ShapHeatmapDisplay",
     "ShapValuesDisplay",
     "TrainingCurveDisplay",
+    "TreeDisplay",
     "WeightCurvesDisplay",
 ]
 publish(globals())

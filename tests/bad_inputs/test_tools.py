@@ -27,6 +27,8 @@ from sklearn_ltr.inspection import (
     ScoreRegressor,
     local_optimality,
     shap_values,
+    split_counts,
+    trees_to_dataframe,
     weight_curves,
 )
 from sklearn_ltr.mart import MARTRegressor
@@ -247,6 +249,11 @@ def test_what_cannot_be_compared_is_refused(given, error, message):
 # --- inspection -----------------------------------------------------------------------
 
 
+def of_trees(call: Any) -> Any:
+    """Return a function of a model, which takes X, too."""
+    return lambda model, X: call(model)
+
+
 @pytest.mark.parametrize(
     ("call", "model", "error", "message"),
     [
@@ -254,6 +261,13 @@ def test_what_cannot_be_compared_is_refused(given, error, message):
          "RankNetRanker is not made of boosted trees"),
         (shap_values, LambdaMARTRanker, NotFittedError, "not fitted"),
         (shap_values, lambda: LambdaMARTRanker, TypeError, "is a class, not an instan"),
+        *((of_trees(call), *row)
+          for call in (split_counts, trees_to_dataframe)
+          for row in (
+              (lambda: fitted(RankNetRanker), TypeError, "RankNetRanker is not made of "
+               "boosted trees of this package; permutation_importance of sklearn"),
+              (LambdaMARTRanker, NotFittedError, "not fitted"),
+              (lambda: LambdaMARTRanker, TypeError, "is a class, not an instan"))),
         *((partial(call, y=Y, **QUERIES), *row)
           for call in (local_optimality, weight_curves)
           for row in (

@@ -57,9 +57,17 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "_trees",
         "_networks",
         "_estimators",
+        "export",
     },
     "clicks": {"_data", "metrics", "mart", "_estimators"},
-    "plotting": {"_data", "metrics", "model_selection", "_inspection", "ensemble"},
+    "plotting": {
+        "_data",
+        "metrics",
+        "model_selection",
+        "_inspection",
+        "ensemble",
+        "export",
+    },
     "inspection": {"_data", "metrics", "model_selection", "_inspection", "plotting"},
     "datasets": {"_data"},
     "export": {

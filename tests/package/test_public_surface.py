@@ -39,7 +39,8 @@ NAMES = {
     "to_elasticsearch_ml to_json to_lightgbm to_onnx to_ranklib to_solr to_tree_model "
     "to_treelite to_vespa to_xgboost to_xgboost_dump",
     "inspection": "LocalOptimality ModelReport ScoreRegressor ShapValues WeightCurves "
-    "compute_lambdas local_optimality model_report shap_values weight_curves",
+    "compute_lambdas local_optimality model_report shap_values split_counts "
+    "trees_to_dataframe weight_curves",
     "mart": "MARTClassifier MARTRegressor",
     "metrics": " ".join(
         ["Metric get_metric rank_scores"]
@@ -50,7 +51,7 @@ NAMES = {
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
     "RankerComparisonDisplay ShapHeatmapDisplay ShapValuesDisplay "
-    "TrainingCurveDisplay WeightCurvesDisplay",
+    "TrainingCurveDisplay TreeDisplay WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }

@@ -12,9 +12,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from sklearn_ltr import plotting
+from sklearn_ltr.export import to_tree_model
+from sklearn_ltr.mart import MARTRegressor
 from tests.plotting.conftest import assert_text_is_readable
 
 NAN, INF = np.nan, np.inf
+TREE = to_tree_model(
+    MARTRegressor(n_estimators=1).fit(np.arange(60.0).reshape(-1, 1), np.arange(60))
+).trees[0]
 #: Good arguments of each display, and what is refused in place of one: the message
 #: names it.
 DISPLAYS = {
@@ -137,6 +142,14 @@ DISPLAYS = {
                 ({"curves": curves}, "curves must be a dict of dicts")
                 for curves in (None, [1, 2], {"train": [1, 2]}, "text")
             ),
+        ],
+    ),
+    "TreeDisplay": (
+        {"tree": TREE, "feature_names": ["a"], "name": "a tree"},
+        [
+            ({"tree": None}, r"tree must be a Tree, .* got an object of NoneType"),
+            ({"feature_names": []}, "feature_names .* each of the 1 features, got"),
+            ({"feature_names": [["a"]]}, r"of the 1 features, got shape \(1, 1\)"),
         ],
     ),
     "WeightCurvesDisplay": (
