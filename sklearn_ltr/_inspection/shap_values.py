@@ -185,6 +185,7 @@ def shap_values(
     --------
     sklearn_ltr.plotting.ShapValuesDisplay : Draw the values of a document or a pair.
     sklearn_ltr.plotting.ShapHeatmapDisplay : Draw the values of a list of documents.
+    sklearn_ltr.plotting.ShapBeeswarmDisplay : Draw the values of many documents.
 
     Notes
     -----

@@ -3,8 +3,9 @@
 - :func:`model_report` writes what a model is, what it has learned and how well it
   ranks into one HTML page, or the cell of a notebook.
 - :func:`shap_values` tells what each feature adds to the score of each document, for
-  boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay` and
-  :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` draw its result.
+  boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay`,
+  :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` and
+  :class:`sklearn_ltr.plotting.ShapBeeswarmDisplay` draw its result.
 - :func:`trees_to_dataframe` has a row for each node of boosted trees, and
   :func:`split_counts` counts the nodes that test each feature.
   :class:`sklearn_ltr.plotting.TreeDisplay` draws one tree.

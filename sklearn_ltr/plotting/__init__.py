@@ -13,6 +13,7 @@ matplotlib artists.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`RankerComparisonDisplay`: intervals of the differences between rankers.
+- :class:`ShapBeeswarmDisplay`: SHAP values of many documents.
 - :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
 - :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
@@ -24,6 +25,7 @@ matplotlib is imported only when something is drawn:
 """
 
 from sklearn_ltr._saved import publish
+from sklearn_ltr.plotting._beeswarm import ShapBeeswarmDisplay
 from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._features import (
@@ -47,6 +49,7 @@ __all__ = [
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "RankerComparisonDisplay",
+    "ShapBeeswarmDisplay",
     "ShapHeatmapDisplay",
     "ShapValuesDisplay",
     "TrainingCurveDisplay",

@@ -50,8 +50,8 @@ NAMES = {
     "RankerComparison compare_rankers group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
-    "RankerComparisonDisplay ShapHeatmapDisplay ShapValuesDisplay "
-    "TrainingCurveDisplay TreeDisplay WeightCurvesDisplay",
+    "RankerComparisonDisplay ShapBeeswarmDisplay ShapHeatmapDisplay "
+    "ShapValuesDisplay TrainingCurveDisplay TreeDisplay WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }

@@ -108,6 +108,15 @@ DISPLAYS = {
             ({"confidence_level": 1}, r"confidence_level must be a number in \(0, 1\)"),
         ],
     ),
+    "ShapBeeswarmDisplay": (
+        {"values": [[0.1, -0.5], [0.2, 0.6]], "feature_values": [[1, "a"], [2, "b"]]},
+        [
+            ({"values": [1, 2]}, r"a row for each document .* got shape \(2,\)"),
+            ({"values": [[1, 2], [NAN, 0]]}, r"\[1\] must be finite, but feature 0"),
+            ({"feature_values": [[1, 2]]}, r"the shape of values, \(2, 2\), got \(1"),
+            ({"feature_names": ["a"]}, "feature_names .* each of the 2 features"),
+        ],
+    ),
     "ShapHeatmapDisplay": (
         {"values": [[0.1, -0.5, 0.0], [0.2, 0.6, 0.1]]},
         [
