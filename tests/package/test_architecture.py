@@ -117,6 +117,7 @@ OPTIONAL = {
     "pytrec_eval",
     "ranx",
     "shap",
+    "skl2onnx",
     "tl2cgen",
     "torch",
     "treelite",
