@@ -68,7 +68,14 @@ ROOMS_A_ROOM_MAY_IMPORT = {
         "ensemble",
         "export",
     },
-    "inspection": {"_data", "metrics", "model_selection", "_inspection", "plotting"},
+    "inspection": {
+        "_data",
+        "_trees",
+        "metrics",
+        "model_selection",
+        "_inspection",
+        "plotting",
+    },
     "datasets": {"_data"},
     "export": {
         "__init__",
