@@ -168,10 +168,10 @@ def model_report(
         The metric of each query.  None: that of the ranker's `score`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.
-    X_reference : array-like, sparse matrix or data frame of shape \
-(n_reference, n_features), default=None
-        Earlier documents, such as those of the training: the report says how far the
-        columns of X, and the scores, have moved from theirs.  None: nothing of that.
+    X_reference : array-like of shape (n_reference, n_features), default=None
+        Earlier documents, such as those of the training, in any form that X may have:
+        the report says how far the columns of X, and the scores, have moved from
+        theirs.  None: nothing of that.
     random_state : int, RandomState instance or None, default=0
         Seed for the queries whose SHAP values are computed: all of them up to 2,000
         documents, beyond that some of them.
