@@ -33,6 +33,7 @@ from sklearn_ltr.model_selection import (
     group_train_test_split,
     lambdamart_search_space,
 )
+from sklearn_ltr.scorers import make_ranking_scorer
 from tests.strategies import rankings
 
 RNG = np.random.default_rng(0)
@@ -470,6 +471,7 @@ def test_a_search_of_a_ranker_within_each_fold_has_its_own_dates():
         LambdaMARTRanker(random_state=0),
         {"n_estimators": [1, 2]},
         cv=GroupTimeSeriesSplit(2, gap=1),
+        scoring=make_ranking_scorer("ndcg"),
         error_score="raise",
     )
     with sklearn.config_context(enable_metadata_routing=True):
@@ -478,6 +480,7 @@ def test_a_search_of_a_ranker_within_each_fold_has_its_own_dates():
             X,
             Y,
             cv=GroupTimeSeriesSplit(3),
+            scoring=make_ranking_scorer("ndcg"),
             params=columns,
             return_indices=True,
             error_score="raise",
