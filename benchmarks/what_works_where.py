@@ -718,6 +718,23 @@ def leaves(library):
     same(scores, scores[first][alike.ravel()])
 
 
+@feature("the nodes of all trees as a table")
+def nodes_as_a_table(library):
+    """A row for each node: those of binary trees are odd in number."""
+    fitted = library.fit()
+    if library.name == "sklearn_ltr":
+        table = inspection.trees_to_dataframe(fitted)
+    elif library.name == "LightGBM":
+        table = fitted.booster_.trees_to_dataframe()
+    elif library.name == "XGBoost":
+        table = fitted.get_booster().trees_to_dataframe()
+    else:
+        table = fitted.trees_to_dataframe()
+    name = library.one_of("tree", LightGBM="tree_index", XGBoost="Tree")
+    n_nodes = table[name].value_counts()
+    must(len(n_nodes) == 5 and (n_nodes % 2 == 1).all() and (n_nodes > 1).all())
+
+
 @feature("export of the model as JSON")
 def as_json(library):
     fitted = library.fit()

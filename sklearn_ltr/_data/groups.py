@@ -300,9 +300,9 @@ def _check_none_missing(column: NDArray[Any], name: str) -> None:
 
 def _raise_missing(row: int, value: object, name: str) -> NoReturn:
     """Raise the error for a row without an id."""
+    needed = "name its query" if name.startswith("groups") else "have a value"
     raise ValueError(
-        f"{name} has a missing value at row {row} ({value}): every row must name its "
-        "query"
+        f"{name} has a missing value at row {row} ({value}): every row must {needed}"
     )
 
 

@@ -124,7 +124,11 @@ OTHER_NAMES = {
     "booster": ("", 'trees are boosted as by "gbtree"; leave it out'),
     "boosting": ("", 'trees are boosted as by "gbdt"; leave it out'),
     "boosting_type": ("", 'trees are boosted as by "gbdt"; leave it out'),
-    "importance_type": ("", "feature_importances_ are shares of the gain"),
+    "importance_type": (
+        "",
+        "feature_importances_ are shares of the gain, and "
+        "sklearn_ltr.inspection.split_counts counts splits",
+    ),
     "base_score": _INIT,
     "missing": ("", "NaN is missing; replace other values, by NaN, in X"),
     "reg_alpha": ("l2_regularization", "which is the only one"),
@@ -233,7 +237,8 @@ _N_COLUMNS = ("n_features_in_", "")
 _SAVED = ("", "pickle it, or give it to a function of sklearn_ltr.export")
 _READ = ("", "unpickle one, or see from_json and others of sklearn_ltr.export")
 _TREES = ("ensemble_", "the trees; sklearn_ltr.export writes them for other programs")
-_TABLE = ("", "sklearn_ltr.export.to_json has the trees as plain data")
+_TABLE = ("", "sklearn_ltr.inspection.trees_to_dataframe has a row for each node")
+_DUMP = ("", "sklearn_ltr.export.to_json has the trees as plain data")
 
 #: attribute or method in another library: (name here; what it is), as above
 OTHER_ATTRIBUTES = {
@@ -284,8 +289,8 @@ OTHER_ATTRIBUTES = {
     "save_raw": _SAVED,
     "model_to_string": _SAVED,
     "load_model": _READ,
-    "dump_model": _TABLE,
-    "get_dump": _TABLE,
+    "dump_model": _DUMP,
+    "get_dump": _DUMP,
     "trees_to_dataframe": _TABLE,
     "calc_leaf_indexes": ("apply", "the leaf of each row"),
     "inplace_predict": ("predict", ""),

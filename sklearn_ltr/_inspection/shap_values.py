@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data.features import check_has_rows
-from sklearn_ltr._inspection.models import find_model, transform_for_model
+from sklearn_ltr._inspection.models import transform_for_model
+from sklearn_ltr._inspection.trees import find_trees
 from sklearn_ltr._trees.shapley import explain_trees
 from sklearn_ltr._typing import FloatArray, MatrixLike
 
@@ -185,6 +185,7 @@ def shap_values(
     --------
     sklearn_ltr.plotting.ShapValuesDisplay : Draw the values of a document or a pair.
     sklearn_ltr.plotting.ShapHeatmapDisplay : Draw the values of a list of documents.
+    sklearn_ltr.plotting.ShapBeeswarmDisplay : Draw the values of many documents.
 
     Notes
     -----
@@ -223,18 +224,12 @@ def shap_values(
     >>> np.allclose(result.contributions.sum(axis=1), ranker.predict(X[:20]))
     True
     """
-    model, names = find_model(estimator)
-    check_is_fitted(model)
-    if hasattr(model, "merge"):
-        model = model.merge()
-    if not hasattr(model, "ensemble_"):
-        raise TypeError(
-            f"{type(model).__name__} is not made of boosted trees of this package; "
-            "shap.PermutationExplainer explains any predict function, and "
-            "sklearn.inspection.permutation_importance tells how much a model depends "
-            "on each feature"
-        )
-    model = model._fitted()
+    model, names = find_trees(
+        estimator,
+        "shap.PermutationExplainer explains any predict function, and "
+        "sklearn.inspection.permutation_importance tells how much a model depends on "
+        "each feature",
+    )
     X = transform_for_model(estimator, X)
     table = read_bins(model, X, "X")
     if background is not None:
@@ -244,10 +239,8 @@ def shap_values(
     work = table.shape[0] * len(model.ensemble_.feature)
     with ThreadTeam(effective_n_threads(model.n_jobs, work)) as team:
         values, bias = explain_trees(model.ensemble_, table, team, background)
-    if names is None:
-        names = [f"x{feature}" for feature in range(values.shape[1])]
     base_score = getattr(model, "base_score_", 0.0)
-    return ShapValues(values, base_score + bias, X, [str(name) for name in names])
+    return ShapValues(values, base_score + bias, X, names)
 
 
 def read_bins(model: BaseEstimator, X: MatrixLike, name: str) -> Any:

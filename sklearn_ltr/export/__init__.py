@@ -15,6 +15,7 @@ from sklearn_ltr.export._lightgbm import *
 from sklearn_ltr.export._onnx import *
 from sklearn_ltr.export._ranklib import *
 from sklearn_ltr.export._search_engines import *
+from sklearn_ltr.export._skl2onnx import *
 from sklearn_ltr.export._tree_model import *
 from sklearn_ltr.export._treelite import *
 from sklearn_ltr.export._vespa import *

@@ -93,7 +93,8 @@ def scaling(name: str, step: BaseEstimator) -> Scaling:
         raise TypeError(
             f"the step {name!r} of the Pipeline is a {type(step).__name__}, and only a "
             "StandardScaler or a MinMaxScaler can be exported: export the last step, "
-            "which scores what the steps before it return"
+            "which scores what the steps before it return, or see register_skl2onnx "
+            "for ONNX"
         )
     check_is_fitted(step)
     zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)

@@ -66,6 +66,10 @@ def to_onnx(estimator: BaseEstimator) -> ModelProto:
     TypeError, ValueError
         As :func:`to_lightgbm`; for other steps of a Pipeline, and networks of your own.
 
+    See Also
+    --------
+    register_skl2onnx : Pipelines with encoders, imputers and other steps.
+
     Examples
     --------
     >>> from sklearn_ltr import LambdaMARTRanker

@@ -3,8 +3,12 @@
 - :func:`model_report` writes what a model is, what it has learned and how well it
   ranks into one HTML page, or the cell of a notebook.
 - :func:`shap_values` tells what each feature adds to the score of each document, for
-  boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay` and
-  :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` draw its result.
+  boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay`,
+  :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` and
+  :class:`sklearn_ltr.plotting.ShapBeeswarmDisplay` draw its result.
+- :func:`trees_to_dataframe` has a row for each node of boosted trees, and
+  :func:`split_counts` counts the nodes that test each feature.
+  :class:`sklearn_ltr.plotting.TreeDisplay` draws one tree.
 - :func:`compute_lambdas` returns the lambdas of given scores and grades: what a ranker
   learns from at one step.
 - :class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
@@ -31,6 +35,7 @@ from sklearn_ltr._inspection.local_optimality import (
 )
 from sklearn_ltr._inspection.models import ScoreRegressor
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
+from sklearn_ltr._inspection.trees import split_counts, trees_to_dataframe
 from sklearn_ltr._saved import publish
 from sklearn_ltr.inspection._model_report import ModelReport, model_report
 
@@ -44,6 +49,8 @@ __all__ = [
     "local_optimality",
     "model_report",
     "shap_values",
+    "split_counts",
+    "trees_to_dataframe",
     "weight_curves",
 ]
 publish(globals())

@@ -31,19 +31,20 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._data.features import (
-    LabelColumn,
-    NumberColumn,
-    as_table,
-    get_column,
-    is_frame,
-)
+from sklearn_ltr._data.features import LabelColumn, NumberColumn
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._parameters import shown
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.inspection import _html as html
+from sklearn_ltr.inspection._drift import (
+    Drift,
+    column_of,
+    columns_of,
+    drift_of_columns,
+    drift_of_numbers,
+)
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 from sklearn_ltr.plotting import (
@@ -87,6 +88,11 @@ class ModelReport:
     values : ndarray of shape (n_queries,), float64
         The metric of each query, in this order; NaN, at the end, for queries that
         ``no_relevant="skip"`` leaves out.
+    column_drift : dict of str to float, or None
+        The population stability index of each column beside `X_reference`, by name;
+        None without that table.
+    score_drift : float or None
+        The same of the scores.
     """
 
     metric: Metric
@@ -94,6 +100,8 @@ class ModelReport:
     standard_error: float
     queries: NDArray[Any]
     values: FloatArray
+    column_drift: dict[str, float] | None
+    score_drift: float | None
     _title: str = field(repr=False)
     _html: str = field(repr=False)
 
@@ -132,13 +140,15 @@ def model_report(
     groups: IdsLike,
     metric: str | Metric | None = None,
     sample_weight: ArrayLike | None = None,
+    X_reference: MatrixLike | None = None,
     random_state: Seed = 0,
 ) -> ModelReport:
-    """Report what a model is, what it has learned, and how well it ranks.
+    r"""Report what a model is, what it has learned, and how well it ranks.
 
     In this order: the metric on these queries, its spread and the worst queries, with
     the documents of the worst of all; the model with the parameters that differ from
-    their defaults; training curves; importances and SHAP values; the data.
+    their defaults; training curves; importances and SHAP values; the data; and with
+    `X_reference`, which columns and scores have moved since.
 
     Pictures need matplotlib (``python -m pip install matplotlib``); without it the same
     numbers are in tables.
@@ -158,6 +168,10 @@ def model_report(
         The metric of each query.  None: that of the ranker's `score`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.
+    X_reference : array-like of shape (n_reference, n_features), default=None
+        Earlier documents, such as those of the training, in any form that X may have:
+        the report says how far the columns of X, and the scores, have moved from
+        theirs.  None: nothing of that.
     random_state : int, RandomState instance or None, default=0
         Seed for the queries whose SHAP values are computed: all of them up to 2,000
         documents, beyond that some of them.
@@ -175,10 +189,33 @@ def model_report(
     TypeError
         If `metric` is neither a name nor a metric object.
     ValueError
-        If `predict` refuses X, or the metric refuses grades, groups, weights or scores.
+        If `predict` refuses X, or the metric refuses grades, groups, weights or scores;
+        if `X_reference` has no rows, or other columns than X.
 
     Notes
     -----
+    How far a column has moved is its population stability index [1]_.  With
+    :math:`n_b` of the N rows of `X_reference` in bin b of B, and :math:`m_b` of the M
+    rows of X,
+
+    .. math::
+
+        \text{PSI} = \sum_b (q_b - p_b) \log \frac{q_b}{p_b}, \qquad
+        p_b = \frac{n_b + 1/2}{N + B/2}, \qquad q_b = \frac{m_b + 1/2}{M + B/2}.
+
+    It is 0 for equal shares, and 0.1 and 0.25 are usual limits of "some" and "much".
+    The halves keep it finite where a bin is empty.  Numbers are in the bins in which
+    trees would have them with ``max_bins=10``: one for each distinct value if there are
+    few, else ten of about equal population in `X_reference`.  The ten most frequent
+    categories of `X_reference` have a bin each, its other ones one together, and so
+    have those that it does not have.  Missing values have a bin; bins that are empty in
+    both tables do not count.  A document counts once, whatever its weight.
+
+    Beside it is the value below which chance alone would keep it in 95% of all samples
+    without drift: :math:`(1/N + 1/M) \, \chi^2_{0.95}(B - 1)` [2]_, for documents that
+    are drawn independently.  Documents of a query are not, so columns that hardly
+    differ within a query exceed it more often.
+
     The worst queries are those of the lowest metric among queries with a relevant
     document; equal ones in the order of their labels.
 
@@ -187,6 +224,12 @@ def model_report(
     value the mean of its query: what is left moves documents against each other.
 
     With the same arguments and versions of all packages, the file is the same.
+
+    References
+    ----------
+    .. [1] N. Siddiqi, "Credit Risk Scorecards", Wiley, 2006.
+    .. [2] B. Yurdakul and J. Naranjo, "Statistical properties of the population
+       stability index", Journal of Risk Model Validation 14(4), 2020.
 
     Examples
     --------
@@ -207,6 +250,11 @@ def model_report(
     >>> report.save("report.html")  # doctest: +SKIP
     """
     subject = Subject.read(estimator, X, y, groups, metric, sample_weight)
+    columns, scores = None, None
+    if X_reference is not None:
+        columns = drift_of_columns(X_reference, X)
+        before = np.asarray(estimator.predict(X_reference), dtype=np.float64)
+        scores = drift_of_numbers(before, subject.predicted.astype(np.float64))
     effects = describe_features(subject, check_random_state(random_state))
     title = f"Model report: {subject.name}"
     sections = (
@@ -217,6 +265,7 @@ def model_report(
         curves_section(subject),
         *features_sections(subject, effects),
         data_section(subject, effects),
+        drift_section(columns, scores),
     )
     order = np.argsort(subject.values, kind="stable")
     return ModelReport(
@@ -225,6 +274,10 @@ def model_report(
         standard_error=subject.standard_error,
         queries=subject.labels[order],
         values=subject.values[order],
+        column_drift=None
+        if columns is None
+        else {name: drift.psi for name, drift in columns.items()},
+        score_drift=None if scores is None else scores.psi,
         _title=title,
         _html=html.report(title, filter(None, sections)),
     )
@@ -863,11 +916,8 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
 
 def columns_part(subject: Subject, effects: Effects | None) -> str:
     """Return what the columns of X hold, the most important ones."""
-    X: Any = subject.X if issparse(subject.X) else as_table(subject.X)
-    n_columns = X.shape[1]
-    names = [str(c) for c in X.columns] if is_frame(X) else None
-    if names is None:
-        names = [f"x{column}" for column in range(n_columns)]
+    X, names = columns_of(subject.X)
+    n_columns = len(names)
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them
     if effects is not None and not has_transformers(subject.estimator):
@@ -906,20 +956,72 @@ def has_transformers(estimator: BaseEstimator) -> bool:
     return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 
 
-def column_of(X: Any, feature: int) -> NumberColumn | LabelColumn:
-    """Return what a column of a table of any kind holds."""
-    if issparse(X):
-        values = X[:, [feature]].toarray()[:, 0]
-        return NumberColumn(f"x{feature}", values.astype(np.float64), 2**53)
-    return get_column(X, feature, "X")
-
-
 def value_in(column: NumberColumn | LabelColumn, row: int) -> str:
     """Return what a column holds in a row, in a few characters."""
     if isinstance(column, NumberColumn):
         return f"{column.values[row]:.4g}"
     code = column.codes[row]
     return "" if code < 0 else str(column.labels[code])
+
+
+# --- drift ----------------------------------------------------------------------------
+
+
+def drift_section(columns: dict[str, Drift] | None, scores: Drift | None) -> str:
+    """Return how far the scores and the columns have moved; "" without a reference."""
+    if columns is None or scores is None:
+        return ""
+    n_before, n_now = int(scores.before.sum()), int(scores.now.sum())
+    text = (
+        f"{n_now:,} documents of this report beside {n_before:,} of the reference. The "
+        "population stability index (PSI) is 0 where a column has the shares of the "
+        "reference in all its bins; from 0.1 on it is usual to look, and from 0.25 on "
+        "to train again. By chance: without drift, 95% of all samples are below it."
+    )
+    names = sorted(columns, key=lambda name: -columns[name].psi)
+    listed = {"the scores": scores} | {n: columns[n] for n in names[:MOST_COLUMNS]}
+    rows = [
+        [
+            name,
+            f"{drift.psi:.4f}",
+            f"{drift.by_chance:.4f}",
+            "yes" if drift.psi > drift.by_chance else "no",
+        ]
+        for name, drift in listed.items()
+    ]
+    which = "" if len(names) <= MOST_COLUMNS else f", {MOST_COLUMNS} of {len(names)}"
+    header = [f"column{which}", "PSI", "by chance", "above chance"]
+    first = names[0]
+    return html.section(
+        "Drift",
+        html.paragraph(text),
+        html.details(
+            features_picture(
+                names,
+                np.array([columns[name].psi for name in names]),
+                "population stability index",
+            ),
+            html.table(header, rows),
+        ),
+        html.row(
+            html.heading("Shares of the scores") + shares(scores, n_before, n_now),
+            html.heading(f"Shares of {first}, which has moved most")
+            + shares(columns[first], n_before, n_now),
+        ),
+    )
+
+
+def shares(drift: Drift, n_before: int, n_now: int) -> str:
+    """Return the table of the shares of documents in each bin."""
+    return html.table(
+        ["bin", "reference", "now"],
+        [
+            [name, f"{before / n_before:.1%}", f"{now / n_now:.1%}"]
+            for name, before, now in zip(
+                drift.bins, drift.before, drift.now, strict=True
+            )
+        ],
+    )
 
 
 # --- words ----------------------------------------------------------------------------

@@ -11,9 +11,14 @@ from sklearn_ltr.model_selection._comparison import (
     compare_rankers,
 )
 from sklearn_ltr.model_selection._search_space import lambdamart_search_space
-from sklearn_ltr.model_selection._split import LetorFolds, group_train_test_split
+from sklearn_ltr.model_selection._split import (
+    GroupTimeSeriesSplit,
+    LetorFolds,
+    group_train_test_split,
+)
 
 __all__ = [
+    "GroupTimeSeriesSplit",
     "LetorFolds",
     "PairComparison",
     "RankerComparison",

@@ -1,4 +1,4 @@
-"""Splits of whole queries: LETOR's cyclic folds, and one training and test part."""
+"""Splits of whole queries: LETOR's folds, folds in the order of time, and two parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import BaseCrossValidator, train_test_split
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    TimeSeriesSplit,
+    train_test_split,
+)
 from sklearn.utils import check_random_state
 
 from sklearn_ltr._data import (
@@ -17,7 +21,9 @@ from sklearn_ltr._data import (
     check_holds_rows,
     describe_query,
 )
+from sklearn_ltr._data.groups import Labels
 from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
+from sklearn_ltr._parameters import integer
 from sklearn_ltr._typing import IdsLike, MatrixLike, Seed
 
 
@@ -161,7 +167,12 @@ class LetorFolds(BaseCrossValidator):
             If a query is in two parts.
         """
         if groups is not None:
-            self._check_queries_are_whole(groups)
+            _value_of_query(
+                QueryGroups.from_groups(groups, len(self._part_of_row)),
+                self._part_of_row,
+                self._labels,
+                "is in parts {} and {}; a query must be whole",
+            )
         n_parts = len(self._labels)
         for fold in range(n_parts):
             # number of parts between the first part of the fold and that of each row
@@ -172,18 +183,175 @@ class LetorFolds(BaseCrossValidator):
                 np.flatnonzero(step == n_parts - 1),
             )
 
-    def _check_queries_are_whole(self, groups: IdsLike) -> None:
-        """Raise a ValueError that names a query with rows in two parts."""
-        queries = QueryGroups.from_groups(groups, len(self._part_of_row))
-        parts = queries.sort(self._part_of_row)
-        low = np.minimum.reduceat(parts, queries.offsets[:-1])
-        high = np.maximum.reduceat(parts, queries.offsets[:-1])
-        if (low < high).any():
-            query = int(np.argmax(low < high))
+
+class GroupTimeSeriesSplit(BaseCrossValidator):
+    r"""Folds in the order of time: earlier queries train, later ones test.
+
+    scikit-learn's :class:`~sklearn.model_selection.TimeSeriesSplit`, of whole queries
+    in place of rows: the queries are put in the order of their dates, and all sizes
+    count queries.  The dates are metadata, as `groups` are: with metadata routing on,
+    give ``order=dates`` beside ``groups`` to the `fit` of a search, or in the `params`
+    of :func:`~sklearn.model_selection.cross_validate`.  Without `order`, queries are in
+    the order of their first rows, as TimeSeriesSplit takes rows to be.
+
+    Parameters
+    ----------
+    n_splits : int >= 2, default=5
+        Number of folds.
+    max_train_size : int >= 1 or None, default=None
+        Largest number of queries that train: the latest ones.  None: all.
+    test_size : int >= 1 or None, default=None
+        Number of queries that test in each fold.  None: the number of queries divided
+        by ``n_splits + 1``, rounded down.
+    gap : int >= 0, default=0
+        Number of queries between those that train and those that test, which are not
+        used: those whose clicks are not known yet when the model is trained, say.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not an integer in its range.
+
+    See Also
+    --------
+    group_train_test_split : One training and test part, with `order`, too.
+    sklearn.model_selection.TimeSeriesSplit : The same of single rows.
+
+    Notes
+    -----
+    With n queries, numbered from 0 in the order of time, fold i of k tests on
+    `test_size` queries from number :math:`t_i` on, and trains on those before
+    :math:`t_i - gap`, with
+
+    .. math:: t_i = n - (k - i) \, test\_size, \qquad i = 0, \ldots, k - 1.
+
+    Queries of the same date are ordered by their ids in `groups`, and a fold may end
+    between them.  The folds do not depend on the order of the rows if `order` is given.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.model_selection import GroupTimeSeriesSplit
+    >>> groups = ["a", "b", "a", "c", "d"]
+    >>> dates = [2026, 2024, 2026, 2025, 2023]
+    >>> folds = GroupTimeSeriesSplit(n_splits=2, test_size=1)
+    >>> for train, test in folds.split(groups=groups, order=dates):
+    ...     print(train, test)
+    [1 4] [3]
+    [1 3 4] [0 2]
+
+    In a search, with metadata routing on:
+
+    >>> from sklearn import config_context
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> data = make_ranking(12, random_state=0)
+    >>> search = GridSearchCV(
+    ...     LambdaMARTRanker(n_estimators=5, random_state=0),
+    ...     {"max_leaf_nodes": [4, 15]},
+    ...     cv=GroupTimeSeriesSplit(n_splits=2),
+    ... )
+    >>> with config_context(enable_metadata_routing=True):
+    ...     search = search.fit(
+    ...         data.data, data.target, groups=data.groups, order=100 - data.groups
+    ...     )
+    >>> search.n_splits_
+    2
+    """
+
+    # scikit-learn passes both to split() and to get_n_splits()
+    __metadata_request__split: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "order": True,
+    }
+
+    def __init__(
+        self,
+        n_splits: int = 5,
+        *,
+        max_train_size: int | None = None,
+        test_size: int | None = None,
+        gap: int = 0,
+    ) -> None:
+        self.n_splits = integer(2).read_as("n_splits", n_splits)
+        optional = integer(1, optional=True)
+        self.max_train_size = optional.read_as("max_train_size", max_train_size)
+        self.test_size = optional.read_as("test_size", test_size)
+        self.gap = integer(0).read_as("gap", gap)
+
+    def get_n_splits(
+        self,
+        X: object = None,
+        y: object = None,
+        groups: object = None,
+        order: object = None,
+    ) -> int:
+        """Return the number of folds, `n_splits`.
+
+        Parameters
+        ----------
+        X, y, groups, order : object, default=None
+            Ignored.
+        """
+        return int(self.n_splits)
+
+    def split(
+        self,
+        X: MatrixLike | None = None,
+        y: object = None,
+        groups: IdsLike | None = None,
+        order: IdsLike | None = None,
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the training rows and the test rows of each fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features), default=None
+            If given, it must have one row for each value of `groups`.
+        y : object, default=None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each row: numbers, text, dates, or tuples of these.  None is
+            an error.
+        order : array-like of shape (n_documents,), default=None
+            The date of each row, constant within a query: dates, times, numbers or
+            tuples of these, smaller is earlier.  None: queries are in the order of
+            their first rows.
+
+        Yields
+        ------
+        train, test : ndarrays of row numbers, intp
+
+        Raises
+        ------
+        TypeError
+            If `order` holds text, which may sort differently than the dates that it
+            means, or values that have no order.
+        ValueError
+            If `groups` is None, X, `groups` and `order` differ in length, a value is
+            missing, a query has two dates, or there are too few queries.
+        """
+        queries = QueryGroups.from_groups(groups, n_rows(groups))
+        if X is not None and n_rows(X) != queries.n_documents:
             raise ValueError(
-                f"query {queries.describe(query)} of groups is in parts "
-                f"{describe_query(self._labels, low[query])} and "
-                f"{describe_query(self._labels, high[query])}; a query must be whole"
+                f"X has {n_rows(X)} rows, but groups has {queries.n_documents} values: "
+                "give one value per row"
+            )
+        earliest_first = _by_date(queries, order)
+        folds = TimeSeriesSplit(
+            self.n_splits,
+            max_train_size=self.max_train_size,
+            test_size=self.test_size,
+            gap=self.gap,
+        )
+        try:
+            parts = list(folds.split(earliest_first))
+        except ValueError as error:
+            raise _with_number(error, queries.n_queries) from error
+        for train, test in parts:
+            yield (
+                _rows_of(queries, earliest_first[train]),
+                _rows_of(queries, earliest_first[test]),
             )
 
 
@@ -195,6 +363,7 @@ def group_train_test_split(
     random_state: Seed = None,
     shuffle: bool = True,
     stratify: ArrayLike | None = None,
+    order: IdsLike | None = None,
 ) -> list[Any]:
     """Split rows into a training and a test part, each of whole queries.
 
@@ -222,6 +391,11 @@ def group_train_test_split(
         differs from its expected value by less than 2, even for rare or continuous
         grades.  Queries are sorted by best grade, then by mean grade, and drawn by
         ordered pivotal sampling, each with the same probability.
+    order : sequence of length n_documents, default=None
+        The date of each row, constant within a query: dates, times, numbers or tuples
+        of these, smaller is earlier.  The latest queries are the test part, and nothing
+        is drawn, whatever `shuffle` and `random_state` are.  Queries of the same date
+        are ordered by their ids.
 
     Returns
     -------
@@ -231,10 +405,17 @@ def group_train_test_split(
 
     Raises
     ------
+    TypeError
+        If `order` holds text, which may sort differently than the dates that it means,
+        or values that have no order.
     ValueError
         If an array does not have one row for each value of `groups`, a part would have
-        no queries, grades are negative or not finite, or `stratify` is given with
-        ``shuffle=False``.
+        no queries, grades are negative or not finite, `stratify` is given with
+        ``shuffle=False`` or with `order`, or a query has two dates.
+
+    See Also
+    --------
+    GroupTimeSeriesSplit : Several folds in the order of time.
 
     Examples
     --------
@@ -252,13 +433,14 @@ def group_train_test_split(
            [8, 9]])
     """
     queries = QueryGroups.from_groups(groups, n_rows(groups))
-    _check(arrays, queries.n_documents, shuffle, stratify)
+    _check(arrays, queries.n_documents, shuffle, stratify, order)
+    is_drawn = shuffle and order is None
     train, test = _split_queries(
-        np.arange(queries.n_queries) if shuffle else _by_appearance(queries),
+        np.arange(queries.n_queries) if is_drawn else _by_date(queries, order),
         test_size=test_size,
         train_size=train_size,
         random_state=random_state,
-        shuffle=shuffle and stratify is None,
+        shuffle=is_drawn and stratify is None,
     )
     if stratify is not None:
         rng = check_random_state(random_state)
@@ -267,13 +449,16 @@ def group_train_test_split(
         test = _pivotal_sample(by_grade, len(test), rng)
         rest = by_grade[~np.isin(by_grade, test)]
         train = _pivotal_sample(rest, len(train), rng)
-    query_of_row = queries.query_of_row
-    rows = [np.flatnonzero(np.isin(query_of_row, part)) for part in (train, test)]
+    rows = [_rows_of(queries, part) for part in (train, test)]
     return [index_rows(array, part) for array in (*arrays, groups) for part in rows]
 
 
 def _check(
-    arrays: Sequence[object], n_documents: int, shuffle: object, stratify: object
+    arrays: Sequence[object],
+    n_documents: int,
+    shuffle: object,
+    stratify: object,
+    order: object,
 ) -> None:
     """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
@@ -291,6 +476,11 @@ def _check(
         raise ValueError(f"shuffle must be True or False, got {shuffle!r}")
     if stratify is not None and not shuffle:
         raise ValueError("stratify draws queries at random: it needs shuffle=True")
+    if stratify is not None and order is not None:
+        raise ValueError(
+            "stratify draws queries at random, and order puts the latest into the test "
+            "part: give one of the two"
+        )
 
 
 def _split_queries(queries: Queries, **options: object) -> tuple[Queries, Queries]:
@@ -298,15 +488,59 @@ def _split_queries(queries: Queries, **options: object) -> tuple[Queries, Querie
     try:
         train, test = train_test_split(queries, **options)
     except ValueError as error:
-        raise ValueError(
-            f"{error} (The sizes count whole queries, and there are {len(queries)}.)"
-        ) from error
+        raise _with_number(error, len(queries)) from error
     return train, test
 
 
-def _by_appearance(queries: QueryGroups) -> Queries:
-    """Return the queries in the order of their first rows."""
-    return np.argsort(queries.order[queries.offsets[:-1]])
+def _with_number(error: ValueError, n_queries: int) -> ValueError:
+    """Return an error of scikit-learn about sizes, with the number of queries."""
+    return ValueError(
+        f"{error} (The sizes count whole queries, and there are {n_queries}.)"
+    )
+
+
+def _rows_of(queries: QueryGroups, part: Queries) -> Rows:
+    """Return the rows of some queries, ascending."""
+    return np.flatnonzero(np.isin(queries.query_of_row, part))
+
+
+def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
+    """Return the queries by date, then id; without dates by their first rows."""
+    if order is None:
+        return np.argsort(queries.order[queries.offsets[:-1]])
+    check_holds_rows(order, "order", "date")
+    # here the "queries" of QueryGroups are the dates
+    dates = QueryGroups.from_groups(order, queries.n_documents, "order")
+    text = [label for label in dates.labels if isinstance(label, str | bytes)]
+    if text:
+        raise TypeError(
+            f"order must hold dates or numbers, but has text such as {text[0]!r}, "
+            "which may sort differently: convert it, by pandas.to_datetime(order) say"
+        )
+    date_of_query = _value_of_query(
+        queries,
+        dates.query_of_row,
+        dates.labels,
+        "has the dates {} and {} in order; a query needs one date, such as its first: "
+        "pandas.Series(order).groupby(groups).transform('min')",
+    )
+    return np.argsort(date_of_query, kind="stable")
+
+
+def _value_of_query(
+    queries: QueryGroups, values: NDArray[np.intp], labels: Labels, fault: str
+) -> NDArray[np.intp]:
+    """Return the value of each query; a ValueError names a query that has two."""
+    rows = queries.sort(values)
+    low = np.minimum.reduceat(rows, queries.offsets[:-1])
+    high = np.maximum.reduceat(rows, queries.offsets[:-1])
+    if (low < high).any():
+        query = int(np.argmax(low < high))
+        two = (describe_query(labels, int(part[query])) for part in (low, high))
+        raise ValueError(
+            f"query {queries.describe(query)} of groups {fault.format(*two)}"
+        )
+    return low
 
 
 def _sorted_by_grade(

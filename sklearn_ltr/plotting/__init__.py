@@ -13,9 +13,11 @@ matplotlib artists.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`RankerComparisonDisplay`: intervals of the differences between rankers.
+- :class:`ShapBeeswarmDisplay`: SHAP values of many documents.
 - :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
 - :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
 - :class:`TrainingCurveDisplay`: training and validation scores after each iteration.
+- :class:`TreeDisplay`: one tree of a model.
 - :class:`WeightCurvesDisplay`: a metric against each weight of a network.
 
 matplotlib is imported only when something is drawn:
@@ -23,6 +25,7 @@ matplotlib is imported only when something is drawn:
 """
 
 from sklearn_ltr._saved import publish
+from sklearn_ltr.plotting._beeswarm import ShapBeeswarmDisplay
 from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._features import (
@@ -35,6 +38,7 @@ from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
+from sklearn_ltr.plotting._tree import TreeDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
 
 __all__ = [
@@ -45,9 +49,11 @@ __all__ = [
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "RankerComparisonDisplay",
+    "ShapBeeswarmDisplay",
     "ShapHeatmapDisplay",
     "ShapValuesDisplay",
     "TrainingCurveDisplay",
+    "TreeDisplay",
     "WeightCurvesDisplay",
 ]
 publish(globals())

@@ -321,6 +321,7 @@ class ShapValuesDisplay:
     --------
     sklearn_ltr.inspection.shap_values : Compute the values.
     ShapHeatmapDisplay : The values of a list of documents.
+    ShapBeeswarmDisplay : The values of many documents.
 
     Examples
     --------
@@ -521,7 +522,7 @@ def label_of_value(value: object) -> str:
     return escape_label(f"{value:.4g}" if is_real else value, MAX_VALUE_LENGTH)
 
 
-def rows_of(X: Any, rows: list[int]) -> NDArray[np.object_]:
+def rows_of(X: Any, rows: list[int] | slice) -> NDArray[np.object_]:
     """Return some rows of a table of any kind: (n_rows, n_features) object."""
     table: NDArray[Any] = X.toarray() if issparse(X) else np.asarray(X)
     return table[rows].astype(object)
@@ -581,18 +582,8 @@ class ShapHeatmapDisplay:
     def __init__(
         self, values: RowsLike, *, feature_names: ArrayLike | None = None
     ) -> None:
-        if np.ndim(values) != 2 or np.size(values) == 0:
-            raise ValueError(
-                "values must hold a row for each document and a column for each "
-                f"feature, got shape {np.shape(values)}"
-            )
-        n = np.shape(values)[1]
-        self.values = np.stack(
-            [
-                read_items(row, f"values[{document}]", "feature", n)
-                for document, row in enumerate(values)
-            ]
-        )
+        self.values = read_shap_table(values)
+        n = self.values.shape[1]
         self.feature_names = read_feature_names(feature_names, n)
         self.ranking = np.argsort(-self.values.sum(axis=1), kind="stable")
         self.order = np.argsort(-np.abs(self.values).mean(axis=0), kind="stable")
@@ -695,6 +686,22 @@ default=None
         if len(shown) < len(self.order):
             ax.set_title(f"{len(shown)} of {len(self.order)} features")
         return self
+
+
+def read_shap_table(values: RowsLike) -> FloatArray:
+    """Return one finite number for each document and feature, 2-D float64."""
+    if np.ndim(values) != 2 or np.size(values) == 0:
+        raise ValueError(
+            "values must hold a row for each document and a column for each feature, "
+            f"got shape {np.shape(values)}"
+        )
+    n = np.shape(values)[1]
+    return np.stack(
+        [
+            read_items(row, f"values[{document}]", "feature", n)
+            for document, row in enumerate(values)
+        ]
+    )
 
 
 def read_feature_names(names: ArrayLike | None, n_features: int) -> NDArray[np.object_]:

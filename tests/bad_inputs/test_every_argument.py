@@ -77,6 +77,7 @@ FREE = {
     "ax": "of matplotlib",
     "name": "shown as it is",
     "LetorFolds.split y": "ignored, as scikit-learn's splitters do",
+    "GroupTimeSeriesSplit.split y": "the same",
     "names": "shown as they are",
     "FeatureImportancesDisplay.from_importances": "of what scikit-learn returns",
 }

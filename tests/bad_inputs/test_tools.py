@@ -27,11 +27,14 @@ from sklearn_ltr.inspection import (
     ScoreRegressor,
     local_optimality,
     shap_values,
+    split_counts,
+    trees_to_dataframe,
     weight_curves,
 )
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.model_selection import (
+    GroupTimeSeriesSplit,
     LetorFolds,
     compare_rankers,
     group_train_test_split,
@@ -86,6 +89,10 @@ def score_trees(y: Any, **given: Any) -> Any:
     return make_ranking_scorer("map")(fitted(LambdaMARTRanker), X, y, **given)
 
 
+def time_folds(order: Any, groups: Any = GROUPS, X: Any = X, **options: Any) -> Any:
+    return list(GroupTimeSeriesSplit(**options).split(X, Y, groups, order))
+
+
 PARTS, HALVES = GROUPS % 3, np.full((N, 2), 0.5)
 NO_METRIC, NO_ROWS = "metric must be a name such as", "which has no rows that can be"
 of_proba = partial(score_of, method="predict_proba")
@@ -128,6 +135,34 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
         error_score="raise"), ValueError, "cannot be nested"),
     (lambda: list(LetorFolds(PARTS).split(X, Y, GROUPS // 2)), ValueError,
      "a query must be whole"),
+    *((partial(GroupTimeSeriesSplit, **{name: v}), error, f"{name} must be an integer")
+      for name, least in (
+          ("n_splits", 2), ("max_train_size", 1), ("test_size", 1), ("gap", 0))
+      for v, error in ((least - 1, ValueError), (2.5, TypeError), ("2", TypeError))),
+    (partial(time_folds, None, None), ValueError, "groups is None: give one value per"),
+    (partial(time_folds, None, X=X[1:]), ValueError, "X has 29 rows, but groups has "),
+    (partial(time_folds, None, n_splits=6), ValueError,
+     "number of samples=6. (The sizes count whole queries, and there are 6.)"),
+    (partial(time_folds, None, n_splits=2, test_size=2, gap=2), ValueError,
+     "(The sizes count whole queries, and there are 6.)"),
+    *((partial(call, order=order), error, message)
+      for call in (time_folds, split)
+      for order, error, message in (
+          (PARTS[1:], ValueError, "order has 29 values for 30 rows"),
+          ({"a": 1}, ValueError, "order is a dict, which has no order of rows: give "
+           "one date per row"),
+          ("date", ValueError, "order must hold one date per row, got 'date'"),
+          ([NAN, *PARTS[1:]], ValueError,
+           "order has a missing value at row 0 (nan): every row must have a value"),
+          (["2026-01-01"] * N, TypeError, "order must hold dates or numbers, but has "
+           "text such as '2026-01-01', which may sort differently: convert it"),
+          ([1, "a"] * (N // 2), TypeError, "order must hold dates or numbers, but has "
+           "text such as 'a'"),
+          ([{1}] * N, TypeError, "row 0 holds a set"),
+          (np.arange(N), ValueError, "query 0 of groups has the dates 0 and "),
+          (np.array(["2026-01-01", "2026-01-02"] * (N // 2), "M8[D]"), ValueError,
+           "has the dates 2026-01-01 and 2026-01-02 in order; a query needs one"))),
+    (partial(split, order=PARTS, stratify=Y), ValueError, "give one of the two"),
     # scorers
     (lambda: make_ranking_scorer("auc"), ValueError, "unknown metric 'auc'"),
     *((partial(make_ranking_scorer, metric), TypeError, NO_METRIC)
@@ -214,6 +249,11 @@ def test_what_cannot_be_compared_is_refused(given, error, message):
 # --- inspection -----------------------------------------------------------------------
 
 
+def of_trees(call: Any) -> Any:
+    """Return a function of a model, which takes X, too."""
+    return lambda model, X: call(model)
+
+
 @pytest.mark.parametrize(
     ("call", "model", "error", "message"),
     [
@@ -221,6 +261,13 @@ def test_what_cannot_be_compared_is_refused(given, error, message):
          "RankNetRanker is not made of boosted trees"),
         (shap_values, LambdaMARTRanker, NotFittedError, "not fitted"),
         (shap_values, lambda: LambdaMARTRanker, TypeError, "is a class, not an instan"),
+        *((of_trees(call), *row)
+          for call in (split_counts, trees_to_dataframe)
+          for row in (
+              (lambda: fitted(RankNetRanker), TypeError, "RankNetRanker is not made of "
+               "boosted trees of this package; permutation_importance of sklearn"),
+              (LambdaMARTRanker, NotFittedError, "not fitted"),
+              (lambda: LambdaMARTRanker, TypeError, "is a class, not an instan"))),
         *((partial(call, y=Y, **QUERIES), *row)
           for call in (local_optimality, weight_curves)
           for row in (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 
 pytest.importorskip("matplotlib")
 
@@ -22,7 +23,8 @@ def test_the_python_of_the_guide_runs(capsys):
         r"^```python\n(.*?)^```", GUIDE.read_text("utf-8"), flags=re.M | re.S
     )
     names: dict[str, object] = {"__name__": "page"}
-    with warnings.catch_warnings():
+    # a block enables metadata routing
+    with sklearn.config_context(), warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing on the page warns
         for block in blocks:
             exec(compile(block, str(GUIDE), "exec"), names)
@@ -32,6 +34,9 @@ def test_the_python_of_the_guide_runs(capsys):
     np.testing.assert_array_equal(session, simulated.sessions)
     error = np.abs(names["harvesting"].propensities_ - truth)[1:]
     assert (error < 4 * names["harvesting"].standard_errors_[1:]).all()
+    dates, folds = names["dates"].to_numpy(), names["search"].cv
+    for train, test in folds.split(groups=names["sessions"], order=dates):
+        assert dates[train].max() + np.timedelta64(60, "m") < dates[test].min()
     ndcg = names["ndcg"]
     for method, other in (
         ("naive", "ranker in use"), ("corrected", "naive"), ("additive", "naive"),

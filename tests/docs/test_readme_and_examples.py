@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import sys
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +40,8 @@ def test_the_python_of_a_page_runs(page):
     with sklearn.config_context():  # restores what a block sets
         for block in blocks:
             exec(compile(block, str(page), "exec"), names)
+    if "matplotlib.pyplot" in sys.modules:  # which warns of many open figures
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def test_the_commands_of_the_readme_are_those_that_ci_runs():

@@ -427,6 +427,9 @@ def test_what_cannot_be_reported_is_refused(trees, tmp_path):
         ({"X": X}, ValueError, "what LambdaMARTRanker predicts"),
         ({"X": X[TEST][:, 1:]}, ValueError, "11 features"),
         ({"sample_weight": -Y[TEST]}, ValueError, "sample_weight"),
+        ({"X_reference": X[:, 1:]}, ValueError, "X_reference has the columns 'x0', "),
+        ({"X_reference": X[0]}, ValueError, "X_reference must be a table with a row"),
+        ({"X_reference": X[:0]}, ValueError, "X_reference has no rows to compare"),
     ]
     for given, error, message in refused:
         with pytest.raises(error, match=re.escape(message)):

@@ -20,7 +20,7 @@ from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
-from sklearn_ltr.export import from_lightgbm
+from sklearn_ltr.export import from_lightgbm, to_lightgbm
 from sklearn_ltr.inspection import ShapValues, shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.oracles import shapley as oracle
@@ -184,6 +184,20 @@ def test_values_are_those_of_lightgbm_on_its_trees(n_leaves):
     result = shap_values(from_lightgbm(booster), rows)
     expected = booster.predict(rows, pred_contrib=True)
     assert_allclose(result.contributions, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_tree_explainer_takes_the_model_as_lightgbms_and_does_not_know_ours(ranker):
+    # shap 0.48 asks a booster that was read from text for parameters it has not
+    shap = pytest.importorskip("shap", minversion="0.51")
+    lightgbm = pytest.importorskip("lightgbm")
+    # as the guide and the frequent questions say
+    with pytest.raises(Exception, match="Model type not yet supported"):
+        shap.TreeExplainer(ranker)
+    explainer = shap.TreeExplainer(lightgbm.Booster(model_str=to_lightgbm(ranker)))
+    result = shap_values(ranker, FEW)
+    assert_allclose(explainer.shap_values(FEW), result.values, rtol=1e-9, atol=1e-12)
+    assert_allclose(explainer.expected_value, result.bias, rtol=1e-9)
 
 
 # --- the result -------------------------------------------------------------------

@@ -19,15 +19,21 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
+    TimeSeriesSplit,
     check_cv,
+    cross_val_score,
+    cross_validate,
 )
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr.model_selection import (
+    GroupTimeSeriesSplit,
     LetorFolds,
     group_train_test_split,
     lambdamart_search_space,
 )
+from sklearn_ltr.scorers import make_ranking_scorer
 from tests.strategies import rankings
 
 RNG = np.random.default_rng(0)
@@ -327,3 +333,184 @@ def test_the_search_space_holds_valid_settings_and_the_defaults():
     ]
     with pytest.raises(TypeError, match="prefix must be a string, got 3"):
         lambdamart_search_space(3)
+
+
+# --- the order of time ------------------------------------------------------------
+
+DATE_OF_QUERY = np.random.default_rng(5).permutation(40)
+DATES = pd.Timestamp("2026-01-01") + pd.to_timedelta(DATE_OF_QUERY[GROUPS], unit="D")
+TIME_OPTIONS = [
+    {}, {"n_splits": 3}, {"gap": 2}, {"test_size": 4}, {"max_train_size": 7},
+    {"n_splits": 2, "test_size": 5, "gap": 1, "max_train_size": 6},
+]  # fmt: skip
+
+
+def queries_of(rows):
+    return set(GROUPS[rows].tolist())
+
+
+def queries_by_definition(n, n_splits=5, max_train_size=None, test_size=None, gap=0):
+    """Yield the places in time that train and test, by the docstring's formula."""
+    size = n // (n_splits + 1) if test_size is None else test_size
+    for fold in range(n_splits):
+        start = n - (n_splits - fold) * size
+        before = list(range(start - gap))
+        kept = before if max_train_size is None else before[-max_train_size:]
+        yield kept, list(range(start, start + size))
+
+
+@pytest.mark.parametrize("options", TIME_OPTIONS, ids=str)
+def test_folds_by_date_are_those_of_the_definition(options):
+    by_date = np.argsort(DATE_OF_QUERY)
+    folds = list(GroupTimeSeriesSplit(**options).split(X, Y, GROUPS, DATES))
+    expected = list(queries_by_definition(40, **options))
+    assert len(folds) == len(expected) == options.get("n_splits", 5)
+    for (train, test), places in zip(folds, expected, strict=True):
+        for rows, part in zip((train, test), places, strict=True):
+            queries = by_date[part]
+            np.testing.assert_array_equal(
+                rows, np.flatnonzero(np.isin(GROUPS, queries))
+            )
+        assert DATES[train].max() < DATES[test].min()
+
+
+@pytest.mark.parametrize("options", TIME_OPTIONS, ids=str)
+def test_with_one_row_for_each_query_folds_are_those_of_scikit_learn(options):
+    rows = np.arange(30)
+    ours = GroupTimeSeriesSplit(**options).split(groups=rows[::-1])
+    theirs = TimeSeriesSplit(**{"n_splits": 5} | options).split(rows)
+    for fold, expected in zip(ours, theirs, strict=True):
+        for part, rows_of_part in zip(fold, expected, strict=True):
+            np.testing.assert_array_equal(part, rows_of_part)
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        DATES, DATES.to_numpy(), DATES.to_series().reset_index(drop=True),
+        DATES.tz_localize("Europe/Rome"), DATES.date.tolist(), DATES.to_period("D"),
+        pl.Series(DATES.to_numpy()), pa.array(DATES), DATE_OF_QUERY[GROUPS],
+        DATE_OF_QUERY[GROUPS] / 7 - 3, [(d.year, d.month, d.day) for d in DATES],
+    ],
+    ids=["index", "array", "series", "zone", "dates", "periods", "polars", "arrow",
+         "integers", "floats", "tuples"],
+)  # fmt: skip
+def test_dates_of_all_types_give_the_same_folds_in_any_order_of_rows(dates):
+    def tested(rows):
+        folds = GroupTimeSeriesSplit(4).split(
+            groups=GROUPS[rows], order=index_rows(dates, rows)
+        )
+        return [frozenset(GROUPS[rows][test]) for _, test in folds]
+
+    expected = [
+        frozenset(np.argsort(DATE_OF_QUERY)[places])
+        for _, places in queries_by_definition(40, 4)
+    ]
+    for seed in (1, 2):
+        rows = np.random.default_rng(seed).permutation(N)
+        assert tested(rows) == tested(np.arange(N)) == expected
+
+
+def test_queries_of_one_date_are_ordered_by_their_ids():
+    groups = np.array(["d", "b", "c", "a", "b"])
+    for rows in ([0, 1, 2, 3, 4], [3, 4, 2, 1, 0]):
+        folds = GroupTimeSeriesSplit(3).split(groups=groups[rows], order=[1] * 5)
+        assert [set(groups[rows][test]) for _, test in folds] == [{"b"}, {"c"}, {"d"}]
+
+
+def test_without_dates_the_first_rows_of_queries_are_the_order_of_time():
+    groups = ["d", "b", "d", "c", "b", "a"]
+    folds = list(GroupTimeSeriesSplit(3).split(groups=groups))
+    assert [test.tolist() for _, test in folds] == [[1, 4], [3], [5]]
+    assert [train.tolist() for train, _ in folds] == [
+        [0, 2], [0, 1, 2, 4], [0, 1, 2, 3, 4],
+    ]  # fmt: skip
+
+
+class DateMemory(Ridge):
+    """Notes the dates, in the last column of X, that it learns from and predicts."""
+
+    seen: list[tuple[str, float, float]] = []
+
+    def fit(self, X, y):
+        self.seen.append(("fit", X[:, -1].min(), X[:, -1].max()))
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self.seen.append(("predict", X[:, -1].min(), X[:, -1].max()))
+        return super().predict(X)
+
+
+def test_tools_of_scikit_learn_train_on_the_past_and_test_on_the_future():
+    dated = np.column_stack([X, DATE_OF_QUERY[GROUPS]])
+    columns = {"groups": GROUPS, "order": DATES}
+    folds = GroupTimeSeriesSplit(4)
+
+    def check(n_fits):
+        seen = DateMemory.seen[:]
+        DateMemory.seen.clear()
+        assert [kind for kind, *_ in seen] == ["fit", "predict"] * n_fits
+        for (_, _, last), (_, first, _) in zip(seen[::2], seen[1::2], strict=True):
+            assert last < first
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        GridSearchCV(DateMemory(), {"alpha": [1, 2]}, cv=folds, refit=False).fit(
+            dated, Y, **columns
+        )
+        check(8)
+        cross_val_score(DateMemory(), dated, Y, cv=folds, params=columns)
+        check(4)
+    # without routing: the folds as a list
+    cross_val_score(DateMemory(), dated, Y, cv=list(folds.split(dated, Y, **columns)))
+    check(4)
+
+
+def test_a_search_of_a_ranker_within_each_fold_has_its_own_dates():
+    columns = {"groups": GROUPS, "order": DATES}
+    search = GridSearchCV(
+        LambdaMARTRanker(random_state=0),
+        {"n_estimators": [1, 2]},
+        cv=GroupTimeSeriesSplit(2, gap=1),
+        scoring=make_ranking_scorer("ndcg"),
+        error_score="raise",
+    )
+    with sklearn.config_context(enable_metadata_routing=True):
+        result = cross_validate(
+            search,
+            X,
+            Y,
+            cv=GroupTimeSeriesSplit(3),
+            scoring=make_ranking_scorer("ndcg"),
+            params=columns,
+            return_indices=True,
+            error_score="raise",
+        )
+    expected = [
+        set(np.argsort(DATE_OF_QUERY)[places].tolist())
+        for _, places in queries_by_definition(40, 3)
+    ]
+    assert list(map(queries_of, result["indices"]["test"])) == expected
+    assert np.isfinite(result["test_score"]).all()
+
+
+def test_time_folds_are_printed_and_copied_with_their_parameters():
+    folds = GroupTimeSeriesSplit(3, gap=2)
+    assert repr(folds) == (
+        "GroupTimeSeriesSplit(gap=2, max_train_size=None, n_splits=3, test_size=None)"
+    )
+    for copy in (pickle.loads(pickle.dumps(folds)), clone(folds, safe=False)):
+        assert copy.get_n_splits() == 3
+        assert vars(copy) == vars(folds)
+    assert check_cv(folds) is folds
+
+
+def test_the_latest_queries_are_the_test_part():
+    by_date = np.argsort(DATE_OF_QUERY)
+    for sizes, n_train, n_test in (
+        ({}, 30, 10), ({"test_size": 7}, 33, 7), ({"train_size": 0.3}, 12, 28),
+        ({"test_size": 7, "random_state": 3, "shuffle": False}, 33, 7),
+    ):  # fmt: skip
+        for rows in (np.arange(N), np.random.default_rng(6).permutation(N)):
+            train, test = split_rows(GROUPS[rows], order=DATES[rows], **sizes)
+            assert queries_of(rows[train]) == set(by_date[:n_train].tolist())
+            assert queries_of(rows[test]) == set(by_date[-n_test:].tolist())

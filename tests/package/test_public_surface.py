@@ -35,22 +35,23 @@ NAMES = {
     "make_ranking",
     "ensemble": "BaggingRanker BlendCurve BlendedRanker best_blend",
     "export": "Feature Tree TreeModel from_catboost from_json from_lightgbm "
-    "from_ranklib from_tree_model from_xgboost json_schema to_catboost "
-    "to_elasticsearch_ltr to_elasticsearch_ml to_json to_lightgbm to_onnx to_ranklib "
+    "from_ranklib from_tree_model from_xgboost json_schema register_skl2onnx "
+    "to_catboost to_elasticsearch_ltr to_elasticsearch_ml to_json to_lightgbm to_onnx to_ranklib "
     "to_solr to_tree_model to_treelite to_vespa to_xgboost to_xgboost_dump",
     "inspection": "LocalOptimality ModelReport ScoreRegressor ShapValues WeightCurves "
-    "compute_lambdas local_optimality model_report shap_values weight_curves",
+    "compute_lambdas local_optimality model_report shap_values split_counts "
+    "trees_to_dataframe weight_curves",
     "mart": "MARTClassifier MARTRegressor",
     "metrics": " ".join(
         ["Metric get_metric rank_scores"]
         + [f"{name}_score {metric.__name__}" for name, metric in METRICS.items()]
     ),
-    "model_selection": "LetorFolds PairComparison RankerComparison compare_rankers "
-    "group_train_test_split lambdamart_search_space",
+    "model_selection": "GroupTimeSeriesSplit LetorFolds PairComparison "
+    "RankerComparison compare_rankers group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
-    "RankerComparisonDisplay ShapHeatmapDisplay ShapValuesDisplay "
-    "TrainingCurveDisplay WeightCurvesDisplay",
+    "RankerComparisonDisplay ShapBeeswarmDisplay ShapHeatmapDisplay "
+    "ShapValuesDisplay TrainingCurveDisplay TreeDisplay WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }

@@ -28,7 +28,7 @@ from sklearn_ltr.export import (
     to_lightgbm,
     to_xgboost,
 )
-from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.inspection import shap_values, split_counts, trees_to_dataframe
 from sklearn_ltr.metrics import NDCG
 
 pytestmark = [
@@ -62,6 +62,30 @@ def centred(scores, grades, offsets):
 
 
 # --- checks of both models: `leaves` has the leaf of each row in each tree ---------
+
+
+def counts_splits(leaves, model):
+    """Leaves of a tree are one more than its splits."""
+    is_ours = isinstance(model, LambdaMARTRanker)
+    counts = split_counts(model) if is_ours else model.feature_importances_
+    n_leaves = [len(np.unique(column)) for column in leaves.T]
+    assert sum(counts) == sum(n_leaves) - len(n_leaves) > 0
+
+
+def has_a_table(leaves, model):
+    is_ours = isinstance(model, LambdaMARTRanker)
+    table = (
+        trees_to_dataframe(model) if is_ours else model.booster_.trees_to_dataframe()
+    )
+    n_leaves = sum(len(np.unique(column)) for column in leaves.T)
+    assert len(table) == 2 * n_leaves - leaves.shape[1]
+
+
+def shares_splits(model):
+    is_ours = isinstance(model, LambdaMARTRanker)
+    counts = split_counts(model) if is_ours else model.feature_importances_
+    total = counts.sum() if is_ours else 1
+    assert (counts / total).sum() == pytest.approx(1)
 
 
 def at_most_5_leaves(leaves, model):
@@ -307,10 +331,13 @@ LIGHTGBM = {
         Row(check=lambda leaves, model: comes_in(model, from_lightgbm) ),
     "`random_state`, `n_jobs`": SAME_FOR_ALL["seed"],
     "`feature_importances_` (splits)":
-        Row(check=lambda leaves, model: model.feature_importances_[0]),
+        Row(check=lambda leaves, model: counts_splits(leaves, model)),
     '`importance_type="gain"`': Row(
         {"importance_type": "gain"},
         check=lambda leaves, model: model.feature_importances_[0],
+    ),
+    "`booster_.trees_to_dataframe()`, `plot_tree`": Row(
+        check=lambda leaves, model: has_a_table(leaves, model)
     ),
 }  # fmt: skip
 XGBOOST = {
@@ -419,6 +446,10 @@ XGBOOST = {
     '`importance_type="gain"`': Row(
         {"importance_type": "gain"},
         check=lambda leaves, model: model.feature_importances_[0],
+    ),
+    '`importance_type="weight"`': Row(
+        {"importance_type": "weight"},
+        check=lambda leaves, model: shares_splits(model),
     ),
     "`predict(pred_contribs=True)` of the booster":
         Row(check=lambda leaves, model: sums(model) ),

@@ -12,9 +12,14 @@ import pytest
 from matplotlib.figure import Figure
 
 from sklearn_ltr import plotting
+from sklearn_ltr.export import to_tree_model
+from sklearn_ltr.mart import MARTRegressor
 from tests.plotting.conftest import assert_text_is_readable
 
 NAN, INF = np.nan, np.inf
+TREE = to_tree_model(
+    MARTRegressor(n_estimators=1).fit(np.arange(60.0).reshape(-1, 1), np.arange(60))
+).trees[0]
 #: Good arguments of each display, and what is refused in place of one: the message
 #: names it.
 DISPLAYS = {
@@ -103,6 +108,15 @@ DISPLAYS = {
             ({"confidence_level": 1}, r"confidence_level must be a number in \(0, 1\)"),
         ],
     ),
+    "ShapBeeswarmDisplay": (
+        {"values": [[0.1, -0.5], [0.2, 0.6]], "feature_values": [[1, "a"], [2, "b"]]},
+        [
+            ({"values": [1, 2]}, r"a row for each document .* got shape \(2,\)"),
+            ({"values": [[1, 2], [NAN, 0]]}, r"\[1\] must be finite, but feature 0"),
+            ({"feature_values": [[1, 2]]}, r"the shape of values, \(2, 2\), got \(1"),
+            ({"feature_names": ["a"]}, "feature_names .* each of the 2 features"),
+        ],
+    ),
     "ShapHeatmapDisplay": (
         {"values": [[0.1, -0.5, 0.0], [0.2, 0.6, 0.1]]},
         [
@@ -137,6 +151,14 @@ DISPLAYS = {
                 ({"curves": curves}, "curves must be a dict of dicts")
                 for curves in (None, [1, 2], {"train": [1, 2]}, "text")
             ),
+        ],
+    ),
+    "TreeDisplay": (
+        {"tree": TREE, "feature_names": ["a"], "name": "a tree"},
+        [
+            ({"tree": None}, r"tree must be a Tree, .* got an object of NoneType"),
+            ({"feature_names": []}, "feature_names .* each of the 1 features, got"),
+            ({"feature_names": [["a"]]}, r"of the 1 features, got shape \(1, 1\)"),
         ],
     ),
     "WeightCurvesDisplay": (

@@ -1,0 +1,265 @@
+"""Converters for skl2onnx, which writes whole Pipelines of scikit-learn as ONNX.
+
+skl2onnx writes ai.onnx.ml 3, in which trees are a TreeEnsembleRegressor.  It compares
+float64 numbers, but adds values in float32.  So here each tree has an output of its
+own, the number of the leaf that a row comes to; the values of these leaves are looked
+up and added in float64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr.export._estimators import ESTIMATORS, trees_alone
+from sklearn_ltr.export._networks import NETWORKS, layers_of
+from sklearn_ltr.export._onnx import OnnxGraph, whole_tree
+from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+__all__ = ["register_skl2onnx"]
+
+ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 3
+
+
+def register_skl2onnx() -> None:
+    """Teach skl2onnx the estimators of this package.
+
+    Afterwards ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert Pipelines
+    that end in one of them, with whatever steps skl2onnx knows before it: a
+    ColumnTransformer, encoders, imputers, scalers.  (:func:`to_onnx` needs no other
+    package, and takes scalers only.)
+
+    Call it once in a process; a second call changes nothing.
+
+    Raises
+    ------
+    ImportError
+        If skl2onnx is not installed.
+
+    See Also
+    --------
+    to_onnx : A model alone, or after scalers.
+
+    Notes
+    -----
+    The estimators are those of :func:`to_onnx`, and so is the output, `scores`: one
+    float64 for each document, of shape (n_documents,); of a MARTClassifier the
+    ``decision_function``.  What :func:`to_onnx` refuses, skl2onnx refuses with the same
+    error.
+
+    Declare numbers as ``DoubleTensorType``, or give ``skl2onnx.to_onnx`` rows of
+    float64: then trees compare the numbers that ``predict`` compares, documents come to
+    the same leaves, and scores differ in the last digits at most, since onnxruntime
+    adds in another order.  A number that was rounded to float32 may come to the other
+    side of a threshold.  Categories are numbers here, the codes of an OrdinalEncoder.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skl2onnx  # doctest: +SKIP
+    >>> from sklearn.impute import SimpleImputer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.export import register_skl2onnx
+    >>> X = np.array([[1.0], [2.0], [np.nan], [4.0]])
+    >>> ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, random_state=0)
+    >>> pipeline = make_pipeline(SimpleImputer(), ranker)
+    >>> pipeline = pipeline.fit(X, [0, 1, 1, 2], lambdamartranker__groups=[7, 7, 7, 7])
+    >>> register_skl2onnx()  # doctest: +SKIP
+    >>> model = skl2onnx.to_onnx(pipeline, X[:1])  # doctest: +SKIP
+    >>> [output.name for output in model.graph.output]  # doctest: +SKIP
+    ['scores']
+    """
+    try:
+        from skl2onnx import update_registered_converter
+    except ImportError as error:
+        raise ImportError(
+            "register_skl2onnx requires skl2onnx; install it with "
+            "python -m pip install skl2onnx"
+        ) from error
+    for cls in (*ESTIMATORS.values(), *NETWORKS):
+        update_registered_converter(
+            cls, alias_of(cls), set_output_type, add_model, parser=parse
+        )
+
+
+def alias_of(cls: type) -> str:
+    """Return the name by which skl2onnx knows a class."""
+    return f"SklearnLtr{cls.__name__}"
+
+
+def parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
+    """Return the output of a model's operator, a variable named `scores`."""
+    check_is_fitted(model)
+    operator = scope.declare_local_operator(alias_of(type(model)), model)
+    operator.inputs = inputs
+    operator.outputs.append(scope.declare_local_variable("scores", scores_type()))
+    return operator.outputs
+
+
+def set_output_type(operator: Any) -> None:
+    """Set the type of the output."""
+    operator.outputs[0].type = scores_type()
+
+
+def scores_type() -> Any:
+    """Return the type of the output: one float64 for each document."""
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    return DoubleTensorType([None])
+
+
+def add_model(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a model to the container of skl2onnx."""
+    from onnx import TensorProto, helper
+
+    graph = OnnxGraph()
+    names = {"scores": operator.outputs[0].full_name}  # in the graph: in the container
+    columns = []  # a table for each input of the operator
+    for number, variable in enumerate(operator.inputs):
+        names[f"input_{number}"] = variable.full_name
+        graph.last = f"input_{number}"
+        graph.add("Cast", to=TensorProto.DOUBLE)
+        columns.append(graph.last)
+    if len(columns) > 1:
+        graph.last = columns[0]
+        graph.add("Concat", *columns[1:], axis=1)
+    if isinstance(operator.raw_operator, NETWORKS):
+        graph.add_layers(layers_of(operator.raw_operator))
+        axis = graph.constant(np.array([1], dtype=np.int64))
+        graph.nodes.append(helper.make_node("Squeeze", [graph.last, axis], ["scores"]))
+    else:
+        add_trees(graph, trees_alone(operator.raw_operator))
+    for constant in graph.constants:
+        names[constant.name] = scope.get_unique_variable_name(constant.name)
+        container.add_initializer(names[constant.name], None, None, constant)
+    for node in graph.nodes:
+        add_node(scope, container, node, names)
+
+
+def add_node(
+    scope: Any, container: Any, node: NodeProto, names: dict[str, str]
+) -> None:
+    """Add a node, whose output gets a name of its own, noted in `names`."""
+    from onnx import helper
+
+    for name in node.output:
+        if name not in names:
+            names[name] = scope.get_unique_variable_name(name)
+    container.add_node(
+        node.op_type,
+        [names[name] for name in node.input],
+        [names[name] for name in node.output],
+        op_domain=node.domain,
+        op_version=ML_OPSET if node.domain else None,  # None: by the target
+        name=scope.get_unique_operator_name(node.op_type),
+        **{a.name: helper.get_attribute_value(a) for a in node.attribute},
+    )
+
+
+def add_trees(graph: OnnxGraph, model: TreeModel) -> None:
+    """Add trees, whose leaves are found, looked up and added."""
+    from onnx import TensorProto, helper
+
+    trees = [whole_tree(tree) for tree in model.trees]
+    graph.add("TreeEnsembleRegressor", domain=ML_DOMAIN, **leaf_finder(trees, model))
+    graph.add("Cast", to=TensorProto.INT64)  # exact, as there are below 2^24 leaves
+    n_leaves = [int(tree.is_leaf.sum()) for tree in trees]
+    first = np.cumsum([0, *n_leaves[:-1]], dtype=np.int64)
+    graph.add("Add", graph.constant(first))
+    found = graph.last
+    graph.last = graph.constant(np.concatenate([t.value[t.is_leaf] for t in trees]))
+    graph.add("Gather", found)
+    axis = graph.constant(np.array([1], dtype=np.int64))
+    graph.nodes.append(
+        helper.make_node("ReduceSum", [graph.last, axis], ["scores"], keepdims=0)
+    )
+
+
+class Node(NamedTuple):
+    """A node of a TreeEnsembleRegressor; `true` and `false` are numbers of nodes."""
+
+    number: int
+    mode: str = "LEAF"
+    feature: int = 0
+    value: float = 0.0
+    missing_true: bool = False
+    true: int = 0
+    false: int = 0
+
+
+def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
+    """Return the attributes of a TreeEnsembleRegressor that finds the leaves."""
+    # its output m is the number of the leaf among those of tree m
+    from onnx import numpy_helper
+
+    by_tree = [nodes_of(tree, model) for tree in trees]
+    nodes = [node for tree_nodes in by_tree for node in tree_nodes]
+    leaves = [np.flatnonzero(tree.is_leaf) for tree in trees]
+    tree_of_leaf = np.repeat(np.arange(len(trees)), [len(part) for part in leaves])
+    number = np.concatenate([np.arange(float(len(part))) for part in leaves])
+    return {
+        "n_targets": len(trees),
+        "aggregate_function": "SUM",
+        "post_transform": "NONE",
+        "nodes_treeids": np.repeat(
+            np.arange(len(trees)), [len(part) for part in by_tree]
+        ).tolist(),
+        "nodes_nodeids": [node.number for node in nodes],
+        "nodes_featureids": [node.feature for node in nodes],
+        "nodes_modes": [node.mode for node in nodes],
+        "nodes_values_as_tensor": numpy_helper.from_array(
+            np.array([node.value for node in nodes]), "values"
+        ),
+        "nodes_missing_value_tracks_true": [int(node.missing_true) for node in nodes],
+        "nodes_truenodeids": [node.true for node in nodes],
+        "nodes_falsenodeids": [node.false for node in nodes],
+        "target_treeids": tree_of_leaf.tolist(),
+        "target_nodeids": np.concatenate(leaves).tolist(),
+        "target_ids": tree_of_leaf.tolist(),
+        "target_weights_as_tensor": numpy_helper.from_array(number, "leaves"),
+    }
+
+
+def nodes_of(tree: Tree, model: TreeModel) -> list[Node]:
+    """Return the nodes of a tree, the root first; further nodes test categories."""
+    nodes, n_nodes = [], len(tree.feature)
+    for node in range(n_nodes):
+        if tree.is_leaf[node]:
+            nodes.append(Node(node))
+            continue
+        feature, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
+        left, right = int(tree.left[node]), int(tree.right[node])
+        if node not in tree.left_categories:
+            threshold = float(tree.threshold[node])
+            nodes.append(
+                Node(node, "BRANCH_LEQ", feature, threshold, missing_left, left, right)
+            )
+            continue
+        # One node for each category that goes another way than missing ones, so that
+        # unseen ones, and NaN, which equals no number, fail all tests.
+        code = category_codes(model.features[feature]) or {}
+        among = set(tree.left_categories[node])
+        passed, failed = left, right
+        if missing_left:
+            passed, failed, among = right, left, set(code) - among
+        codes = sorted(float(code[category]) for category in among)
+        if not codes:  # no number is at most minus infinity
+            nodes.append(
+                Node(node, "BRANCH_LEQ", feature, -np.inf, False, passed, failed)
+            )
+        number = node
+        for place, value in enumerate(codes):
+            is_last = place == len(codes) - 1
+            other = failed if is_last else n_nodes
+            nodes.append(
+                Node(number, "BRANCH_EQ", feature, value, False, passed, other)
+            )
+            number = n_nodes
+            n_nodes += 0 if is_last else 1
+    return nodes
