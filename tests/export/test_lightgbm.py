@@ -167,9 +167,7 @@ def test_a_model_of_lightgbm_is_continued_and_blended():
 
 C = table()
 TEXT = to_lightgbm(
-    LambdaMARTRanker(**TREES, grow_policy="best_first").fit(
-        C, grades(C), groups=GROUPS
-    )
+    LambdaMARTRanker(**TREES, grow_policy="best_first").fit(C, grades(C), groups=GROUPS)
 )
 
 

@@ -36,8 +36,8 @@ NAMES = {
     "ensemble": "BaggingRanker BlendCurve BlendedRanker best_blend",
     "export": "Feature Tree TreeModel from_catboost from_json from_lightgbm "
     "from_ranklib from_tree_model from_xgboost json_schema register_skl2onnx "
-    "to_catboost to_elasticsearch_ltr to_elasticsearch_ml to_json to_lightgbm to_onnx to_ranklib "
-    "to_solr to_tree_model to_treelite to_vespa to_xgboost to_xgboost_dump",
+    "to_catboost to_elasticsearch_ltr to_elasticsearch_ml to_json to_lightgbm to_onnx "
+    "to_ranklib to_solr to_tree_model to_treelite to_vespa to_xgboost to_xgboost_dump",
     "inspection": "LocalOptimality ModelReport ScoreRegressor ShapValues WeightCurves "
     "compute_lambdas local_optimality model_report shap_values split_counts "
     "trees_to_dataframe weight_curves",
