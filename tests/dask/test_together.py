@@ -34,12 +34,20 @@ def half_squared_error(scores, grades, offsets):
 
 CASES = {
     "defaults": {},
-    "least squares": {"split_gain": "least_squares"},
+    "best first": {"grow_policy": "best_first"},
+    "least squares": {"split_gain": "least_squares", "grow_policy": "best_first"},
     "categories": CODES,
+    "best first, categories": {**CODES, "grow_policy": "best_first"},
     "few bins": {**CODES, "max_bins": 7},
     "shared bins": {**CODES, "max_bins": 40, "min_samples_leaf": 60},
     "monotonic": {"monotonic_cst": [1, -1, 0, 0, 0, 0, 0, 0, 0]},
     "interactions": {"interaction_cst": "pairwise"},
+    "best first, constraints": {
+        "grow_policy": "best_first",
+        "monotonic_cst": [1, -1, 0, 0, 0, 0, 0, 0, 0],
+        "interaction_cst": "pairwise",
+        "max_features": 0.5,
+    },
     "sampling": {"subsample": 0.6, "max_features": 0.5, "colsample_bytree": 0.7},
     "no noise": {
         "subsample": 1,

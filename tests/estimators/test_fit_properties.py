@@ -51,7 +51,9 @@ MODELS = {
     "LambdaMART, cost": (
         fit_ranker,
         LambdaMARTRanker,
-        TREES | {"metric": None, "split_gain": "least_squares"},
+        TREES
+        | {"metric": None, "split_gain": "least_squares"}
+        | {"grow_policy": "best_first"},
     ),
     "LambdaRank": (fit_ranker, LambdaRankRanker, NETWORK),
     "RankNet": (fit_ranker, RankNetRanker, NETWORK | {"tied_pairs": True}),

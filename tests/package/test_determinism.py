@@ -32,6 +32,7 @@ MODES = {
         LambdaMARTRanker,
         TREES
         | {
+            "grow_policy": "best_first",
             "split_gain": "least_squares",
             "subsample": 1.0,
             "regression_weight": 0.0,
@@ -44,6 +45,10 @@ MODES = {
         TREES | {"subsample": 0.6, "max_features": 0.5, "early_stopping": True},
     ),
     "without a metric": (LambdaMARTRanker, TREES | {"metric": None}),
+    "best first": (
+        LambdaMARTRanker,
+        TREES | {"grow_policy": "best_first", "subsample": 0.6, "max_features": 0.5},
+    ),
     "additive bias": (LambdaMARTRanker, TREES | {"position_bias": "additive"}),
     "pairwise bias": (LambdaMARTRanker, TREES | {"position_bias": "pairwise"}),
     "bias of a network": (LambdaRankRanker, NETWORK | {"position_bias": "additive"}),

@@ -10,6 +10,8 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
 from sklearn_ltr._rankers import lambdamart
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.export import to_tree_model
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from tests.networks import Lists, of_val
 from tests.oracles.metrics import DEFINITIONS
@@ -390,6 +392,7 @@ def test_validation_fraction_holds_out_whole_queries_of_the_training_data():
     ("validation", "options"),
     [
         (False, {}),
+        (False, {"grow_policy": "best_first"}),
         (False, ALL_DRAWN | {"verbose": 1, "metric": "map"}),
         (True, ALL_DRAWN),
         (False, {"early_stopping": True, "validation_fraction": 0.3}),
@@ -452,3 +455,61 @@ def test_feature_importances_are_shares_of_the_gain():
     with pytest.warns(NothingLearnedWarning):
         unsplit = fitted(min_samples_leaf=10**6)
     assert not unsplit.feature_importances_.any()
+
+
+# --- symmetric trees --------------------------------------------------------------
+
+
+def queries(n_queries: int, n_equal: int = 0) -> Lists:
+    """Queries of two documents, and others whose grades are equal."""
+    n = n_queries + n_equal
+    X = np.random.default_rng(0).normal(size=(2 * n, 2)).round(1)
+    y = np.tile([0.0, 1.0], n)
+    y[2 * n_queries :] = 1.0
+    return Lists(X, y, np.repeat(np.arange(n), 2))
+
+
+@pytest.mark.parametrize(
+    ("data", "policy"),
+    [
+        (queries(500), "symmetric"),
+        (queries(501), "best_first"),
+        (queries(500, 300), "symmetric"),
+    ],
+    ids=["500", "501", "500 that have pairs"],
+)
+def test_few_queries_with_pairs_grow_symmetric_trees(data, policy):
+    assert model(fitted(data)) == model(fitted(data, grow_policy=policy))
+    (other,) = {"symmetric", "best_first"} - {policy}
+    assert model(fitted(data)) != model(fitted(data, grow_policy=other))
+
+
+def test_a_symmetric_tree_has_a_level_more_than_a_full_one_of_as_many_leaves():
+    for max_leaf_nodes, n_levels in ((2, 2), (3, 3), (6, 3), (7, 4), (31, 6)):
+        ranker = fitted(
+            grow_policy="symmetric", max_leaf_nodes=max_leaf_nodes, min_samples_leaf=1
+        )
+        described = to_tree_model(ranker)
+        conditions = [
+            set(zip(tree.feature, tree.threshold, tree.missing_left, strict=True))
+            for tree in described.trees
+        ]
+        assert max(map(len, conditions)) == n_levels + 1  # with that of leaves
+    ranker = fitted(grow_policy="symmetric", max_depth=2)
+    assert max(sizes_of_trees(ranker)) == 4
+
+
+def test_symmetric_trees_of_few_queries_rank_new_ones_better():
+    # one column of signal and many of noise, as in data of few queries
+    gain = []
+    for seed in range(6):
+        made = make_ranking(360, n_documents=15, n_features=30, random_state=seed)
+        trained, held = (made.groups < 60), (made.groups >= 60)
+        values = [
+            LambdaMARTRanker(grow_policy=policy, random_state=0)
+            .fit(made.data[trained], made.target[trained], groups=made.groups[trained])
+            .score(made.data[held], made.target[held], groups=made.groups[held])
+            for policy in ("symmetric", "best_first")
+        ]
+        gain.append(values[0] - values[1])
+    assert np.mean(gain) > 2 * np.std(gain, ddof=1) / np.sqrt(len(gain))
