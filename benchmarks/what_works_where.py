@@ -718,6 +718,28 @@ def leaves(library):
     same(scores, scores[first][alike.ravel()])
 
 
+@feature("symmetric trees: one condition splits all leaves of a level")
+def symmetric_trees(library):
+    policy = library.one_of("symmetric", CatBoost="SymmetricTree")
+    size = library.one_of({"tree_size": 15}, CatBoost={})
+    fitted = library.fit(n_estimators=1, grow_policy=policy, **size)
+    if library.name == "CatBoost":  # whose trees cannot be listed as a table
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.json")
+            fitted.save_model(path, format="json")
+            (tree,) = json.loads(path.read_text())["oblivious_trees"]
+        must(len(tree["leaf_values"]) == 2 ** len(tree["splits"]) > 2)
+        return
+    if library.name == "sklearn_ltr":
+        table = inspection.trees_to_dataframe(fitted)[["feature", "threshold"]]
+    elif library.name == "LightGBM":
+        table = fitted.booster_.trees_to_dataframe()[["split_feature", "threshold"]]
+    else:
+        table = fitted.get_booster().trees_to_dataframe()[["Feature", "Split"]]
+    splits = table.dropna()
+    must(len(splits.drop_duplicates()) <= 5 < len(splits))
+
+
 @feature("the nodes of all trees as a table")
 def nodes_as_a_table(library):
     """A row for each node: those of binary trees are odd in number."""
