@@ -38,6 +38,7 @@ from sklearn_ltr._estimators.base import FittedAttributes
 
 ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `abort`
 CONNECT_SECONDS = 30
+TOLD_SECONDS = 1.0  # for `abort`, after a connection was refused
 GREETING_SECONDS = 30  # from the connection of a neighbour until it has named itself
 # A receiver asks the system for bytes again and again for this time, and only then
 # sleeps until there are some: to be woken takes longer than most messages take.
@@ -186,7 +187,10 @@ class Connections:
                 connection.do_handshake()
             connection.sendall(self._key + NUMBER.pack(rank))
         except OSError as error:
-            self.check()
+            # If the fit is aborted, the neighbour may have been told first
+            for _ in range(20):
+                self.check()
+                time.sleep(TOLD_SECONDS / 20)
             raise LostConnectionError(
                 f"no connection to the worker {other.worker}, where it listened for "
                 f"the fit, at port {other.port} of {other.host} ({error}): it has "
