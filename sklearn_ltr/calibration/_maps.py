@@ -1,0 +1,98 @@
+"""Maps from scores to the probability of a grade or better.
+
+isotonic:   the rising step function of least squares, joined by straight lines
+sigmoid:    1 / (1 + exp(-(slope s + intercept))),   slope >= 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_ltr._saved import saved_part
+from sklearn_ltr._typing import FloatArray
+
+
+@saved_part
+@dataclass(frozen=True, eq=False)
+class IsotonicMap:
+    """Probabilities at some scores, joined by lines, and constant beyond the ends.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_points,), float64
+        Increasing.
+    probabilities : ndarray of shape (n_points,), float64
+        From 0 to 1, never decreasing.
+    """
+
+    scores: FloatArray
+    probabilities: FloatArray
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Return the probability of each score, (n_documents,) float64."""
+        joined = np.interp(scores, self.scores, self.probabilities)
+        # rounded, a line may end above its right point, where the next one begins
+        right = np.searchsorted(self.scores, scores).clip(max=len(self.scores) - 1)
+        return np.asarray(np.minimum(joined, self.probabilities[right]))
+
+
+@saved_part
+@dataclass(frozen=True)
+class SigmoidMap:
+    """The logistic function of a score.
+
+    Attributes
+    ----------
+    slope : float >= 0
+    intercept : float
+    """
+
+    slope: float
+    intercept: float
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Return the probability of each score, (n_documents,) float64."""
+        probabilities: FloatArray = expit(self.slope * scores + self.intercept)
+        return probabilities
+
+
+def fit_isotonic(
+    scores: FloatArray, is_reached: NDArray[np.bool_], weight: FloatArray
+) -> IsotonicMap:
+    """Return the isotonic regression of whether a grade is reached."""
+    # scikit-learn merges scores that differ by less than 1e-15, whatever their size
+    _, exponent = np.frexp(np.abs(scores).max())
+    model = IsotonicRegression(y_min=0.0, y_max=1.0)
+    model.fit(np.ldexp(scores, -exponent), is_reached, weight)
+    points = np.ldexp(model.X_thresholds_, exponent)
+    return IsotonicMap(points, np.asarray(model.y_thresholds_, np.float64))
+
+
+def fit_sigmoid(
+    scores: FloatArray, is_reached: NDArray[np.bool_], weight: FloatArray
+) -> SigmoidMap:
+    """Return the logistic regression of whether a grade is reached, by Platt (1999)."""
+    # His targets, (n+ + 1) / (n+ + 2) and 1 / (n- + 2) in place of 1 and 0, keep the
+    # slope finite where scores tell all documents apart.  A document of target t counts
+    # t times among those that reach the grade, and 1 - t times among the others.
+    weight = weight / weight.mean()
+    n_reached = weight[is_reached].sum()
+    n_others = weight.sum() - n_reached
+    target = np.where(is_reached, (n_reached + 1) / (n_reached + 2), 1 / (n_others + 2))
+    deviation = float(scores.std()) or 1.0
+    standardised = (scores - scores.mean()) / deviation
+    model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(
+        np.tile(standardised, 2)[:, np.newaxis],
+        np.repeat([1, 0], len(scores)),
+        np.concatenate((weight * target, weight * (1 - target))),
+    )
+    slope = float(model.coef_[0, 0]) / deviation
+    if slope < 0:  # of constant maps, the best is the mean
+        return SigmoidMap(0.0, float(logit(np.average(target, weights=weight))))
+    return SigmoidMap(slope, float(model.intercept_[0] - slope * scores.mean()))
