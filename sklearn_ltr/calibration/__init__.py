@@ -7,9 +7,8 @@ what they stand for, from the scores of queries that the ranker was not fitted t
     E(y | s)       =  g_0 + sum over grades k >= 1 of  (g_k - g_{k-1}) f_{g_k}(s)
 
 :class:`CalibratedRanker` fits a ranker and these maps, by isotonic regression or as
-sigmoids, as scikit-learn's CalibratedClassifierCV does for classes.  The ranking stays
-the ranker's.  :class:`sklearn_ltr.plotting.GradeReliabilityDisplay` draws predicted
-grades against those that were given.
+sigmoids, as scikit-learn's CalibratedClassifierCV does for classes; of the score alone,
+or of the score and the mean score of its query.  The ranking stays the ranker's.
 """
 
 from sklearn_ltr._saved import publish

@@ -17,8 +17,14 @@ from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
 from sklearn_ltr._parameters import Choice, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.reading import single_query
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
-from sklearn_ltr.calibration._maps import fit_isotonic, fit_sigmoid
+from sklearn_ltr.calibration._maps import (
+    fit_isotonic,
+    fit_mean_weight,
+    fit_sigmoid,
+    query_means,
+)
 from sklearn_ltr.ensemble._held_out import (
     PREFIT,
     HeldOut,
@@ -44,7 +50,10 @@ class CalibrationParameters:
     """The parameters of CalibratedRanker, which documents them."""
 
     ranker: BaseEstimator | None
-    method: Annotated[Literal["isotonic", "sigmoid"], Choice("isotonic", "sigmoid")]
+    method: Annotated[
+        Literal["isotonic", "sigmoid", "query_isotonic"],
+        Choice("isotonic", "sigmoid", "query_isotonic"),
+    ]
     cv: SplitsLike
     metric: str | Metric
     n_jobs: Annotated[int | None, ThreadCount()]
@@ -77,19 +86,21 @@ class CalibratedRanker(BaseRanker):
     cross-validation by query.
 
     `predict` and `rank` are the ranker's.  What `predict_grade` and `predict_relevance`
-    return is comparable between queries, and rises with the score, or stays the same:
-    different scores may have the same grade, so rank by `predict`.
+    return is comparable between queries.  Within a query it rises with the score, or
+    stays the same: different scores may have the same grade, so rank by `predict`.
 
     Parameters
     ----------
     ranker : estimator or None, default=None
         A ranker, bag or blend, a Pipeline that ends in one, or a regressor, which is
         fitted without groups.  None: ``LambdaMARTRanker()``.
-    method : {"isotonic", "sigmoid"}, default="isotonic"
+    method : {"isotonic", "sigmoid", "query_isotonic"}, default="isotonic"
         How the maps are fitted.  "isotonic": the rising function of least squares, by
         :class:`sklearn.isotonic.IsotonicRegression`.  "sigmoid": a logistic function,
         by :class:`sklearn.linear_model.LogisticRegression` with Platt's targets; it has
-        two numbers for each grade, for few queries.
+        two numbers for each grade, for few queries.  "query_isotonic": the isotonic
+        regression on the score plus a multiple, learned for each grade, of the mean
+        score of its query; predictions then need `groups`, and whole queries.
     cv : int, splitter, iterable of splits or "prefit", default=None
         How queries are held out: the number of folds of a GroupKFold, a scikit-learn
         splitter, or pairs of (training rows, held-out rows) in which each row is held
@@ -107,6 +118,9 @@ class CalibratedRanker(BaseRanker):
         The ranker, fitted to all queries.
     grades_ : ndarray of shape (n_grades,), float64
         The different grades of y, increasing.
+    mean_weights_ : ndarray of shape (n_grades - 1,), float64
+        How much the mean score of a query counts beside a score in each map; 0 unless
+        `method` is "query_isotonic".
     maps_ : list of n_grades - 1 maps
         The probability of each grade but the lowest, or of a better one, as a function
         of scores.  An isotonic map has arrays `scores` and `probabilities`, points that
@@ -171,6 +185,7 @@ class CalibratedRanker(BaseRanker):
     _attributes: ClassVar[Attributes] = {
         "ranker_": Attribute(),
         "grades_": Attribute("(n_grades,)"),
+        "mean_weights_": Attribute("(n_grades - 1,)"),
         "maps_": Attribute(),
     }
 
@@ -178,7 +193,7 @@ class CalibratedRanker(BaseRanker):
         self,
         ranker: BaseEstimator | None = None,
         *,
-        method: Literal["isotonic", "sigmoid"] = "isotonic",
+        method: Literal["isotonic", "sigmoid", "query_isotonic"] = "isotonic",
         cv: SplitsLike = None,
         metric: str | Metric = "ndcg@10",
         n_jobs: int | None = None,
@@ -272,15 +287,21 @@ class CalibratedRanker(BaseRanker):
         held_out = HeldOut.sort(rows, scores, ["ranker"])
 
         # fit the maps, and keep
-        fit_map = fit_isotonic if p.method == "isotonic" else fit_sigmoid
-        weight = held_out.queries["sample_weight"]
+        fit_map = fit_sigmoid if p.method == "sigmoid" else fit_isotonic
+        (held_out_scores,), query, weight = held_out.scores, *held_out.queries.values()
+        means = query_means(held_out_scores, query)
+        mean_weights, maps = np.zeros(len(grades) - 1), []
+        for k, grade in enumerate(grades[1:]):
+            reached, index = held_out.y >= grade, held_out_scores
+            if p.method == "query_isotonic":
+                mean_weights[k] = fit_mean_weight(index, means, reached, weight)
+                index = index + mean_weights[k] * means
+            maps.append(fit_map(index, reached, weight))
         with refit(self) as model:
             model.ranker_ = ranker
             model.grades_ = grades
-            model.maps_ = [
-                fit_map(held_out.scores[0], held_out.y >= grade, weight)
-                for grade in grades[1:]
-            ]
+            model.mean_weights_ = mean_weights
+            model.maps_ = maps
             model._trained_queries = rows.queries.labels, rows.queries.sizes
         return self
 
@@ -316,8 +337,9 @@ class CalibratedRanker(BaseRanker):
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of the ranker.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document, checked, and otherwise not used: the grade of a
-            document depends on its score alone.
+            The query of each document.  Used by ``method="query_isotonic"``; by others
+            a grade depends on the score alone.  Without it up to 200 rows are one
+            query; more are an error where it is used.
 
         Returns
         -------
@@ -377,11 +399,18 @@ class CalibratedRanker(BaseRanker):
     def _probabilities(self, X: MatrixLike, groups: IdsLike | None) -> FloatArray:
         """Return P(y >= g) of grades but the lowest, (n_grades - 1, n_documents)."""
         scores = self.predict(X)
-        if groups is not None and len(scores) > 0:
-            QueryGroups.from_groups(groups, len(scores))
         reached = np.empty((len(self.maps_), len(scores)))
-        for row, score_map in zip(reached, self.maps_, strict=True):
-            row[:] = score_map(scores)
+        if len(scores) == 0:
+            return reached
+        means = np.zeros(len(scores))
+        if groups is not None:
+            queries = QueryGroups.from_groups(groups, len(scores))
+            means = query_means(scores, queries.query_of_row)
+        elif self.mean_weights_.any():
+            means = query_means(scores, single_query(len(scores)).query_of_row)
+        maps = zip(self.mean_weights_, self.maps_, strict=True)
+        for row, (mean_weight, score_map) in zip(reached, maps, strict=True):
+            row[:] = score_map(scores + mean_weight * means)
         # sigmoids of different slopes cross: a better grade is not more probable
         return np.minimum.accumulate(reached, axis=0)
 

@@ -2,6 +2,8 @@
 
 isotonic:   the rising step function of least squares, joined by straight lines
 sigmoid:    1 / (1 + exp(-(slope s + intercept))),   slope >= 0
+
+Both may be of  s + weight * (mean score of the query)  in place of the score s.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_ltr._saved import saved_part
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 @saved_part
@@ -60,6 +62,36 @@ class SigmoidMap:
         """Return the probability of each score, (n_documents,) float64."""
         probabilities: FloatArray = expit(self.slope * scores + self.intercept)
         return probabilities
+
+
+def query_means(scores: FloatArray, query: IntArray) -> FloatArray:
+    """Return the mean score of each document's query, (n_documents,) float64."""
+    # added up in the order of the scores, whatever that of the rows is
+    order = np.lexsort((scores, query))
+    starts = np.flatnonzero(np.diff(query[order], prepend=-1))
+    sizes = np.diff(np.append(starts, len(query)))
+    means = np.empty_like(scores)
+    sums = np.add.reduceat(scores[order], starts)
+    means[order] = np.repeat(sums / sizes, sizes)
+    return means
+
+
+def fit_mean_weight(
+    scores: FloatArray,
+    means: FloatArray,
+    is_reached: NDArray[np.bool_],
+    weight: FloatArray,
+) -> float:
+    """Return how much the mean of a query counts beside a score, by their logits."""
+    columns = np.column_stack((scores, means))
+    deviation = columns.std(axis=0)
+    if not deviation.all():
+        return 0.0
+    model = LogisticRegression(tol=1e-8, max_iter=1000).fit(
+        (columns - columns.mean(axis=0)) / deviation, is_reached, weight / weight.mean()
+    )
+    of_score, of_mean = model.coef_[0] / deviation
+    return float(of_mean / of_score) if of_score > 0 else 0.0
 
 
 def fit_isotonic(

@@ -86,6 +86,7 @@ SAYS = {
     "X_i": "X:", "X_j": "X:", "metrics": "metric",
     "random_state": "seed", "text": "JSON", "y_true": "y must",
     "BlendedRanker.fit X": "Input should have at least 1 dimension",
+    "CalibratedRanker.fit X": "Input should have at least 1 dimension",
     **dict.fromkeys(("estimator", "estimator_a", "estimator_b", "ranker"), "object"),
 }  # fmt: skip
 

@@ -40,7 +40,7 @@ MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
 ROWS = np.random.default_rng(0).permutation(len(MADE.target))
 X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
 WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
-METHODS = ("isotonic", "sigmoid")
+METHODS = ("isotonic", "sigmoid", "query_isotonic")
 every_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -171,10 +171,11 @@ def test_it_ranks_as_its_ranker_bit_for_bit(name, method):
     assert found.score(X, Y, groups=GROUPS) == NDCG(10)(Y, scores, groups=GROUPS)
     grades = found.predict_grade(X, groups=GROUPS)
     relevance = found.predict_relevance(X, groups=GROUPS)
-    order = np.argsort(scores, kind="stable")
     for values in (grades, relevance):
         assert values.dtype == np.float64
-        assert (np.diff(values[order]) >= 0).all()
+        for query in np.unique(GROUPS):
+            order = np.argsort(scores[query == GROUPS], kind="stable")
+            assert (np.diff(values[query == GROUPS][order]) >= 0).all()
     assert grades.min() >= Y.min() and grades.max() <= Y.max()
     assert 0 <= relevance.min() < relevance.max() <= 1
 
@@ -184,20 +185,26 @@ def test_the_expected_grade_is_that_of_the_probabilities(method):
     target = np.choose(Y, [0.5, 1, 2.5, 3, 7])
     found = CalibratedRanker(TREES, method=method).fit(X, target, groups=GROUPS)
     scores = found.predict(X)
-    reached = np.array([score_map(scores) for score_map in found.maps_])
+    means = pd.Series(scores).groupby(GROUPS).transform("mean").to_numpy()
+    assert found.mean_weights_.any() == (method == "query_isotonic")
+    reached = [
+        score_map(scores + mean_weight * means)
+        for mean_weight, score_map in zip(found.mean_weights_, found.maps_, strict=True)
+    ]
     lowest = np.minimum.accumulate(reached)
     for grade, k in ((0, None), (0.5, None), (0.6, 0), (1, 0), (2, 1), (3, 2), (7, 3)):
         expected = np.ones(len(Y)) if k is None else lowest[k]
-        np.testing.assert_array_equal(found.predict_relevance(X, grade=grade), expected)
-    assert not found.predict_relevance(X, grade=7.1).any()
+        relevance = found.predict_relevance(X, groups=GROUPS, grade=grade)
+        np.testing.assert_allclose(relevance, expected, rtol=0, atol=1e-9)
+    assert not found.predict_relevance(X, groups=GROUPS, grade=7.1).any()
     probability = -np.diff(lowest, axis=0, prepend=1, append=0)
     assert (probability >= 0).all()
     expected = found.grades_ @ probability
-    np.testing.assert_allclose(found.predict_grade(X), expected, rtol=1e-12)
-    default = fitted(method=method)
-    np.testing.assert_array_equal(
-        default.predict_relevance(X), default.predict_relevance(X, grade=1.0)
-    )
+    grades = found.predict_grade(X, groups=GROUPS)
+    np.testing.assert_allclose(grades, expected, rtol=1e-9)
+    relevance = found.predict_relevance(X, groups=GROUPS)
+    first = found.predict_relevance(X, groups=GROUPS, grade=1.0)
+    np.testing.assert_array_equal(relevance, first)
 
 
 def test_sigmoids_that_cross_keep_better_grades_less_probable():
@@ -225,9 +232,10 @@ def test_of_documents_of_like_predictions_as_many_are_relevant(method):
     groups = np.arange(20_000) // 10
     table = 1e4 * score + 7
     model = CalibratedRanker(FirstColumn(), method=method, cv=2)
-    found = model.fit(table, y, groups=groups).predict_relevance(table)
+    model.fit(table, y, groups=groups)
+    found = model.predict_relevance(table, groups=groups)
     assert np.abs(found - chance).mean() < 0.02
-    np.testing.assert_array_equal(model.predict_grade(table), found)
+    np.testing.assert_array_equal(model.predict_grade(table, groups=groups), found)
 
 
 def test_one_grade_alone_is_predicted_for_all():
@@ -243,7 +251,7 @@ def test_a_ranker_of_no_order_predicts_the_mean(method):
     found = CalibratedRanker(FirstColumn(), method=method)
     found.fit(np.ones((len(Y), 1)), Y, groups=GROUPS)
     share = (Y >= 1).mean()
-    tolerance = 1e-12 if method == "isotonic" else 0.01  # Platt's targets
+    tolerance = 0.01 if method == "sigmoid" else 1e-12  # Platt's targets
     assert found.predict_relevance([[1.0], [5.0]]) == pytest.approx(
         share, abs=tolerance
     )
@@ -252,39 +260,67 @@ def test_a_ranker_of_no_order_predicts_the_mean(method):
 # --- as an estimator of scikit-learn ----------------------------------------------
 
 
+def grades_of(model, rows=slice(None)):
+    return model.predict_grade(X[rows], groups=GROUPS[rows])
+
+
 @every_method
 def test_neither_the_order_of_rows_nor_jobs_nor_routing_change_a_bit(method):
-    expected = fitted(method=method).predict_grade(X).tobytes()
+    expected = grades_of(fitted(method=method))
     for seed in range(3):
         rows = np.random.default_rng(seed).permutation(len(Y))
         model = CalibratedRanker(TREES, method=method)
         model.fit(X[rows], Y[rows], groups=GROUPS[rows])
-        assert model.predict_grade(X).tobytes() == expected
-    assert fitted(method=method, n_jobs=2).predict_grade(X).tobytes() == expected
+        assert grades_of(model).tobytes() == expected.tobytes()
+        assert grades_of(model, rows).tobytes() == expected[rows].tobytes()
+    assert grades_of(fitted(method=method, n_jobs=2)).tobytes() == expected.tobytes()
     with sklearn.config_context(enable_metadata_routing=True):
-        assert fitted(method=method).predict_grade(X).tobytes() == expected
+        assert grades_of(fitted(method=method)).tobytes() == expected.tobytes()
     copy = pickle.loads(pickle.dumps(fitted(method=method)))
     copy.set_params(method="isotonic" if method == "sigmoid" else "sigmoid")
-    assert copy.predict_grade(X).tobytes() == expected
-    part = fitted(method=method).predict_grade(X[5:8])
-    assert part.tobytes() == np.frombuffer(expected)[5:8].tobytes()
+    assert grades_of(copy).tobytes() == expected.tobytes()
+    part = GROUPS < 7
+    assert grades_of(copy, part).tobytes() == expected[part].tobytes()
 
 
-def test_scaled_weights_and_queries_of_weight_0_change_nothing():
+@every_method
+def test_scaled_weights_and_queries_of_weight_0_change_nothing(method):
     kept = GROUPS % 4 > 0
-    weight = np.where(kept, 1.0, 0.0)
-    for method in METHODS:
-        found = fitted(method=method, sample_weight=weight)
-        expected = CalibratedRanker(TREES, method=method)
-        expected.fit(X[kept], Y[kept], groups=GROUPS[kept])
-        grades = found.predict_grade(X)
-        assert grades.tobytes() == expected.predict_grade(X).tobytes()
-        scaled = fitted(FirstColumn(), method=method, sample_weight=2.0**-20 * WEIGHTS)
-        whole = fitted(FirstColumn(), method=method, sample_weight=WEIGHTS)
-        difference = [
-            a(Y / 4) - b(Y / 4) for a, b in zip(scaled.maps_, whole.maps_, strict=True)
-        ]
-        np.testing.assert_allclose(difference, 0, atol=1e-4)
+    found = fitted(method=method, sample_weight=np.where(kept, 1.0, 0.0))
+    expected = CalibratedRanker(TREES, method=method)
+    expected.fit(X[kept], Y[kept], groups=GROUPS[kept])
+    assert grades_of(found).tobytes() == grades_of(expected).tobytes()
+    scaled, whole = (
+        fitted(FirstColumn(), method=method, sample_weight=factor * WEIGHTS)
+        for factor in (2.0**-20, 1.0)
+    )
+    assert grades_of(scaled).tobytes() == grades_of(whole).tobytes()
+    assert grades_of(whole).tobytes() != grades_of(fitted(FirstColumn())).tobytes()
+
+
+def test_the_mean_of_a_query_counts_as_much_as_it_tells():
+    rng = np.random.default_rng(0)
+    groups = np.arange(40_000) // 20
+    level = rng.normal(size=2000)[groups]
+    table = np.column_stack((rng.normal(size=40_000), level))
+    table[:, 0] += level  # of a document and of its query, in one score
+    chance = expit(2 * (table[:, 0] - level) + 6 * level - 1)  # 2 s + 4 level - 1
+    y = (rng.random(40_000) < chance).astype(int)
+    plain, by_query = (
+        CalibratedRanker(FirstColumn(), method=method, cv=2).fit(
+            table, y, groups=groups
+        )
+        for method in ("isotonic", "query_isotonic")
+    )
+    assert by_query.mean_weights_[0] == pytest.approx(2, rel=0.15)
+    found = by_query.predict_relevance(table, groups=groups)
+    assert np.abs(found - chance).mean() < 0.06
+    assert np.abs(plain.predict_relevance(table) - chance).mean() > 0.1
+    # a query alone, and one of equal scores everywhere
+    rows = groups == 3
+    np.testing.assert_array_equal(by_query.predict_relevance(table[rows]), found[rows])
+    with pytest.raises(ValueError, match="groups was not given"):
+        by_query.predict_grade(table)
 
 
 def test_folds_are_a_number_a_splitter_or_splits():

@@ -24,6 +24,7 @@ from sklearn_ltr import (
     NothingLearnedWarning,
     RankNetRanker,
 )
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -188,6 +189,7 @@ MEMBERS = [SMALL, MARTRegressor(**TREES)]
         BaggingRanker(SMALL, n_estimators=2, bootstrap=True, random_state=0),
         BlendedRanker(MEMBERS, cv=2, method="sweep"),
         BlendedRanker(MEMBERS),
+        CalibratedRanker(SMALL, cv=2),
         clone(SMALL).set_params(init=MEMBERS[1], early_stopping=True),
     ],
     ids=["bag", "sweep", "equal", "init"],
@@ -268,6 +270,7 @@ WHOLES = {
     ),
     "blend": (
         lambda part: BlendedRanker([part, Ridge()]),
+        lambda part: CalibratedRanker(part, cv=2),
         lambda whole: whole.rankers_[0],
     ),
     "init": (

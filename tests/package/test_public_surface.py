@@ -26,6 +26,7 @@ NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
     "NewerVersionWarning NothingLearnedWarning RankNetRanker ShortClickLogWarning "
     "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning ValidationRangeWarning",
+    "calibration": "CalibratedRanker",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "
     "counterfactual_score interleave interleaving_test preferences_from_clicks "

@@ -20,6 +20,7 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.metrics import ERR, MAP, NDCG, HitRate, Metric, Precision, ndcg_score
@@ -42,6 +43,7 @@ MODELS = {
     "RankNet": RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0),
     "bag": BaggingRanker(TREES, n_estimators=2, random_state=0),
     "blend": BlendedRanker([("a", TREES), ("b", TREES)], method="equal"),
+    "calibrated": CalibratedRanker(TREES, cv=2),
 }
 MANY = r"groups was not given, and [\d,]+ rows are more than one query.*numpy\.zeros"
 
