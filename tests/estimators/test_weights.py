@@ -192,7 +192,7 @@ MEMBERS = [SMALL, MARTRegressor(**TREES)]
         CalibratedRanker(SMALL, cv=2),
         clone(SMALL).set_params(init=MEMBERS[1], early_stopping=True),
     ],
-    ids=["bag", "sweep", "equal", "init"],
+    ids=["bag", "sweep", "equal", "calibrated", "init"],
 )
 def test_a_common_factor_of_all_weights_changes_no_bit_of_combined_trees(model):
     one, other = (scores(fit(model, factor * WEIGHTS)) for factor in (1.0, 2.0**-6))
@@ -270,8 +270,11 @@ WHOLES = {
     ),
     "blend": (
         lambda part: BlendedRanker([part, Ridge()]),
-        lambda part: CalibratedRanker(part, cv=2),
         lambda whole: whole.rankers_[0],
+    ),
+    "calibrated": (
+        lambda part: CalibratedRanker(part, cv=2),
+        lambda whole: whole.ranker_,
     ),
     "init": (
         lambda part: LambdaMARTRanker(**TREES, init=part),

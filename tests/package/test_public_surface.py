@@ -49,7 +49,8 @@ NAMES = {
     "model_selection": "LetorFolds PairComparison RankerComparison compare_rankers "
     "group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
-    "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
+    "ForcesDisplay GradeReliabilityDisplay PropensityCurveDisplay "
+    "QueryComparisonDisplay "
     "RankerComparisonDisplay ShapHeatmapDisplay ShapValuesDisplay "
     "TrainingCurveDisplay WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",

@@ -66,7 +66,8 @@ reveal_type(MARTRegressor().fit(data.data, [1.0]).predict(data.data))  # ndarray
 reveal_type(MARTClassifier(class_weight={"a": 2}).predict_proba([[1.0]]))  # ndarray
 bag = BaggingRanker(ranker).fit(data.data, [1], positions=[0])
 reveal_type(bag.merge())  # LambdaMARTRanker
-CalibratedRanker(ranker, cv=3).fit(data.data, [1]).predict_grade(data.data) + 1
+calibrated = CalibratedRanker(ranker, cv=3).fit(data.data, [1])
+reveal_type(calibrated.predict_grade(data.data, groups=[1]))  # ndarray
 BlendedRanker([("a", ranker), MARTRegressor()], cv=[([0], [1])]).fit(data.data, [1])
 reveal_type(best_blend([1.0], (2.0,), [1], groups=["a"]).alpha)  # float
 run = {"groups": [1], "documents": ["a"], "scores": [1.0]}
