@@ -118,10 +118,10 @@ class CalibratedRanker(BaseRanker):
         The ranker, fitted to all queries.
     grades_ : ndarray of shape (n_grades,), float64
         The different grades of y, increasing.
-    mean_weights_ : ndarray of shape (n_grades - 1,), float64
+    mean_weights_ : ndarray of shape (n_maps,), float64
         How much the mean score of a query counts beside a score in each map; 0 unless
         `method` is "query_isotonic".
-    maps_ : list of n_grades - 1 maps
+    maps_ : list of n_maps = n_grades - 1 maps
         The probability of each grade but the lowest, or of a better one, as a function
         of scores.  An isotonic map has arrays `scores` and `probabilities`, points that
         are joined by straight lines; a sigmoid has floats `slope` and `intercept`.
@@ -185,7 +185,7 @@ class CalibratedRanker(BaseRanker):
     _attributes: ClassVar[Attributes] = {
         "ranker_": Attribute(),
         "grades_": Attribute("(n_grades,)"),
-        "mean_weights_": Attribute("(n_grades - 1,)"),
+        "mean_weights_": Attribute("(n_maps,)"),
         "maps_": Attribute(),
     }
 
