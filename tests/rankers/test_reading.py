@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -20,7 +20,6 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
-from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.metrics import ERR, MAP, NDCG, HitRate, Metric, Precision, ndcg_score
@@ -43,7 +42,6 @@ MODELS = {
     "RankNet": RankNetRanker(hidden_layer_sizes=(), max_iter=1, random_state=0),
     "bag": BaggingRanker(TREES, n_estimators=2, random_state=0),
     "blend": BlendedRanker([("a", TREES), ("b", TREES)], method="equal"),
-    "calibrated": CalibratedRanker(TREES, cv=KFold(2)),
 }
 MANY = r"groups was not given, and [\d,]+ rows are more than one query.*numpy\.zeros"
 
