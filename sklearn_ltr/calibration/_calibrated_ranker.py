@@ -124,7 +124,8 @@ class CalibratedRanker(BaseRanker):
     maps_ : list of n_maps = n_grades - 1 maps
         The probability of each grade but the lowest, or of a better one, as a function
         of scores.  An isotonic map has arrays `scores` and `probabilities`, points that
-        are joined by straight lines; a sigmoid has floats `slope` and `intercept`.
+        are joined by straight lines; a sigmoid has floats `slope`, `center` (subtracted
+        from a score) and `intercept`.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)

@@ -1,7 +1,7 @@
 """Maps from scores to the probability of a grade or better.
 
 isotonic:   the rising step function of least squares, joined by straight lines
-sigmoid:    1 / (1 + exp(-(slope s + intercept))),   slope >= 0
+sigmoid:    1 / (1 + exp(-(slope (s - center) + intercept))),   slope >= 0
 
 Both may be of  s + weight * (mean score of the query)  in place of the score s.
 """
@@ -18,6 +18,10 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IntArray
+
+ROUNDING = (
+    1e-12  # means that vary by less, as a part of the largest score, are the same
+)
 
 
 @saved_part
@@ -52,15 +56,20 @@ class SigmoidMap:
     Attributes
     ----------
     slope : float >= 0
+    center : float
+        The mean score, subtracted first: scores may be large and differ by little.
     intercept : float
     """
 
     slope: float
+    center: float
     intercept: float
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Return the probability of each score, (n_documents,) float64."""
-        probabilities: FloatArray = expit(self.slope * scores + self.intercept)
+        probabilities: FloatArray = expit(
+            self.slope * (scores - self.center) + self.intercept
+        )
         return probabilities
 
 
@@ -85,7 +94,7 @@ def fit_mean_weight(
     """Return how much the mean of a query counts beside a score, by their logits."""
     columns = np.column_stack((scores, means))
     deviation = columns.std(axis=0)
-    if not deviation.all():
+    if np.ptp(scores) == 0 or deviation[1] <= ROUNDING * np.abs(scores).max():
         return 0.0
     model = LogisticRegression(tol=1e-8, max_iter=1000).fit(
         (columns - columns.mean(axis=0)) / deviation, is_reached, weight / weight.mean()
@@ -117,14 +126,17 @@ def fit_sigmoid(
     n_reached = weight[is_reached].sum()
     n_others = weight.sum() - n_reached
     target = np.where(is_reached, (n_reached + 1) / (n_reached + 2), 1 / (n_others + 2))
-    deviation = float(scores.std()) or 1.0
-    standardised = (scores - scores.mean()) / deviation
+    constant = SigmoidMap(0.0, 0.0, float(logit(np.average(target, weights=weight))))
+    if np.ptp(scores) == 0:
+        return constant
+    center, deviation = float(scores.mean()), float(scores.std())
+    standardised = (scores - center) / deviation
     model = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(
         np.tile(standardised, 2)[:, np.newaxis],
         np.repeat([1, 0], len(scores)),
         np.concatenate((weight * target, weight * (1 - target))),
     )
     slope = float(model.coef_[0, 0]) / deviation
-    if slope < 0:  # of constant maps, the best is the mean
-        return SigmoidMap(0.0, float(logit(np.average(target, weights=weight))))
-    return SigmoidMap(slope, float(model.intercept_[0] - slope * scores.mean()))
+    return (
+        SigmoidMap(slope, center, float(model.intercept_[0])) if slope > 0 else constant
+    )

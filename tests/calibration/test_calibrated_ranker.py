@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
@@ -98,6 +98,7 @@ def test_an_isotonic_map_is_the_regression_joined_by_lines(sample, exponent):
 
 @settings(max_examples=30, deadline=None)
 @given(samples())
+@example((np.ones(3), np.zeros(3, dtype=bool), np.full(3, 0.5)))
 def test_a_sigmoid_is_the_best_for_platts_targets(sample):
     scores, reached, weight = sample
     slope, intercept = oracle.sigmoid(*sample)
@@ -107,8 +108,9 @@ def test_a_sigmoid_is_the_best_for_platts_targets(sample):
         slope, intercept = 0.0, oracle.sigmoid(0 * scores, reached, weight)[1]
     expected = expit(slope * scores + intercept)
     np.testing.assert_allclose(found(scores), expected, rtol=0, atol=1e-5)
-    large = fit_sigmoid(1e30 * scores, reached, weight)
-    np.testing.assert_allclose(large(1e30 * scores), found(scores), atol=1e-6)
+    for other in (1e30 * scores, scores + 2.0**30):
+        moved = fit_sigmoid(other, reached, weight)
+        np.testing.assert_allclose(moved(other), found(scores), atol=1e-6)
 
 
 def test_lines_between_close_points_never_fall():
@@ -138,7 +140,8 @@ def test_maps_are_fitted_to_scores_of_held_out_queries(ranker, weights):
     sigmoids = fitted(ranker, method="sigmoid", **weights)
     for grade, score_map in zip(found.grades_[1:], sigmoids.maps_, strict=True):
         expected = oracle.sigmoid(scores, grade <= Y, weight)
-        found_ = score_map.slope, score_map.intercept
+        intercept = score_map.intercept - score_map.slope * score_map.center
+        found_ = score_map.slope, intercept
         np.testing.assert_allclose(found_, expected, rtol=1e-3, atol=1e-4)
 
 
@@ -236,6 +239,16 @@ def test_of_documents_of_like_predictions_as_many_are_relevant(method):
     found = model.predict_relevance(table, groups=groups)
     assert np.abs(found - chance).mean() < 0.02
     np.testing.assert_array_equal(model.predict_grade(table, groups=groups), found)
+
+
+def test_queries_of_equal_means_have_no_mean_weight():
+    table = np.tile([[0.3], [-0.1], [-0.2]], (60, 1))
+    table = np.vstack((table, table[:2] - 0.1, [[0.0]]))  # means of 0, but for rounding
+    y, groups = table[:, 0] > 0, np.arange(183) // 3
+    found = CalibratedRanker(FirstColumn(), method="query_isotonic")
+    found.fit(table, y, groups=groups)
+    assert abs(found.mean_weights_[0]) < 2
+    assert len(found.predict_grade(table, groups=groups)) == 183
 
 
 def test_one_grade_alone_is_predicted_for_all():
