@@ -23,7 +23,7 @@ from sklearn.utils import get_tags
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.calibration import CalibratedRanker
-from sklearn_ltr.calibration._maps import fit_isotonic, fit_sigmoid
+from sklearn_ltr.calibration._maps import IsotonicMap, fit_isotonic, fit_sigmoid
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTRegressor
@@ -123,6 +123,13 @@ def test_lines_between_close_points_never_fall():
     reference = IsotonicRegression(out_of_bounds="clip")
     reference.fit(found.scores, found.probabilities)
     np.testing.assert_allclose(found(near), reference.predict(near), atol=1e-9)
+
+
+def test_a_rounded_line_ends_below_its_right_point():
+    scores, probabilities = np.array([-1.07, -0.16]), np.array([0.44, 0.93])
+    left_of_end = np.nextafter(-0.16, -9)
+    assert np.interp(left_of_end, scores, probabilities) > 0.93
+    assert IsotonicMap(scores, probabilities)(left_of_end) == 0.93
 
 
 @pytest.mark.parametrize("ranker", [TREES, NETWORK])
@@ -249,6 +256,24 @@ def test_queries_of_equal_means_have_no_mean_weight():
     found.fit(table, y, groups=groups)
     assert abs(found.mean_weights_[0]) < 2
     assert len(found.predict_grade(table, groups=groups)) == 183
+
+
+def test_grades_that_add_up_to_more_by_rounding_stay_within_the_grades():
+    grades = np.array([0.3, 0.6, 1.7, 1.8, 1.9, 2.1])
+    y = np.repeat(grades, 20)
+    found = CalibratedRanker(FirstColumn(), cv=2)
+    found.fit(y[:, np.newaxis], y, groups=np.arange(120) % 10)
+    assert found.predict_grade([[0.0], [9.0]]).tolist() == [0.3, 2.1]
+
+
+@every_method
+def test_of_a_ranker_that_errs_grades_do_not_rise_where_scores_fall(method):
+    found = CalibratedRanker(FirstColumn(), method=method, cv=2)
+    found.fit(-Y[:, np.newaxis] + X[:, :1] / 9, Y, groups=GROUPS)
+    grades = found.predict_grade(np.linspace(-4, 0, 50)[:, np.newaxis])
+    np.testing.assert_allclose(grades, Y.mean(), atol=0.1)
+    assert (np.diff(grades) >= 0).all()
+    assert not found.mean_weights_.any()
 
 
 def test_one_grade_alone_is_predicted_for_all():
