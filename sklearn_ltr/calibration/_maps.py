@@ -3,7 +3,7 @@
 isotonic:   the rising step function of least squares, joined by straight lines
 sigmoid:    1 / (1 + exp(-(slope (s - center) + intercept))),   slope >= 0
 
-Both may be of  s + weight * (mean score of the query)  in place of the score s.
+An isotonic one may be of  s + weight * (mean score of the query)  in place of s.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IntArray
 
-ROUNDING = (
-    1e-12  # means that vary by less, as a part of the largest score, are the same
-)
+ROUNDING = 1e-12  # means that vary by less, in units of the largest score, are equal
 
 
 @saved_part
