@@ -27,6 +27,7 @@ PAGES = [
     DOCS.parent / "README.md",
     DOCS / "index.md",
     DOCS / "benchmarks.md",
+    DOCS / "guide" / "calibration.md",
     DOCS / "guide" / "categories.md",
     DOCS / "guide" / "cluster.md",
     DOCS / "what_works_where.md",
@@ -660,6 +661,75 @@ def propensities() -> str:
     return markdown(head, rows)
 
 
+CALIBRATED = {  # ranker: its name in tables
+    "pointwise": "pointwise: MARTRegressor, MARTClassifier",
+    "MARTRegressor": "MARTRegressor",
+    "no regression": "LambdaMARTRanker(regression_weight=0)",
+    "LambdaMARTRanker": "LambdaMARTRanker",
+    "on MARTRegressor": "LambdaMARTRanker(init=MARTRegressor())",
+}
+COLLECTIONS = {
+    "mq2008.npz": "MQ2008",
+    "ohsumed_letor2.npz": "OHSUMED",
+    "websearch.npz": "web search",
+}
+
+
+def calibrated(key: Record) -> list[str]:
+    """Return the cells of a ranker and a method."""
+    method = "" if key["method"] == "none" else f'`"{key["method"]}"`'
+    return [CALIBRATED[key["ranker"]], method]
+
+
+def calibration() -> str:
+    """Errors of predicted grades and probabilities, minus those of pointwise models."""
+    rows = []
+    for data, collection in COLLECTIONS.items():
+        for ranker in CALIBRATED:
+            for r in records("calibration", data=data, ranker=ranker):
+                cells = [collection, *calibrated(r)]
+                for measure in CALIBRATION_ERRORS:
+                    value, difference, error = r[measure]
+                    cells.append(f"{value:.4f}")
+                    if ranker != "pointwise":
+                        cells[-1] = f"{value:.4f}, {difference:+.4f} ({error:.4f})"
+                rows.append([*cells, f"{r['ndcg@10'][0]:.4f}"])
+    return markdown(
+        ["data", "model", "method", *CALIBRATION_ERRORS.values(), "NDCG@10"], rows
+    )
+
+
+CALIBRATION_ERRORS = {
+    "grade": "grade, squared error",
+    "grade bins": "grade, in bins of documents",
+    "grade queries": "grade, in bins of queries",
+    "relevant": "relevance, squared error",
+    "relevant bins": "relevance, in bins of documents",
+}
+
+
+def calibration_short() -> str:
+    """What the guide shows: calibration errors, and squared errors minus pointwise."""
+    rows = []
+    for ranker in CALIBRATED:
+        of_methods: dict[str, list[str]] = {}
+        for data in COLLECTIONS:
+            for r in records("calibration", data=data, ranker=ranker):
+                value, difference, error = r["grade"]
+                squared = f"{difference:+.3f} ({error:.3f})"
+                squared = f"{value:.3f}" if ranker == "pointwise" else squared
+                cells = of_methods.setdefault(r["method"], calibrated(r))
+                bins = (f"{r[f'grade {what}'][0]:.3f}" for what in ("bins", "queries"))
+                cells += [" / ".join(bins), squared]
+        rows += of_methods.values()
+    head = [
+        f"{name}: {error}"
+        for name in COLLECTIONS.values()
+        for error in ("calibration error", "squared error")
+    ]
+    return markdown(["model", "method", *head], rows)
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -691,6 +761,8 @@ TABLES = (
     dask_fit,
     larger_than_memory,
     cluster_growth,
+    calibration,
+    calibration_short,
     clicks_corrections,
     clicks_peers,
     propensities,

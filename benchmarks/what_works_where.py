@@ -39,7 +39,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import peers
-from sklearn_ltr import inspection
+from sklearn_ltr import calibration, inspection
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_lightgbm, to_json, to_onnx, to_xgboost
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
@@ -807,6 +807,23 @@ def of_another_library(library):
         library.package.Booster().load_model(bytearray(text.encode()))
     else:
         library.package.CatBoost().load_model(blob=text.encode())
+
+
+@feature("probabilities of relevance, comparable across queries")
+def probabilities(library):
+    """Of documents of other queries with a probability, that share is relevant."""
+    model = library.new(n_estimators=20)
+    if library.name == "sklearn_ltr":
+        model = calibration.CalibratedRanker(model)
+    data = draw(600, 12, seed=1)
+    data = data._replace(y=(data.y > 1).astype(int))
+    train, other = (data.subset(data.groups % 2 == part) for part in range(2))
+    model.fit(train.X, train.y, **library.given(train.groups))
+    method = library.one_of("predict_proba", sklearn_ltr="predict_relevance")
+    found = getattr(model, method)(other.X)
+    must(found.min() >= 0 and found.max() <= 1)
+    for part in np.array_split(np.argsort(found), 5):
+        must(abs(found[part].mean() - other.y[part].mean()) < 0.1)
 
 
 @feature("correction of position bias in clicks")

@@ -7,15 +7,13 @@ The weights are chosen on the scores of queries that the rankers have not seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from numbers import Integral
 from typing import (
     Annotated,
     Any,
     ClassVar,
     Literal,
-    NamedTuple,
     Self,
     TypeAlias,
     TypeGuard,
@@ -26,13 +24,7 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import (
-    BaseCrossValidator,
-    GroupKFold,
-    check_cv,
-    cross_val_predict,
-)
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
@@ -40,36 +32,35 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._data import GivenColumns, RowColumns, check_scores, takes_columns
+from sklearn_ltr._data import GivenColumns, RowColumns, takes_columns
 from sklearn_ltr._data.features import find_features, read_feature_table
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
-from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.base_model import requested_metadata
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
+from sklearn_ltr.ensemble._held_out import (
+    PREFIT,
+    HeldOut,
+    SplitsLike,
+    check_splits_word,
+    fit_and_score,
+    make_splits,
+    score_prefit,
+)
 from sklearn_ltr.ensemble._members import (
-    FitRows,
     check_taken,
     predict_scores,
     read_rows,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
-PREFIT = "prefit"
-DEFAULT_N_FOLDS = 5
 ROUNDING = 1e-12  # scores that vary by less, as a part of the largest, are the same
 
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to train on, held-out rows
-# a number of folds, a splitter, splits, or "prefit"
-SplitsLike: TypeAlias = (
-    int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | str | None
-)
 RankersLike: TypeAlias = Sequence[BaseEstimator | tuple[str, BaseEstimator]]
 
 
@@ -88,11 +79,7 @@ class BlendingParameters:
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
-        if isinstance(self.cv, str) and self.cv != PREFIT:
-            raise ValueError(
-                f'cv must be a number of folds, a splitter, splits or "{PREFIT}", got '
-                f"{self.cv!r}"
-            )
+        check_splits_word(self.cv)
         given = self.random_state
         if given is not None and not isinstance(given, np.random.RandomState):
             draw_seed(given)  # raises an error unless it is a seed
@@ -329,13 +316,14 @@ class BlendedRanker(BaseRanker):
             candidates = unnamed(p.rankers)
 
         # fit and score, on held-out queries if there are folds
+        names = [f"rankers[{m}]" for m in range(len(candidates))]
         if isinstance(p.cv, str):
             check_taken(rows, [])
-            rankers, scores = score_prefit(candidates, rows.X)
+            rankers, scores = score_prefit(candidates, rows.X, names)
         else:
             splits = None if p.method == "equal" else make_splits(p.cv, rows)
             rankers, scores = fit_and_score(candidates, rows, splits, p.n_jobs)
-        held_out = HeldOut.sort(rows, scores)
+        held_out = HeldOut.sort(rows, scores, names)
 
         # choose the weights, and keep
         curve, value = None, None
@@ -508,97 +496,6 @@ def named(rankers: RankersLike | None) -> list[tuple[str, BaseEstimator]]:
 def unnamed(rankers: RankersLike) -> list[BaseEstimator]:
     """Return the rankers of all entries."""
     return [entry[1] if is_named(entry) else entry for entry in rankers]
-
-
-def fit_and_score(
-    rankers: Sequence[BaseEstimator],
-    rows: FitRows,
-    splits: list[Split] | None,
-    n_jobs: int | None,
-) -> tuple[list[BaseEstimator], list[ArrayLike]]:
-    """Return the rankers fitted to all rows, and scores of all rows."""
-    # the scores are out-of-fold; without `splits`, the fitted rankers' own
-    models, scores = [], []
-    with sklearn.config_context(enable_metadata_routing=True):
-        clones = [clone(ranker) for ranker in rankers]
-        requested = [requested_metadata(model, rows.metadata) for model in clones]
-        check_taken(rows, requested)
-        warned = []
-        for model, params in zip(clones, requested, strict=True):
-            with collected_warnings() as found:
-                if splits is not None:
-                    by_fold = cross_val_predict(
-                        model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
-                    )
-                    scores.append(by_fold)
-                models.append(model.fit(rows.X, rows.y, **params))
-            warned.append(found)
-            if splits is None:
-                scores.append(model.predict(rows.X))
-    warn_of_members(warned)
-    return models, scores
-
-
-def score_prefit(
-    rankers: Sequence[BaseEstimator], X: MatrixLike
-) -> tuple[list[BaseEstimator], list[ArrayLike]]:
-    """Return fitted rankers and their scores; raise NotFittedError if one is not."""
-    for m, ranker in enumerate(rankers):
-        check_is_fitted(
-            ranker,
-            msg=f"rankers[{m}], a %(name)s, is not fitted, as cv={PREFIT!r} says it is",
-        )
-    return list(rankers), [ranker.predict(X) for ranker in rankers]
-
-
-def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
-    """Return the splits that `cv` stands for, as a list that all rankers share."""
-    if cv is None:
-        cv = DEFAULT_N_FOLDS
-    queries = rows.queries
-    if isinstance(cv, Integral):
-        n_folds = int(cv)
-        if not 2 <= n_folds <= queries.n_queries:
-            raise ValueError(
-                f"cv must be at least 2 folds and no more than there are queries, got "
-                f"{n_folds} folds for {queries.n_queries} queries; use fewer folds, or "
-                f"rankers that are already fitted and cv={PREFIT!r}"
-            )
-        cv = GroupKFold(n_folds)
-    if not hasattr(cv, "split") and not rows.kept.all():
-        # splits number the rows that were given; rows of weight 0 are left out
-        number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
-        given = cast(Iterable[tuple[Any, Any]], cv)
-        cv = [
-            (train[train >= 0], test[test >= 0])
-            for train, test in ((number[a], number[b]) for a, b in given)
-        ]
-    return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
-
-
-class HeldOut(NamedTuple):
-    """Scores of rankers, and the grades, in an order that no order of rows changes.
-
-    Sums over rows are rounded by their order.  Queries are sorted by their labels, and
-    the rows of a query by their scores and grades.
-    """
-
-    scores: list[FloatArray]
-    y: FloatArray
-    queries: dict[str, Any]  # groups and sample_weight
-
-    @classmethod
-    def sort(cls, rows: FitRows, scores: Sequence[ArrayLike]) -> Self:
-        """Check and sort scores of the rows."""
-        queries, data = rows.queries, rows.data
-        checked = [
-            check_scores(scores_m, queries, f"scores of rankers[{m}]")
-            for m, scores_m in enumerate(scores)
-        ]
-        query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-        order = np.lexsort((data.y, *checked, query))
-        columns = {"groups": query, "sample_weight": data.sample_weight[query]}
-        return cls([scores_m[order] for scores_m in checked], data.y[order], columns)
 
 
 def weighted_sum(weights: FloatArray, scores: Sequence[FloatArray]) -> FloatArray:

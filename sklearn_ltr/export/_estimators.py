@@ -82,6 +82,12 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     """
     if type(estimator).__name__ == "BaggingRanker":
         raise TypeError("a BaggingRanker is several models: give its merge()")
+    if type(estimator).__name__ == "CalibratedRanker":
+        raise TypeError(
+            "a CalibratedRanker is a ranker and maps of its scores, which have no "
+            "place in a model of trees: give its ranker_, whose scores are the same, "
+            "and keep the numbers of its maps_ beside"
+        )
     if type(estimator).__name__ == "Pipeline":
         raise TypeError(
             "a Pipeline has steps that trees cannot hold: give its last step, which "

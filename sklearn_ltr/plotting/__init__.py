@@ -10,6 +10,7 @@ matplotlib artists.
 - :class:`CutoffCurveDisplay`: a metric against its cutoff k, for several rankers.
 - :class:`FeatureImportancesDisplay`: the features that a model uses most.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
+- :class:`GradeReliabilityDisplay`: given grades against predicted ones.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`RankerComparisonDisplay`: intervals of the differences between rankers.
@@ -34,6 +35,7 @@ from sklearn_ltr.plotting._features import (
     ShapValuesDisplay,
 )
 from sklearn_ltr.plotting._forces import ForcesDisplay
+from sklearn_ltr.plotting._grade_reliability import GradeReliabilityDisplay
 from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
@@ -46,6 +48,7 @@ __all__ = [
     "CutoffCurveDisplay",
     "FeatureImportancesDisplay",
     "ForcesDisplay",
+    "GradeReliabilityDisplay",
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "RankerComparisonDisplay",

@@ -16,6 +16,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -38,6 +39,7 @@ SMALL: dict[type, dict[str, Any]] = {
     BlendedRanker: {
         "rankers": [LambdaMARTRanker(**TREES), Ridge()], "method": "sweep", "cv": 2,
     },
+    CalibratedRanker: {"ranker": LambdaMARTRanker(**TREES), "cv": 2},
 }  # fmt: skip
 RANKERS = (LambdaMARTRanker, LambdaRankRanker, RankNetRanker)
 OF_TREES = (LambdaMARTRanker, MARTRegressor, MARTClassifier)

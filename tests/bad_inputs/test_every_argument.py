@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.clicks import RegressionEM, simulate_clicks
 from sklearn_ltr.export import to_json, to_lightgbm, to_ranklib, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
@@ -34,6 +35,7 @@ ONES = np.ones(len(Y))
 GOOD: dict[str, Any] = {
     "X": X, "X_i": X, "X_j": X, "X_val": X, "y": Y, "y_val": Y, "y_true": Y,
     "grades": Y, "groups": GROUPS, "groups_val": GROUPS, "y_score": X[:, 0],
+    "y_pred": X[:, 0],
     "y_score_a": X[:, 0], "y_score_b": X[:, 1], "scores": X[:, 0],
     "scores_1": X[:, 0], "scores_2": X[:, 1], "scores_a": X[:, 0],
     "scores_b": X[:, 1], "metric": "ndcg", "parts": GROUPS % 3,
@@ -87,6 +89,7 @@ SAYS = {
     "X_i": "X:", "X_j": "X:", "metrics": "metric",
     "random_state": "seed", "text": "JSON", "y_true": "y must",
     "BlendedRanker.fit X": "Input should have at least 1 dimension",
+    "CalibratedRanker.fit X": "Input should have at least 1 dimension",
     **dict.fromkeys(("estimator", "estimator_a", "estimator_b", "ranker"), "object"),
 }  # fmt: skip
 
@@ -100,6 +103,8 @@ def good_model(call: str) -> Any:
         return {"a": new(RegressionEM)}
     if "Propensity" in call:
         return fit(LambdaMARTRanker, {"positions": PLACES}, position_bias="additive")
+    if "GradeReliability" in call:
+        return fitted(CalibratedRanker)
     if "TrainingCurve" in call:
         return fit(LambdaMARTRanker, {"X_val": X, "y_val": Y, "groups_val": GROUPS})
     if call == "compare_rankers":

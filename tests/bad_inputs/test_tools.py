@@ -14,6 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import (
     to_elasticsearch_ltr,
@@ -374,6 +375,16 @@ ENSEMBLES: list[tuple[type, dict[str, Any], type[Exception], str]] = [
      "cv must be a number of folds, a splitter, splits or"),
     (BlendedRanker, {"rankers": [Ridge(), Ridge()], "cv": "prefit"}, NotFittedError,
      "rankers[0], a Ridge, is not fitted, as cv='prefit' says it is"),
+    (CalibratedRanker, {"cv": 7}, ValueError, "got 7 folds for 6 queries"),
+    (CalibratedRanker, {"cv": "none"}, ValueError,
+     "cv must be a number of folds, a splitter, splits or"),
+    (CalibratedRanker, {"ranker": None, "cv": "prefit"}, ValueError,
+     "cv='prefit' needs a ranker that is fitted"),
+    (CalibratedRanker, {"ranker": Ridge(), "cv": "prefit"}, NotFittedError,
+     "ranker, a Ridge, is not fitted, as cv='prefit' says it is"),
+    *((CalibratedRanker, {"ranker": v}, TypeError,
+       "ranker must be an estimator with fit and predict")
+      for v in (Ridge, "ridge", 3)),
     *((BaggingRanker, {"estimator": v}, TypeError,
        "estimator must be an estimator with fit and predict")
       for v in (Ridge, "ridge", 3)),
@@ -389,6 +400,19 @@ def test_ensembles_that_cannot_be_made_are_refused(
     estimator, parameters, error, message
 ):
     refused(lambda: fit(estimator, **parameters), error, message)
+
+
+def test_more_grades_than_maps_are_refused():
+    many = {"X": np.ones((1001, 1)), "y": np.arange(1001), "groups": np.arange(1001)}
+    refused(lambda: fit(CalibratedRanker, many), ValueError, "y has 1,001 different")
+    model = fitted(CalibratedRanker)
+    for bad, error, message in (
+        (-1, ValueError, "grade must be a number >= 0, got -1"),
+        (INF, ValueError, "grade must be a number >= 0, got inf"),
+        ("1", TypeError, "grade must be a number >= 0, got '1'"),
+    ):
+        call = lambda g=bad: model.predict_relevance(X, grade=g)  # noqa: E731
+        refused(call, error, message)
 
 
 def test_bags_of_other_models_cannot_be_merged():

@@ -30,6 +30,7 @@ from sklearn_ltr import (
     RankNetRanker,
     SplitQueriesWarning,
 )
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -80,6 +81,7 @@ CALLS = {
         validate, BaggingRanker(trees(), n_estimators=2, random_state=0)
     ),
     "blend": partial(validate, BlendedRanker([trees(), network()], method="equal")),
+    "calibrated": partial(validate, CalibratedRanker(trees(), cv=2)),
     "search": partial(
         validate, GridSearchCV(trees(), {}, scoring=SCORER, cv=GroupKFold(2))
     ),

@@ -23,6 +23,7 @@ from sklearn_ltr._data.features import (
     read_feature_table,
 )
 from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -113,6 +114,7 @@ MODELS = OF_TREES | {
     "pipeline": make_pipeline(SimpleImputer(), NETWORK),
     "bagging": BaggingRanker(OF_TREES["LambdaMART"], n_estimators=2, random_state=0),
     "blend": BlendedRanker([OF_TREES["LambdaMART"]] * 2, method="equal"),
+    "calibrated": CalibratedRanker(OF_TREES["LambdaMART"], cv=2),
 }
 needs_scaling = pytest.mark.filterwarnings(
     "ignore::sklearn_ltr.UnscaledFeaturesWarning"

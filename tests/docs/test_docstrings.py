@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, plotting
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.clicks import (
     CascadeModel,
     DynamicBayesianNetwork,
@@ -146,6 +147,7 @@ OBJECTS: dict[str, Any] = {
     "MARTClassifier": lambda: [fitted(MARTClassifier)],
     "BaggingRanker": lambda: [with_oob()],
     "BlendedRanker": lambda: [fitted(BlendedRanker)],
+    "CalibratedRanker": lambda: [fitted(CalibratedRanker)],
     **{
         model.__name__: lambda model=model: [model().fit(**COLUMNS)]
         for model in (PositionBasedModel, InterventionHarvesting)

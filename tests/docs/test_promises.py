@@ -40,6 +40,7 @@ from sklearn_ltr._parameters import (
     Range,
     declared_values,
 )
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier
 from sklearn_ltr.metrics import ndcg_score
@@ -101,6 +102,11 @@ METAS = {
     ),
     "BlendedRanker": InMeta(
         blend, {"method": ["sweep", "equal", "lambdarank"]}, "learner__"
+    ),
+    "CalibratedRanker": InMeta(
+        lambda estimator, options: CalibratedRanker(estimator, cv=2, **options),
+        {"method": ["isotonic", "sigmoid", "query_isotonic"]},
+        "ranker__",
     ),
     "Pipeline": InMeta(
         lambda estimator, options: Pipeline(
@@ -487,6 +493,8 @@ def measured(model: Any) -> list[float]:
         return [model.oob_score_, *inner]
     if isinstance(model, BlendedRanker):
         return [model.blend_score_, *(v for m in model.rankers_ for v in measured(m))]
+    if isinstance(model, CalibratedRanker):
+        return measured(model.ranker_)
     if isinstance(model, LambdaMARTRanker):
         return [*model.validation_score_, *measured(model.init_)]
     return []

@@ -23,6 +23,7 @@ from sklearn_ltr._estimators.arguments import (
     OTHER_NAMES,
 )
 from sklearn_ltr._estimators.base import Estimator
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
@@ -37,6 +38,7 @@ MEMBERS = [LambdaMARTRanker(n_estimators=2), RankNetRanker(max_iter=1)]
 MART = (MARTClassifier, MARTRegressor)
 ESTIMATORS = [
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker, BlendedRanker,
+    CalibratedRanker,
     DaskLambdaMARTRanker, CategoryPairs, *MART,
 ]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -35,6 +35,7 @@ from sklearn_ltr import (
 from sklearn_ltr._compile import COMPILE_CLOCK
 from sklearn_ltr._data import COLUMNS
 from sklearn_ltr._estimators.monitor import Monitor
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -50,7 +51,8 @@ X, Y, GROUPS = np.arctan(MADE.data[ORDER]), MADE.target[ORDER], MADE.groups[ORDE
 NETWORKS = (LambdaRankRanker, RankNetRanker)
 OF_TREES = (LambdaMARTRanker, MARTClassifier, MARTRegressor)
 SINGLE = (*NETWORKS, *OF_TREES)
-RANKERS = (*NETWORKS, LambdaMARTRanker, BaggingRanker, BlendedRanker)
+ENSEMBLES = (BaggingRanker, BlendedRanker, CalibratedRanker)
+RANKERS = (*NETWORKS, LambdaMARTRanker, *ENSEMBLES)
 every_estimator = pytest.mark.parametrize("estimator", SMALL)
 every_single = pytest.mark.parametrize("estimator", SINGLE)
 every_ranker = pytest.mark.parametrize("estimator", RANKERS)
@@ -86,6 +88,9 @@ def outputs(model):
     for name in ("staged_predict", "staged_predict_proba"):
         if hasattr(model, name):
             found[name] = np.array(list(getattr(model, name)(X)))
+    if hasattr(model, "predict_grade"):
+        found["grades"] = model.predict_grade(X, groups=GROUPS)
+        found["relevance"] = model.predict_relevance(X, groups=GROUPS)
     if hasattr(model, "predict_pair_proba"):
         found["pairs"] = model.predict_pair_proba(X[:-1], X[1:])
     if hasattr(model, "feature_importances_"):
@@ -128,6 +133,7 @@ CHECKED = {
         BlendedRanker([Ridge(), Ridge(9)], cv=KFold(2), method="sweep"),
         WEIGHTS | COMPLEX,
     ),
+    "calibrated": (CalibratedRanker(Ridge(), cv=KFold(2)), WEIGHTS | COMPLEX),
 }  # fmt: skip
 
 
@@ -217,8 +223,8 @@ def test_copies_return_the_same_and_continue_the_same(estimator):
 @every_ranker
 def test_missing_groups_warn_at_the_line_of_the_call(estimator):
     model = make(estimator)
-    if estimator is BlendedRanker:
-        model.set_params(cv=KFold(2), method="sweep")
+    if estimator in (BlendedRanker, CalibratedRanker):
+        model.set_params(cv=KFold(2))
     whole = {"X": X, "y": Y}
     calls = {"enable_metadata_routing|groups": lambda: model.fit(**whole)}
     calls["groups"] = lambda: model.score(**whole)

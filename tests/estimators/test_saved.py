@@ -198,7 +198,8 @@ def test_a_model_whose_parts_do_not_fit_together_is_refused(name, path, change):
 
 # --- another process ------------------------------------------------------------------
 
-NAMES = [*CHANGES, "RankNetRanker", "MARTRegressor", "BaggingRanker", "BlendedRanker"]
+NAMES = [*CHANGES, "RankNetRanker", "MARTRegressor", "BaggingRanker", "BlendedRanker",
+         "CalibratedRanker"]  # fmt: skip
 
 
 def table(name: str) -> Any:
@@ -274,6 +275,7 @@ def more_models() -> dict[str, Any]:
     return {
         "BaggingRanker": saved("BaggingRanker"),
         "BlendedRanker": saved("BlendedRanker"),
+        "CalibratedRanker": saved("CalibratedRanker"),
         "on a Ridge": fit(
             LambdaMARTRanker, init=make_pipeline(MinMaxScaler(), Ridge())
         ),

@@ -24,6 +24,7 @@ from sklearn_ltr import (
     NothingLearnedWarning,
     RankNetRanker,
 )
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -189,9 +190,10 @@ MEMBERS = [SMALL, MARTRegressor(**TREES)]
         BaggingRanker(SMALL, n_estimators=2, bootstrap=True, random_state=0),
         BlendedRanker(MEMBERS, cv=2, method="sweep"),
         BlendedRanker(MEMBERS),
+        CalibratedRanker(SMALL, cv=2),
         clone(SMALL).set_params(init=MEMBERS[1], early_stopping=True),
     ],
-    ids=["bag", "sweep", "equal", "init"],
+    ids=["bag", "sweep", "equal", "calibrated", "init"],
 )
 def test_a_common_factor_of_all_weights_changes_no_bit_of_combined_trees(model):
     one, other = (scores(fit(model, factor * WEIGHTS)) for factor in (1.0, 2.0**-6))
@@ -270,6 +272,10 @@ WHOLES = {
     "blend": (
         lambda part: BlendedRanker([part, Ridge()]),
         lambda whole: whole.rankers_[0],
+    ),
+    "calibrated": (
+        lambda part: CalibratedRanker(part, cv=2),
+        lambda whole: whole.ranker_,
     ),
     "init": (
         lambda part: LambdaMARTRanker(**TREES, init=part),

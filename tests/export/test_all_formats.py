@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, export
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker
 from tests.export.models import GROUPS, TREES, grades, numbers
 
@@ -62,6 +63,8 @@ def test_every_writer_refuses_what_it_cannot_hold_and_says_what_to_do(name):
     bag = fitted(BaggingRanker(trees(), n_estimators=2))
     with pytest.raises(TypeError, match=r"give its merge\(\)"):
         write(name, bag)
+    with pytest.raises(TypeError, match="give its ranker_, whose scores are the same"):
+        write(name, fitted(CalibratedRanker(trees(), cv=2)))
     with pytest.raises(TypeError, match="models of boosted trees"):
         write(name, Ridge().fit(X, Y))
     with pytest.raises(ValueError, match="Add its scores as a feature"):

@@ -26,6 +26,7 @@ NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
     "NewerVersionWarning NothingLearnedWarning RankNetRanker ShortClickLogWarning "
     "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning ValidationRangeWarning",
+    "calibration": "CalibratedRanker",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "
     "counterfactual_score interleave interleaving_test preferences_from_clicks "
@@ -49,9 +50,10 @@ NAMES = {
     "model_selection": "GroupTimeSeriesSplit LetorFolds PairComparison "
     "RankerComparison compare_rankers group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
-    "ForcesDisplay PropensityCurveDisplay QueryComparisonDisplay "
-    "RankerComparisonDisplay ShapBeeswarmDisplay ShapHeatmapDisplay "
-    "ShapValuesDisplay TrainingCurveDisplay TreeDisplay WeightCurvesDisplay",
+    "ForcesDisplay GradeReliabilityDisplay PropensityCurveDisplay "
+    "QueryComparisonDisplay RankerComparisonDisplay ShapBeeswarmDisplay "
+    "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "
+    "WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }

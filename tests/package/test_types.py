@@ -19,6 +19,7 @@ import polars as pl
 from scipy.sparse import csr_array
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.clicks import simulate_clicks
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import join_run, make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.export import from_json, from_lightgbm, to_json, to_onnx
@@ -65,6 +66,8 @@ reveal_type(MARTRegressor().fit(data.data, [1.0]).predict(data.data))  # ndarray
 reveal_type(MARTClassifier(class_weight={"a": 2}).predict_proba([[1.0]]))  # ndarray
 bag = BaggingRanker(ranker).fit(data.data, [1], positions=[0])
 reveal_type(bag.merge())  # LambdaMARTRanker
+calibrated = CalibratedRanker(ranker, cv=3).fit(data.data, [1])
+reveal_type(calibrated.predict_grade(data.data, groups=[1]))  # ndarray
 BlendedRanker([("a", ranker), MARTRegressor()], cv=[([0], [1])]).fit(data.data, [1])
 reveal_type(best_blend([1.0], (2.0,), [1], groups=["a"]).alpha)  # float
 run = {"groups": [1], "documents": ["a"], "scores": [1.0]}

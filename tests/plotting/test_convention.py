@@ -69,6 +69,19 @@ DISPLAYS = {
             ({"lambdas": {"a": [1.0, INF, 1]}}, r"lambdas\['a'\] must be finite"),
         ],
     ),
+    "GradeReliabilityDisplay": (
+        {"predicted": [0.1, 0.8, 1.5], "given": [0.2, 0.7, 1.6],
+         "standard_errors": [0.1, NAN, 0.1], "weights": [3, 1, 1], "name": "a"},
+        [
+            ({"predicted": []}, "predicted must hold one number for each bin"),
+            ({"given": [1]}, r"given must hold .* bin, 3 in all, got shape \(1,\)"),
+            ({"given": [1, INF, 1]}, "given must be finite, but bin 1 has inf"),
+            ({"standard_errors": [1]}, "standard_errors must hold .* 3 in all"),
+            ({"weights": [0, 0, 0]}, "weights must be >= 0, and at least one > 0"),
+            ({"weights": [1, -1, 1]}, "weights must be >= 0"),
+            ({"unit": "bin"}, r"unit must be one of \('document', 'query'\)"),
+        ],
+    ),
     "PropensityCurveDisplay": (
         {"propensities": {"a": [1, 0.5, 0.4], "b": [1, 0.6]},
          "standard_errors": {"a": [0, 0.1, NAN]}, "true_propensities": [1, 0.5]},

@@ -1,0 +1,136 @@
+"""Scores of queries that rankers were not fitted to, from cross-validation by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple, Self, TypeAlias, cast
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GroupKFold,
+    check_cv,
+    cross_val_predict,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._data import check_scores
+from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
+from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._typing import FloatArray, MatrixLike
+from sklearn_ltr.ensemble._members import FitRows, check_taken
+
+PREFIT = "prefit"
+DEFAULT_N_FOLDS = 5
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to train on, held-out rows
+# a number of folds, a splitter, splits, or "prefit"
+SplitsLike: TypeAlias = (
+    int | BaseCrossValidator | Iterable[tuple[ArrayLike, ArrayLike]] | str | None
+)
+
+
+def check_splits_word(cv: SplitsLike) -> None:
+    """Raise a ValueError for a word that stands for no splits."""
+    if isinstance(cv, str) and cv != PREFIT:
+        raise ValueError(
+            f'cv must be a number of folds, a splitter, splits or "{PREFIT}", got '
+            f"{cv!r}"
+        )
+
+
+def fit_and_score(
+    rankers: Sequence[BaseEstimator],
+    rows: FitRows,
+    splits: list[Split] | None,
+    n_jobs: int | None,
+) -> tuple[list[BaseEstimator], list[ArrayLike]]:
+    """Return the rankers fitted to all rows, and scores of all rows."""
+    # the scores are out-of-fold; without `splits`, the fitted rankers' own
+    models, scores = [], []
+    with sklearn.config_context(enable_metadata_routing=True):
+        clones = [clone(ranker) for ranker in rankers]
+        requested = [requested_metadata(model, rows.metadata) for model in clones]
+        check_taken(rows, requested)
+        warned = []
+        for model, params in zip(clones, requested, strict=True):
+            with collected_warnings() as found:
+                if splits is not None:
+                    by_fold = cross_val_predict(
+                        model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
+                    )
+                    scores.append(by_fold)
+                models.append(model.fit(rows.X, rows.y, **params))
+            warned.append(found)
+            if splits is None:
+                scores.append(model.predict(rows.X))
+    warn_of_members(warned)
+    return models, scores
+
+
+def score_prefit(
+    rankers: Sequence[BaseEstimator], X: MatrixLike, names: Sequence[str]
+) -> tuple[list[BaseEstimator], list[ArrayLike]]:
+    """Return fitted rankers and their scores; raise NotFittedError if one is not."""
+    for ranker, name in zip(rankers, names, strict=True):
+        check_is_fitted(
+            ranker,
+            msg=f"{name}, a %(name)s, is not fitted, as cv={PREFIT!r} says it is",
+        )
+    return list(rankers), [ranker.predict(X) for ranker in rankers]
+
+
+def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
+    """Return the splits that `cv` stands for, as a list that all rankers share."""
+    if cv is None:
+        cv = DEFAULT_N_FOLDS
+    queries = rows.queries
+    if isinstance(cv, Integral):
+        n_folds = int(cv)
+        if not 2 <= n_folds <= queries.n_queries:
+            raise ValueError(
+                f"cv must be at least 2 folds and no more than there are queries, got "
+                f"{n_folds} folds for {queries.n_queries} queries; use fewer folds, or "
+                f"rankers that are already fitted and cv={PREFIT!r}"
+            )
+        cv = GroupKFold(n_folds)
+    if not hasattr(cv, "split") and not rows.kept.all():
+        # splits number the rows that were given; rows of weight 0 are left out
+        number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
+        given = cast(Iterable[tuple[Any, Any]], cv)
+        cv = [
+            (train[train >= 0], test[test >= 0])
+            for train, test in ((number[a], number[b]) for a, b in given)
+        ]
+    return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
+
+
+class HeldOut(NamedTuple):
+    """Scores of rankers, and the grades, in an order that no order of rows changes.
+
+    Sums over rows are rounded by their order.  Queries are sorted by their labels, and
+    the rows of a query by their scores and grades.
+    """
+
+    scores: list[FloatArray]
+    y: FloatArray
+    queries: dict[str, Any]  # groups and sample_weight
+
+    @classmethod
+    def sort(
+        cls, rows: FitRows, scores: Sequence[ArrayLike], names: Sequence[str]
+    ) -> Self:
+        """Check and sort scores of the rows; the names of rankers are for messages."""
+        queries, data = rows.queries, rows.data
+        checked = [
+            check_scores(scores_m, queries, f"scores of {name}")
+            for scores_m, name in zip(scores, names, strict=True)
+        ]
+        query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+        order = np.lexsort((data.y, *checked, query))
+        columns = {"groups": query, "sample_weight": data.sample_weight[query]}
+        return cls([scores_m[order] for scores_m in checked], data.y[order], columns)
