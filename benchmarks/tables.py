@@ -1,4 +1,4 @@
-"""Print the tables of the documentation from the stored results, as Markdown.
+"""Print tables and cards of the documentation from stored results, as Markdown.
 
     python benchmarks/tables.py           # print them
     python benchmarks/tables.py --write   # put them into the pages
@@ -243,7 +243,7 @@ def startup() -> str:
 
 
 def home() -> str:
-    """Three figures beside LightGBM's, of two threads."""
+    """Three cards with figures beside LightGBM's, of two threads."""
     fits = last_fits("a")
     (our_fit, our_ndcg), (their_fit, their_ndcg) = (
         [middle(fits[library], field) for field in ("seconds", "ndcg@10")]
@@ -259,27 +259,25 @@ def home() -> str:
         np.concatenate([values[library, data] for data in DATA])
         for library in (OURS, "LightGBM")
     )
-    rows = [
-        [
-            "to train 100 trees on 243,480 rows",
-            f"{our_fit:.1f} s (NDCG@10 {our_ndcg:.3f})",
-            f"{their_fit:.1f} s ({their_ndcg:.3f})",
-            f"{ratio(their_fit, our_fit)} times as fast",
-        ],
-        [
-            "to score 1,000,000 rows with 100 trees",
-            f"{our_scores / 1000:.2f} s",
-            f"{their_scores / 1000:.2f} s",
-            f"{ratio(their_scores, our_scores)} times as fast",
-        ],
-        [
-            f"NDCG@10 of {len(ours):,} queries in three collections",
-            f"{ours.mean():.4f}",
-            f"{theirs.mean():.4f}",
-            f"{(ours - theirs).mean():+.4f}, standard error {sem(ours - theirs):.4f}",
-        ],
+    figures = [
+        (
+            f"{ratio(their_fit, our_fit)} times as fast to train",
+            f"100 trees on 243,480 rows: {our_fit:.1f} s, LightGBM {their_fit:.1f} s. "
+            f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.",
+        ),
+        (
+            f"{ratio(their_scores, our_scores)} times as fast to score",
+            f"1,000,000 rows with 100 trees: {our_scores / 1000:.2f} s, "
+            f"LightGBM {their_scores / 1000:.2f} s.",
+        ),
+        (
+            f"{(ours - theirs).mean():+.4f} NDCG@10",
+            f"{len(ours):,} queries of three collections: {ours.mean():.4f}, LightGBM "
+            f"{theirs.mean():.4f}. The standard error is {sem(ours - theirs):.4f}.",
+        ),
     ]
-    return markdown(["", "sklearn_ltr", "LightGBM", ""], rows)
+    cards = [f":::{{grid-item-card}} {head}\n{text}\n:::" for head, text in figures]
+    return "\n".join(["::::{grid} 1 1 3 3", ":gutter: 2", "", *cards, "::::"])
 
 
 DATA = {  # title, and number of all queries

@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx_llms_txt",
     "sphinx-mathjax-offline",
@@ -39,7 +40,17 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 # references in the docstrings that are inherited from scikit-learn
 suppress_warnings = ["ref.ref", "ref.term"]
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+# published metadata name the repository; those of a checkout do not
+urls = dict(
+    url.split(", ", 1)
+    for url in metadata.metadata("sklearn_ltr").get_all("Project-URL", [])
+)
+repository = urls.get("Source", "")
+myst_substitutions = {
+    "version": version,
+    "source": f"[repository]({repository})" if repository else "source",
+}
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -59,7 +70,6 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "_gallery",
     "filename_pattern": r"/\d\d_",
-    "ignore_pattern": "python_docs",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -67,7 +77,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "default_thumb_file": str(Path(__file__).parent / "_static" / "ranked_list.svg"),
     "abort_on_example_error": True,
-    "copyfile_regex": r".*python_docs\.py",
 }
 # sphinx-gallery's own
 warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg.*")
@@ -76,16 +85,21 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_logo = html_favicon = "_static/mark.svg"
 # pages without a section of their own have nothing to show there
-html_sidebars = {"getting_started": [], "_gallery/index": []}
+html_sidebars = {"index": [], "getting_started": [], "_gallery/index": []}
 html_theme_options = {
+    "logo": {"text": f"sklearn_ltr {version}"},
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+if repository:
+    link = {"name": "Source", "url": repository, "icon": "fa-solid fa-code"}
+    html_theme_options["icon_links"] = [link]
 html_show_sourcelink = False
 
 llms_txt_title = "sklearn_ltr"

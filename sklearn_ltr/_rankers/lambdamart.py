@@ -310,7 +310,7 @@ def documents_init_score(method: F) -> F:
 
 
 class LambdaMARTRanker(BaseRanker):
-    r"""LambdaMART, by default with samples of the rows and a regression on the grades.
+    r"""Gradient boosted trees that learn to rank, trained for a metric such as NDCG.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
     Newton step (C. Burges, MSR-TR-2010-82, 2010, section 7):

@@ -13,7 +13,7 @@ from sklearn_ltr.metrics import Metric
 
 
 class LambdaRankRanker(NetworkRanker):
-    r"""LambdaRank: a neural network that learns from lambdas.
+    r"""A neural network that learns to rank, trained for a metric such as NDCG.
 
     For a pair whose document i has the higher grade (Burges, 2010, section 4.1,
     equation 6),

@@ -78,7 +78,7 @@ class RankNetParameters(NetworkParameters):
 
 
 class RankNetRanker(NetworkRanker):
-    r"""RankNet: a neural network that learns which of two documents is better.
+    r"""A neural network that learns which of two documents is better.
 
     The model's probability that document i beats document j, its cost against a target
     probability, and what that cost does to the weights (Burges, 2010, section 2,
