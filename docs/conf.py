@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -116,6 +117,34 @@ def without_mail(app: Sphinx, document: nodes.document) -> None:
             link.replace_self(nodes.Text(link.astext()))
 
 
+PUBLIC = {
+    name.rpartition(".")[2]: name
+    for name in re.findall(
+        r"^   ~(\S+)$", (Path(__file__).parent / "api.md").read_text("utf-8"), re.M
+    )
+}
+
+
+def link_names_in_tables(app: Sphinx, document: nodes.document) -> None:
+    """Link public names in tables, such as `to_onnx` or `NDCG(5)`, to their pages."""
+    for cell in document.findall(nodes.entry):
+        for literal in list(cell.findall(nodes.literal)):
+            name, _, arguments = literal.astext().partition("(")
+            linked = isinstance(literal.parent, nodes.reference | addnodes.pending_xref)
+            # functions with arguments may be those of other libraries
+            if linked or name not in PUBLIC or (arguments and name.islower()):
+                continue
+            link = addnodes.pending_xref(
+                "",
+                literal.deepcopy(),
+                refdoc=app.env.docname,
+                refdomain="py",
+                reftype="obj",
+                reftarget=PUBLIC[name],
+            )
+            literal.replace_self(link)
+
+
 def write_model_report(app: Any, error: Exception | None) -> None:
     """Write the report that guide/explaining.md shows, by the code of that page."""
     if error is not None or app.builder.format != "html":
@@ -132,5 +161,6 @@ def write_model_report(app: Any, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Repair what docutils reads wrong, and write what is no page of its own."""
     app.connect("doctree-read", without_mail)
+    app.connect("doctree-read", link_names_in_tables)
     app.connect("build-finished", write_model_report)
     return {"parallel_read_safe": True}
