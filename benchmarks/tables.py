@@ -299,13 +299,14 @@ def home() -> str:
     figures = [
         (
             f"{ratio(their_fit, our_fit)} times as fast to train",
-            f"100 trees on 243,480 rows: {our_fit:.1f} s, LightGBM {their_fit:.1f} s. "
+            f"100 trees on 243,480 rows: {our_fit:.1f}\u00a0s, "
+            f"LightGBM {their_fit:.1f}\u00a0s. "
             f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.",
         ),
         (
             f"{ratio(their_scores, our_scores)} times as fast to score",
-            f"1,000,000 rows with 100 trees: {our_scores / 1000:.2f} s, "
-            f"LightGBM {their_scores / 1000:.2f} s.",
+            f"1,000,000 rows with 100 trees: {our_scores / 1000:.2f}\u00a0s, "
+            f"LightGBM {their_scores / 1000:.2f}\u00a0s.",
         ),
         (
             f"{(ours - theirs).mean():+.4f} NDCG@10",
