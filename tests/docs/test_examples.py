@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import importlib
 import importlib.util
 import os
 import runpy
@@ -229,6 +229,23 @@ def test_another_process_makes_the_same_data(docs):
 
 FILES = sorted(EXAMPLES.rglob("[0-9]*.py"), key=lambda path: path.name)
 every_example = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+@every_example
+def test_an_example_needs_no_file_beside_it(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+        )
+    }
+    assert "sklearn_ltr" in imported
+    assert not imported & {file.stem for file in EXAMPLES.rglob("*.py")}
 
 
 @pytest.fixture
