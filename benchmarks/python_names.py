@@ -1,6 +1,6 @@
 """Ranking data with categories: which names does a Python function use?
 
-Made on this machine, by the reader of ``examples/python_docs``, from the sources of the
+Made on this machine, by the reader of ``load_python_docs``, from the sources of the
 standard library and of the packages below; nothing is downloaded, and the data depend
 on their versions.
 
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -28,9 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
-
-from python_docs import Document, read_documents
+from sklearn_ltr.datasets._python_docs import Document, read_documents
 
 PACKAGES = ("numba", "numpy", "pandas", "scipy", "sklearn")
 N_NAMES = 40  # documents of a query

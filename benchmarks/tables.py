@@ -1,4 +1,4 @@
-"""Print the tables of the documentation from the stored results, as Markdown.
+"""Print tables and cards of the documentation from stored results, as Markdown.
 
     python benchmarks/tables.py           # print them
     python benchmarks/tables.py --write   # put them into the pages
@@ -45,9 +45,23 @@ def records(script: str, **wanted: Any) -> list[Record]:
     return [r for r in found if all(r.get(k) == v for k, v in wanted.items())]
 
 
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], once: int = 0) -> str:
+    """Return a table; what rows have in common in the first columns is said `once`."""
+    lines = [head, ["---"] * len(head), *said_once(rows, once)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def said_once(rows: Iterable[Sequence[str]], n_columns: int) -> Iterable[list[str]]:
+    """Yield rows without the leading cells that are those of the row above."""
+    above: Sequence[str] = []
+    for row in rows:
+        n_same = 0
+        while n_same < n_columns and list(row[: n_same + 1]) == list(
+            above[: n_same + 1]
+        ):
+            n_same += 1
+        yield [*[""] * n_same, *row[n_same:]]
+        above = row
 
 
 def ratio(value: float, ours: float) -> str:
@@ -157,7 +171,26 @@ def fit() -> str:
                     ]
                 )
     head = ["data", "CPU", "", "seconds", "times ours", "peak MB", "NDCG@10"]
-    return markdown(head, rows)
+    return markdown(head, rows, once=2)
+
+
+def chart() -> str:
+    """Bars of the seconds of a fit, on the kind of CPU of the last run."""
+    fits = last_fits("a")
+    seconds = {of: middle(runs, "seconds") for of, runs in fits.items()}
+    largest = max(seconds.values())
+    bars = [
+        f"<div{' class=ours' if of == OURS else ''}><span>{of}</span>"
+        f'<span><i style="width: {100 * s / largest:.1f}%"></i></span>'
+        f"<span>{s:.1f} s</span></div>"
+        for of, s in sorted(seconds.items(), key=lambda item: item[1])
+    ]
+    caption = (
+        "Seconds to fit 100 trees of 31 leaves to 243,480 rows of 136 columns, two "
+        f"threads, {cpu(fits[OURS][0])}"
+    )
+    lines = ['<figure class="bars">', *bars, f"<figcaption>{caption}</figcaption>"]
+    return "\n".join([*lines, "</figure>"])
 
 
 def shapes() -> str:
@@ -211,7 +244,11 @@ def predict() -> str:
         ("255", "500 trees of 255 leaves"),
     ):
         for n_rows, threads in ((1_000_000, 2), (100, 1)):
-            runs = records("predict", preset=preset, rows=n_rows, threads=threads)
+            runs = [
+                r
+                for r in records("predict", preset=preset, rows=n_rows, threads=threads)
+                if "earlier version" not in r.get("note", "")
+            ]
             ours = {run_of(r): r for r in runs if r["library"] == OURS}
             for r in runs:
                 beside, value = milliseconds(ours[run_of(r)]), milliseconds(r)
@@ -219,14 +256,14 @@ def predict() -> str:
                     [
                         trees,
                         f"{n_rows:,}, {threads} thread{'s'[: threads - 1]}",
+                        r.get("note", ""),
                         name(r["library"]),
                         f"{value:.3f}" if value < 10 else f"{value:,.0f}",
                         ratio(value, beside),
-                        r.get("note", ""),
                     ]
                 )
-    head = ["trees", "rows", "", "milliseconds", "times ours", "remark"]
-    return markdown(head, rows)
+    head = ["trees", "rows", "remark", "", "milliseconds", "times ours"]
+    return markdown(head, rows, once=3)
 
 
 def run_of(r: Record) -> tuple[str, str]:
@@ -244,7 +281,7 @@ def startup() -> str:
 
 
 def home() -> str:
-    """Three figures beside LightGBM's, of two threads."""
+    """Three cards with figures beside LightGBM's, of two threads."""
     fits = last_fits("a")
     (our_fit, our_ndcg), (their_fit, their_ndcg) = (
         [middle(fits[library], field) for field in ("seconds", "ndcg@10")]
@@ -260,27 +297,26 @@ def home() -> str:
         np.concatenate([values[library, data] for data in DATA])
         for library in (OURS, "LightGBM")
     )
-    rows = [
-        [
-            "to train 100 trees on 243,480 rows",
-            f"{our_fit:.1f} s (NDCG@10 {our_ndcg:.3f})",
-            f"{their_fit:.1f} s ({their_ndcg:.3f})",
-            f"{ratio(their_fit, our_fit)} times as fast",
-        ],
-        [
-            "to score 1,000,000 rows with 100 trees",
-            f"{our_scores / 1000:.2f} s",
-            f"{their_scores / 1000:.2f} s",
-            f"{ratio(their_scores, our_scores)} times as fast",
-        ],
-        [
-            f"NDCG@10 of {len(ours):,} queries in three collections",
-            f"{ours.mean():.4f}",
-            f"{theirs.mean():.4f}",
-            f"{(ours - theirs).mean():+.4f}, standard error {sem(ours - theirs):.4f}",
-        ],
+    figures = [
+        (
+            f"{ratio(their_fit, our_fit)} times as fast to train",
+            f"100 trees on 243,480 rows: {our_fit:.1f}\u00a0s, "
+            f"LightGBM {their_fit:.1f}\u00a0s. "
+            f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.",
+        ),
+        (
+            f"{ratio(their_scores, our_scores)} times as fast to score",
+            f"1,000,000 rows with 100 trees: {our_scores / 1000:.2f}\u00a0s, "
+            f"LightGBM {their_scores / 1000:.2f}\u00a0s.",
+        ),
+        (
+            f"{(ours - theirs).mean():+.4f} NDCG@10",
+            f"{len(ours):,} queries of three collections: {ours.mean():.4f}, LightGBM "
+            f"{theirs.mean():.4f}. The standard error is {sem(ours - theirs):.4f}.",
+        ),
     ]
-    return markdown(["", "sklearn_ltr", "LightGBM", ""], rows)
+    cards = [f":::{{grid-item-card}} {head}\n{text}\n:::" for head, text in figures]
+    return "\n".join(["::::{grid} 1 1 3 3", ":gutter: 2", "", *cards, "::::"])
 
 
 DATA = {  # title, and number of all queries
@@ -384,10 +420,9 @@ def differences() -> str:
                         RANKERS[ours].split("**")[1],
                         RANKERS[theirs].split(",")[0],
                         f"{difference.mean():+.4f} ({sem(difference):.4f})",
-                        f"{len(difference):,}",
                     ]
                 )
-    return markdown(["", "ours", "minus", "NDCG@10", "queries"], rows)
+    return markdown(["", "ours", "minus", "NDCG@10"], rows, once=2)
 
 
 CATEGORIES = {  # of categories.py, and what its names mean
@@ -467,7 +502,7 @@ def learning_curves() -> str:
         )
     names = [f"`{other}`" if "=" in other else name(other) for other in others]
     about = "data", "queries", "documents", "trees", "defaults"
-    return markdown([*about, *names], rows)
+    return markdown([*about, *names], rows, once=1)
 
 
 def smallest_leaf() -> str:
@@ -489,7 +524,7 @@ def smallest_leaf() -> str:
     ]
     rules = [r["rule"] for r in next(iter(of_size.values()))]
     about = "data", "estimator", "queries", "documents"
-    return markdown([*about, *rules], rows)
+    return markdown([*about, *rules], rows, once=2)
 
 
 def dask_fit() -> str:
@@ -618,7 +653,7 @@ def clicks_corrections() -> str:
         cells += [difference(of, m, other) for m, other in NAIVE_OF.items()]
         rows.append(cells)
     head = ["data", "sessions", "users", "seeds", "naive", *NAIVE_OF]
-    return markdown(head, rows)
+    return markdown(head, rows, once=2)
 
 
 def clicks_peers() -> str:
@@ -638,7 +673,7 @@ def clicks_peers() -> str:
             ]
         )
     head = ["data", "sessions", "users", "seeds", "better peer", *list(NAIVE_OF)[:-2]]
-    return markdown(head, rows)
+    return markdown(head, rows, once=2)
 
 
 def propensities() -> str:
@@ -658,7 +693,7 @@ def propensities() -> str:
         for (eta, n_sessions), of in cells.items()
     ]
     head = ["strength", "sessions", *(f"`{name}`" for name in estimators)]
-    return markdown(head, rows)
+    return markdown(head, rows, once=1)
 
 
 CALIBRATED = {  # ranker: its name in tables
@@ -745,6 +780,7 @@ def what_works_where() -> str:
 
 TABLES = (
     home,
+    chart,
     speed,
     fit,
     shapes,

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from scipy.stats import sem
 
 import peers
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import NDCG
 
 METRIC = NDCG(10, no_relevant="skip")
@@ -57,9 +57,6 @@ VARIANTS = {
 
 def python_docs() -> list[Part]:
     """Return five parts of the search data of the examples."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "examples"))
-    from python_docs import load_python_docs
-
     docs = load_python_docs()
     query_of_row = np.unique(docs.groups, return_inverse=True)[1]
     part_of_query = np.random.default_rng(0).permutation(query_of_row.max() + 1) % 5

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -29,6 +30,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinx_llms_txt",
     "sphinx-mathjax-offline",
@@ -39,7 +41,17 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 # references in the docstrings that are inherited from scikit-learn
 suppress_warnings = ["ref.ref", "ref.term"]
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+# published metadata name the repository; those of a checkout do not
+urls = dict(
+    url.split(", ", 1)
+    for url in metadata.metadata("sklearn_ltr").get_all("Project-URL", [])
+)
+repository = urls.get("Source", "")
+myst_substitutions = {
+    "version": version,
+    "source": f"[repository]({repository})" if repository else "source",
+}
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -59,7 +71,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "_gallery",
     "filename_pattern": r"/\d\d_",
-    "ignore_pattern": "python_docs",
+    "subsection_order": [
+        f"../examples/{folder}" for folder in ("tables", "own", "models", "serving")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -67,7 +81,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "default_thumb_file": str(Path(__file__).parent / "_static" / "ranked_list.svg"),
     "abort_on_example_error": True,
-    "copyfile_regex": r".*python_docs\.py",
 }
 # sphinx-gallery's own
 warnings.filterwarnings("ignore", category=UserWarning, message=".*FigureCanvasAgg.*")
@@ -76,16 +89,21 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_logo = html_favicon = "_static/mark.svg"
 # pages without a section of their own have nothing to show there
-html_sidebars = {"getting_started": [], "_gallery/index": []}
+html_sidebars = {"index": [], "getting_started": [], "_gallery/index": []}
 html_theme_options = {
+    "logo": {"text": f"sklearn_ltr {version}"},
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+if repository:
+    link = {"name": "Source", "url": repository, "icon": "fa-solid fa-code"}
+    html_theme_options["icon_links"] = [link]
 html_show_sourcelink = False
 
 llms_txt_title = "sklearn_ltr"
@@ -97,6 +115,34 @@ def without_mail(app: Sphinx, document: nodes.document) -> None:
     for link in list(document.findall(nodes.reference)):
         if link.get("refuri", "").startswith("mailto:"):
             link.replace_self(nodes.Text(link.astext()))
+
+
+PUBLIC = {
+    name.rpartition(".")[2]: name
+    for name in re.findall(
+        r"^   ~(\S+)$", (Path(__file__).parent / "api.md").read_text("utf-8"), re.M
+    )
+}
+
+
+def link_names_in_tables(app: Sphinx, document: nodes.document) -> None:
+    """Link public names in tables, such as `to_onnx` or `NDCG(5)`, to their pages."""
+    for cell in document.findall(nodes.entry):
+        for literal in list(cell.findall(nodes.literal)):
+            name, _, arguments = literal.astext().partition("(")
+            linked = isinstance(literal.parent, nodes.reference | addnodes.pending_xref)
+            # functions with arguments may be those of other libraries
+            if linked or name not in PUBLIC or (arguments and name.islower()):
+                continue
+            link = addnodes.pending_xref(
+                "",
+                literal.deepcopy(),
+                refdoc=app.env.docname,
+                refdomain="py",
+                reftype="obj",
+                reftarget=PUBLIC[name],
+            )
+            literal.replace_self(link)
 
 
 def write_model_report(app: Any, error: Exception | None) -> None:
@@ -115,5 +161,6 @@ def write_model_report(app: Any, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Repair what docutils reads wrong, and write what is no page of its own."""
     app.connect("doctree-read", without_mail)
+    app.connect("doctree-read", link_names_in_tables)
     app.connect("build-finished", write_model_report)
     return {"parallel_read_safe": True}

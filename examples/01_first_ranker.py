@@ -1,7 +1,7 @@
 """Search Python's own documentation, better than BM25 does
 ========================================================
 
-Run it by ``python examples/01_first_ranker.py``. Nothing is downloaded.
+Run it by ``python 01_first_ranker.py``. Nothing is downloaded.
 
 The documents are the functions, methods and classes of the Python that runs this; a
 query is the first sentence of one of their docstrings, which is not searched. SQLite
@@ -13,6 +13,7 @@ The queries are divided into five parts. Each part is ranked by a model that was
 on the other four, so that every query is measured, and by a model that had not seen it.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/01_first_ranker.svg"
 from __future__ import annotations
 
 import time
@@ -21,11 +22,11 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import numpy as np
-from python_docs import SOURCE_GRADE, load_python_docs
 from scipy.stats import sem
 from sklearn.model_selection import GroupKFold
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import MAP, MRR, NDCG
 
 # %%
@@ -60,7 +61,11 @@ for part, (train, test) in enumerate(GroupKFold(5).split(X, y, groups), start=1)
 # only the document that the query was made of. The standard error is that of the mean
 # difference of the two rankings of the same query.
 bm25 = X[:, docs.feature_names.index("bm25")]
-METRICS = {"NDCG@10": NDCG(10), "MAP": MAP(), "MRR": MRR(relevant_from=SOURCE_GRADE)}
+METRICS = {
+    "NDCG@10": NDCG(10),
+    "MAP": MAP(),
+    "MRR": MRR(relevant_from=3),
+}
 gains = {}
 print(f"{len(docs.queries):,} unseen queries    BM25   LambdaMART     gain   ± error")
 for name, metric in METRICS.items():

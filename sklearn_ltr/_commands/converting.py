@@ -22,7 +22,7 @@ def run_convert(given: argparse.Namespace) -> None:
     taken = signature(write).parameters
     for name in options:
         if name not in taken:
-            raise ValueError(f"{option(name)} says nothing to the format {given.to}")
+            raise ValueError(f"{option(name)} does not apply to the format {given.to}")
     needed = [
         option(name)
         for name, parameter in taken.items()
@@ -55,7 +55,7 @@ def load_features(path: str) -> dict[str, Any]:
         if len(read) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"{twice!r} stands twice in one object")
+            raise ValueError(f"{twice!r} is given twice in one object")
         return read
 
     try:

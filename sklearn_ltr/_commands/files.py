@@ -134,7 +134,9 @@ def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
 def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunch:
     """Read a LETOR file with the features of a model; further ones are left out."""
     if not hasattr(model, "n_features_in_"):
-        raise ValueError(f"{given.model} holds a {type(model).__name__} without a fit")
+        raise ValueError(
+            f"{given.model} holds a {type(model).__name__} that is not fitted"
+        )
     n_features = model.n_features_in_
     if given.n_features not in (None, n_features):
         raise ValueError(

@@ -348,7 +348,7 @@ class RowColumns(Generic[T]):
     propensities: T | None = declare(
         check_propensities,
         """
-        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+        propensities : array-like of shape (n_documents,), > 0 and <= 1, default=None
             Probability that users examined each document: a pair of documents weighs
             1 / propensity of its clicked one.  Not together with a `position_bias`.
         """,

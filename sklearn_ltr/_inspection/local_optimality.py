@@ -305,9 +305,9 @@ def local_optimality(
     n_directions : int >= 1 or None, default=None
         Number of directions to try.  None: the number of equation 9, 459 for the
         defaults.
-    delta : float in (0, 1), default=0.01
+    delta : float > 0 and < 1, default=0.01
         One minus the required confidence.
-    p0 : float in (0, 1), default=0.01
+    p0 : float > 0 and < 1, default=0.01
         Fraction of ascending directions to rule out.
     step_size : float > 0, default=0.1
         Length of a step relative to the norm of :math:`w^*`.

@@ -327,7 +327,7 @@ def documents_init_score(method: F) -> F:
 
 
 class LambdaMARTRanker(BaseRanker):
-    r"""LambdaMART, by default with samples of the rows and a regression on the grades.
+    r"""Gradient boosted trees that learn to rank, trained for a metric such as NDCG.
 
     Every tree models the gradient of a cost by its scores, and its leaves make a
     Newton step (C. Burges, MSR-TR-2010-82, 2010, section 7):
@@ -366,7 +366,7 @@ class LambdaMARTRanker(BaseRanker):
     n_estimators : int >= 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
-    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+    learning_rate : float > 0 or callable, default=0.1
         Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
@@ -379,10 +379,10 @@ class LambdaMARTRanker(BaseRanker):
         Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few documents.
-    max_features : float in (0, 1] or int >= 1, default=1.0
+    max_features : float > 0 and <= 1, or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
-    regression_weight : float in [0, 1e6] or "auto", default="auto"
+    regression_weight : float from 0 to 1e6 or "auto", default="auto"
         Weight of a regression of the scores of a query on its grades, both centred,
         relative to its pairs: the ratio of their mean hessians.  It helps where there
         are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
@@ -401,13 +401,13 @@ class LambdaMARTRanker(BaseRanker):
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float in [0, 1e50], default=0.0
+    l2_regularization : float >= 0, default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+    colsample_bytree : float > 0 and <= 1, or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
-    subsample : float in (0, 1] or "auto", default="auto"
+    subsample : float > 0 and <= 1, or "auto", default="auto"
         Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 500
         documents where these are more, up to 0.8.  A document is drawn with probability
         ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
@@ -416,7 +416,7 @@ class LambdaMARTRanker(BaseRanker):
         (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all documents.
         `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
         no draws.  Leave it, or set 1 for the published algorithm.
-    max_bins : int in [2, 255], default=255
+    max_bins : int from 2 to 255, default=255
         Maximum number of bins of a feature; missing values have one more.  Leave it;
         fewer bins blur small differences between values.
     objective : "lambdarank" or callable, default="lambdarank"
@@ -439,7 +439,7 @@ class LambdaMARTRanker(BaseRanker):
         "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
         of ``2 |lambda_ij| / sigma`` over its pairs, so that long lists do not dominate
         short ones.  True: both.  Leave it, or set False for the published algorithm.
-    sigma : float in [1e-50, 1e50], default=1.0
+    sigma : float > 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
         scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.  Leave
         it, unless `l2_regularization` is above 0.
@@ -466,7 +466,7 @@ class LambdaMARTRanker(BaseRanker):
         Categories unseen in `fit`, and those of fewer than `min_samples_leaf` rows of a
         node, go where missing values go.  Name the features if X is an array, or if the
         dtypes of the frame do not say so.
-    category_smoothing : float in [0, 1e50], default=10.0
+    category_smoothing : float >= 0, default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.  The
@@ -493,7 +493,7 @@ class LambdaMARTRanker(BaseRanker):
         without one, or for the sum of their weights if that is larger.  Pairwise:
         ratios of costs are raised to ``1 / (1 + p)``, by default p = 1.  Use it if y
         are clicks on lists whose positions you know.
-    min_propensity : float in [1e-6, 1], default=0.05
+    min_propensity : float from 1e-6 to 1, default=0.05
         Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
         Raise it if a few documents of small propensity outweigh the others.
     early_stopping : bool or "auto", default="auto"
@@ -501,7 +501,7 @@ class LambdaMARTRanker(BaseRanker):
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
         False: `X_val` is only measured.  Of several sets the first is followed.  Set
         True to have queries held out if you have no `X_val`.
-    validation_fraction : float in (0, 1), default=0.1
+    validation_fraction : float > 0 and < 1, default=0.1
         Fraction of the queries held out for early stopping without `X_val`.  Raise it
         if this is only a few dozen queries: their mean is uncertain.
     n_iter_no_change : int >= 1, default=20

@@ -13,7 +13,7 @@ from sklearn_ltr.metrics import Metric
 
 
 class LambdaRankRanker(NetworkRanker):
-    r"""LambdaRank: a neural network that learns from lambdas.
+    r"""A neural network that learns to rank, trained for a metric such as NDCG.
 
     For a pair whose document i has the higher grade (Burges, 2010, section 4.1,
     equation 6),
@@ -47,7 +47,7 @@ class LambdaRankRanker(NetworkRanker):
     truncation_level : int >= 1 or None, default=30
         Learn from the metric at this cutoff if the metric's own is smaller: a deeper
         list has more pairs to learn from.  None: from the metric as it is.
-    sigma : float in [1e-19, 1e19], default=1.0
+    sigma : float > 0, default=1.0
         Steepness of the sigmoid.
     hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
@@ -69,7 +69,7 @@ class LambdaRankRanker(NetworkRanker):
         default.  Of "sgd": "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum",
         whether it is Nesterov's, True by default, and "power_t" in [0, 10], the
         exponent of ``learning_rate="invscaling"``, 0.5 by default.
-    alpha : float in [0, 1e19], default=0.1
+    alpha : float >= 0, default=0.1
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.
     batch_size : int >= 1 or "auto", default="auto"
@@ -96,13 +96,13 @@ class LambdaRankRanker(NetworkRanker):
         has the "method" "additive" and a "regularization", a number >= 0 that shrinks
         the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
         click and a document without one, or for the sum of their weights if larger.
-    min_propensity : float in [1e-6, 1], default=0.05
+    min_propensity : float from 1e-6 to 1, default=0.05
         Smaller `propensities` given to `fit` count as this.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
         `X_val` is only measured.  Of several sets the first is followed.
-    validation_fraction : float in (0, 1), default=0.1
+    validation_fraction : float > 0 and < 1, default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=10
         Epochs to wait for a better validation score.  Without early stopping

@@ -78,7 +78,7 @@ class RankNetParameters(NetworkParameters):
 
 
 class RankNetRanker(NetworkRanker):
-    r"""RankNet: a neural network that learns which of two documents is better.
+    r"""A neural network that learns which of two documents is better.
 
     The model's probability that document i beats document j, its cost against a target
     probability, and what that cost does to the weights (Burges, 2010, section 2,
@@ -111,7 +111,7 @@ class RankNetRanker(NetworkRanker):
     tied_pairs : bool, default=False
         Whether documents of equal grade are pairs too, with target probability 1/2:
         they pull each other together.
-    sigma : float in [1e-19, 1e19], default=1.0
+    sigma : float > 0, default=1.0
         Steepness of the sigmoid.  `predict_pair_proba` uses that of the last fit.
     hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
@@ -133,7 +133,7 @@ class RankNetRanker(NetworkRanker):
         default.  Of "sgd": "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum",
         whether it is Nesterov's, True by default, and "power_t" in [0, 10], the
         exponent of ``learning_rate="invscaling"``, 0.5 by default.
-    alpha : float in [0, 1e19], default=1.0
+    alpha : float >= 0, default=1.0
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.  A query's gradient is a sum over its pairs, so the default is more
         than LambdaRank's.
@@ -162,13 +162,13 @@ class RankNetRanker(NetworkRanker):
         has the "method" "additive" and a "regularization", a number >= 0 that shrinks
         the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
         click and a document without one, or for the sum of their weights if larger.
-    min_propensity : float in [1e-6, 1], default=0.05
+    min_propensity : float from 1e-6 to 1, default=0.05
         Smaller `propensities` given to `fit` count as this.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
         `X_val` is only measured.  Of several sets the first is followed.
-    validation_fraction : float in (0, 1), default=0.1
+    validation_fraction : float > 0 and < 1, default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
     n_iter_no_change : int >= 1, default=10
         Epochs to wait for a better validation score.  Without early stopping

@@ -71,7 +71,7 @@ class RegressionEM(Estimator):
         ``MARTClassifier(early_stopping=False, random_state=0)``.
     max_iter : int >= 1, default=50
         Most iterations of EM, each of three steps; a step fits a classifier.
-    tol : float in [1e-50, 1e50], default=2e-3
+    tol : float > 0, default=2e-3
         EM ends when no :math:`\theta_k` changes by more in an iteration.
 
     Attributes

@@ -121,7 +121,7 @@ class BaggingRanker(BaseRanker):
         groups.  None: ``LambdaMARTRanker()``.
     n_estimators : int >= 1, default=10
         Number of members, M.
-    max_samples : float in (0, 1] or int >= 1, default=1.0
+    max_samples : float > 0 and <= 1, or int >= 1, default=1.0
         Queries drawn for each member: a fraction or a number.
     bootstrap : bool, default=False
         Draw queries with replacement; one that is drawn twice counts as two queries.

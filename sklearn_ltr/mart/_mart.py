@@ -350,7 +350,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
 
 
 class MARTRegressor(RegressorMixin, BaseMART):
-    r"""MART for numbers: gradient boosted trees and least squares.
+    r"""Gradient boosted trees for numbers, fitted by least squares (MART).
 
     Every tree models the residuals, and its leaves are their means (Burges 2010,
     section 5, equation 12, for half the squared error):
@@ -372,7 +372,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
     n_estimators : int >= 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
-    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+    learning_rate : float > 0 or callable, default=0.1
         Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
@@ -385,7 +385,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few rows.
-    max_features : float in (0, 1] or int >= 1, default=1.0
+    max_features : float > 0 and <= 1, or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
     grow_policy : {"best_first", "symmetric"}, default="best_first"
@@ -399,13 +399,13 @@ class MARTRegressor(RegressorMixin, BaseMART):
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float in [0, 1e50], default=0.0
+    l2_regularization : float >= 0, default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+    colsample_bytree : float > 0 and <= 1, or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
-    subsample : float in (0, 1] or "auto", default=1.0
+    subsample : float > 0 and <= 1, or "auto", default=1.0
         Fraction of the rows that each tree seeks splits on; "auto": 0.2, or 500 rows
         where these are more, up to 0.8.  A row is drawn with probability ``p = min(1,
         sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
@@ -414,7 +414,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all rows.
         `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
         no draws.  Lower it, or set "auto", if there are many rows and a fit takes long.
-    max_bins : int in [2, 255], default=255
+    max_bins : int from 2 to 255, default=255
         Maximum number of bins of a feature; missing values have one more.  Leave it;
         fewer bins blur small differences between values.
     split_gain : {"second_order", "least_squares"}, default="second_order"
@@ -432,7 +432,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
         missing values go.  Name the features if X is an array, or if the dtypes of the
         frame do not say so.
-    category_smoothing : float in [0, 1e50], default=10.0
+    category_smoothing : float >= 0, default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.  The
@@ -452,7 +452,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
         False: `X_val` is only measured.  Set True to have rows held out if you have no
         `X_val`.
-    validation_fraction : float in (0, 1), default=0.1
+    validation_fraction : float > 0 and < 1, default=0.1
         Fraction of the rows held out for early stopping without `X_val`.  Raise it if
         this is only a few dozen rows: their mean is uncertain.
     n_iter_no_change : int >= 1, default=20
@@ -617,7 +617,7 @@ class ClassifierParameters(BoostingParameters):
 
 
 class MARTClassifier(ClassifierMixin, BaseMART):
-    r"""MART for two classes: gradient boosted trees and cross entropy.
+    r"""Gradient boosted trees for two classes, fitted by cross entropy (MART).
 
     With y = 1 for the second of the sorted classes and y = -1 for the first,
 
@@ -650,7 +650,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     n_estimators : int >= 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
-    learning_rate : float in [1e-50, 1e50] or callable, default=0.1
+    learning_rate : float > 0 or callable, default=0.1
         Factor of each tree's step, eta in Burges (2010).  A callable gives that of
         each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
         goes on counting.  Only a function of a module can be pickled, not a lambda.
@@ -663,7 +663,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few rows.
-    max_features : float in (0, 1] or int >= 1, default=1.0
+    max_features : float > 0 and <= 1, or int >= 1, default=1.0
         Features drawn for each split, among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
     grow_policy : {"best_first", "symmetric"}, default="best_first"
@@ -677,13 +677,13 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float in [0, 1e50], default=0.0
+    l2_regularization : float >= 0, default=0.0
         Added to the sum of hessians of a leaf, in its value and, with second-order
         splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float in (0, 1] or int >= 1, default=1.0
+    colsample_bytree : float > 0 and <= 1, or int >= 1, default=1.0
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
-    subsample : float in (0, 1] or "auto", default=1.0
+    subsample : float > 0 and <= 1, or "auto", default=1.0
         Fraction of the rows that each tree seeks splits on; "auto": 0.2, or 500 rows
         where these are more, up to 0.8.  A row is drawn with probability ``p = min(1,
         sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
@@ -692,10 +692,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all rows.
         `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
         no draws.  Lower it, or set "auto", if there are many rows and a fit takes long.
-    max_bins : int in [2, 255], default=255
+    max_bins : int from 2 to 255, default=255
         Maximum number of bins of a feature; missing values have one more.  Leave it;
         fewer bins blur small differences between values.
-    sigma : float in [1e-50, 1e50], default=1.0
+    sigma : float > 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
         to probabilities and decisions: F scales with 1 / sigma.  Leave it, unless
         `l2_regularization` is above 0.
@@ -727,7 +727,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
         missing values go.  Name the features if X is an array, or if the dtypes of the
         frame do not say so.
-    category_smoothing : float in [0, 1e50], default=10.0
+    category_smoothing : float >= 0, default=10.0
         Rows of a node's mean gradient and hessian that are added to those of each
         category before the categories are sorted by gradient over hessian, to be split
         in this order.  It regularises: small categories move to the middle.  The
@@ -747,7 +747,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
         False: `X_val` is only measured.  Set True to have rows held out if you have no
         `X_val`.
-    validation_fraction : float in (0, 1), default=0.1
+    validation_fraction : float > 0 and < 1, default=0.1
         Fraction of the rows held out for early stopping without `X_val`.  Raise it if
         this is only a few dozen rows: their mean is uncertain.
     n_iter_no_change : int >= 1, default=20

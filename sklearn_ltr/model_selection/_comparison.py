@@ -202,7 +202,7 @@ def compare_rankers(
         Weight of a query in the means, constant within it.
     difference : float > 0, default=0.01
         The smallest difference that matters to you.
-    confidence_level : float in (0, 1), default=0.95
+    confidence_level : float > 0 and < 1, default=0.95
         Of the intervals.
     n_resamples : int >= 100, default=9999
         Number of draws of the bootstrap, and of signs of the permutation test.

@@ -378,7 +378,7 @@ def group_train_test_split(
         become CSR and tuples become lists.
     groups : sequence of length n_documents
         The query of each row: numbers, text, dates, or tuples of these.
-    test_size, train_size : float in (0, 1) or int >= 1, default=None
+    test_size, train_size : float > 0 and < 1, or int >= 1, default=None
         Fraction or number of queries, not of rows.  None: the complement of the other;
         if both are None, `test_size` is 0.25.
     random_state : int, RandomState instance or None, default=None

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
 
-# of differences above and below 0, and of those that may be 0
-WON_COLOR, LOST_COLOR, TIED_COLOR = "tab:blue", "tab:red", "0.7"
-
 
 def check_matplotlib(caller: str) -> None:
     """Raise an ImportError that says what to install if matplotlib is missing."""

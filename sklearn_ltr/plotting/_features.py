@@ -25,6 +25,7 @@ from sklearn_ltr.plotting._axes import (
     set_integer_ticks,
     style_axes,
 )
+from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,6 @@ MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 24, 10  # characters
 MAX_BARS = 200
 MAX_FEATURES = 200
 SUM_ROUNDING = 1e-12  # of a sum, relative to what is added
-POSITIVE_COLOR, NEGATIVE_COLOR = "tab:red", "tab:blue"  # as in the package shap
 
 
 class FeatureImportancesDisplay:
@@ -278,8 +278,8 @@ class ShapValuesDisplay:
 
     The bars form a staircase: from the bias at the bottom to the score at the top.  For
     a pair, "why is a above b?", they are the differences of the values of both
-    documents, and lead from 0 to the difference of their scores.  Red bars raise the
-    score, or the difference, and blue ones lower it.
+    documents, and lead from 0 to the difference of their scores.  Teal bars raise the
+    score, or the difference, and brown ones lower it.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ default=None
         style_axes(ax, grid="x")
         options: dict[str, object] = {
             "height": 0.7,
-            "color": np.where(widths > 0, POSITIVE_COLOR, NEGATIVE_COLOR),
+            "color": np.where(widths > 0, BETTER, WORSE),
         }
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
@@ -532,8 +532,8 @@ class ShapHeatmapDisplay:
     """SHAP values of the documents of a list, by rank, and of their features.
 
     A row is a document, and the first rank is on top.  A column is a feature, and the
-    one with the largest mean effect is on the left.  Red values raise the score of a
-    document, and blue ones lower it.
+    one with the largest mean effect is on the left.  Teal values raise the score of a
+    document, and brown ones lower it.
 
     Parameters
     ----------
@@ -667,7 +667,7 @@ default=None
         self.ax_, self.figure_ = ax, ax.figure
         largest = np.abs(self.values).max() or 1.0
         options: dict[str, object] = {
-            "cmap": "RdBu_r",  # red is positive
+            "cmap": WORSE_TO_BETTER,
             "vmin": -largest,
             "vmax": largest,
             "aspect": "auto",

@@ -29,6 +29,7 @@ from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._axes import Style, check_matplotlib, get_axes
+from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,6 @@ ForceMetrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
 MAX_HEIGHT = 60.0  # of a new figure, in inches
 
-COLORS = ("black", "tab:red", "tab:green", "tab:orange", "tab:purple")
 ARROW_STYLE = {
     "angles": "xy",
     "scale_units": "xy",
@@ -56,9 +56,6 @@ LANE_WIDTH, COLUMN_WIDTH = 0.16, 0.75
 # Smallest vertical distance between two arrows in one lane, in ranks.
 ARROW_CLEARANCE = 0.3
 
-# RGB colors of grade 0, of the lowest grade above 0 and of the highest grade.
-NOT_RELEVANT = np.array([0.85, 0.85, 0.85])
-PALE, DARK = np.array([0.68, 0.80, 0.93]), np.array([0.07, 0.20, 0.42])
 MAX_RANK_LABELS, MAX_GRADE_LABELS = 50, 5
 # Distance of the legend below the axes, in points: two lines of text.
 LEGEND_OFFSET = -34
@@ -469,7 +466,7 @@ def draw_arrows(
     arrows: list[Quiver] = []
     centers, edges = [], [0.0, 1.0]
     y = np.arange(1.0, len(next(iter(lengths.values()))) + 1)
-    for force_lengths, color in zip(lengths.values(), cycle(COLORS), strict=False):
+    for force_lengths, color in zip(lengths.values(), cycle(FORCES), strict=False):
         lanes = assign_lanes(force_lengths)
         side, away = (1, 1.0) if arrows else (0, -1.0)  # right or left of the bars
         width = max(COLUMN_WIDTH, LANE_WIDTH * (lanes.max() + 1))

@@ -19,9 +19,6 @@ from sklearn_ltr.model_selection._comparison import (
 )
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
-    LOST_COLOR,
-    TIED_COLOR,
-    WON_COLOR,
     Style,
     check_matplotlib,
     draw_legend,
@@ -30,6 +27,7 @@ from sklearn_ltr.plotting._axes import (
     name_of_metric,
     style_axes,
 )
+from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +46,8 @@ class QueryComparisonDisplay:
 
     With :math:`d_q = M_q(b) - M_q(a)` the difference of a metric on query q, the bars
     show the differences in ascending order: from the greatest loss of b to its greatest
-    gain.  The title has their mean over n queries and its standard error,
+    gain.  Queries that b won are teal, those that it lost brown.  The title has the
+    mean of the differences over n queries and its standard error,
 
     .. math::
 
@@ -338,9 +337,9 @@ class QueryComparisonDisplay:
         from matplotlib.patches import Patch
 
         counts = {
-            f"{self.n_won} won": WON_COLOR,
-            f"{self.n_lost} lost": LOST_COLOR,
-            f"{self.n_tied} tied": TIED_COLOR,
+            f"{self.n_won} won": BETTER,
+            f"{self.n_lost} lost": WORSE,
+            f"{self.n_tied} tied": EQUAL,
         }
         patches = [Patch(color=color) for color in counts.values()]
         no_error = np.isnan(self.standard_error)
@@ -365,7 +364,7 @@ def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCol
     center = np.arange(1, n + 1)
     bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
     options: dict[str, object] = {
-        "facecolors": np.where(differences > 0, WON_COLOR, LOST_COLOR),
+        "facecolors": np.where(differences > 0, BETTER, WORSE),
         "linewidths": 0,
         "antialiaseds": False,  # with it, thin gaps show between adjacent bars
         "zorder": 2,
@@ -375,7 +374,7 @@ def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCol
     ax.autoscale_view()
     tied = center[differences == 0]
     if len(tied):
-        ax.hlines(0, tied[0] - half, tied[-1] + half, color=TIED_COLOR, linewidth=3)
+        ax.hlines(0, tied[0] - half, tied[-1] + half, color=EQUAL, linewidth=3)
     return drawn
 
 

@@ -12,15 +12,13 @@ from sklearn_ltr._typing import FloatArray, NamesLike
 from sklearn_ltr.model_selection import RankerComparison
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
-    LOST_COLOR,
-    TIED_COLOR,
-    WON_COLOR,
     Style,
     check_matplotlib,
     escape_label,
     get_axes,
     style_axes,
 )
+from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +32,8 @@ class RankerComparisonDisplay:
     """Differences of a metric between rankers, with their intervals.
 
     A row for each two rankers: a dot at the mean difference, and a line over its
-    interval.  Both are blue if the interval is above 0, red if it is below, and grey if
-    it holds 0, so that the difference may be chance.
+    interval.  Both are teal if the interval is above 0, brown if it is below, and gray
+    if it holds 0, so that the difference may be chance.
 
     :meth:`from_comparison` draws what
     :func:`~sklearn_ltr.model_selection.compare_rankers` returns.
@@ -50,7 +48,7 @@ class RankerComparisonDisplay:
         Names of the differences.  None: "pair 1", "pair 2", ...
     metric_name : str, default="metric"
         Name of the metric.
-    confidence_level : float in (0, 1), default=0.95
+    confidence_level : float > 0 and < 1, default=0.95
         Of the intervals.
 
     Attributes
@@ -204,7 +202,7 @@ class RankerComparisonDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         style_axes(ax, grid="x")
         above, below = self.low > 0, self.high < 0
-        colors = np.select([above, below], [WON_COLOR, LOST_COLOR], TIED_COLOR).tolist()
+        colors = np.select([above, below], [BETTER, WORSE], EQUAL).tolist()
         rows = np.arange(n)
         ax.axvline(0, color="black", linewidth=0.8)
         line_style: dict[str, Any] = {"colors": colors, "linewidths": 2.5}

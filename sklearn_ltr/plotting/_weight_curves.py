@@ -27,13 +27,11 @@ from sklearn_ltr.plotting._axes import (
     read_style,
     style_axes,
 )
+from sklearn_ltr.plotting._colors import UNNAMED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-
-
-UNNAMED_COLOR = "0.75"  # of curves without a name in the legend
 
 
 class WeightCurvesDisplay:
@@ -243,7 +241,7 @@ class WeightCurvesDisplay:
                 options |= {"color": f"C{i}", "zorder": 2.5}
                 options["label"] = escape_label(self.names[curve])
             else:
-                options |= {"color": UNNAMED_COLOR, "zorder": 1.5}
+                options |= {"color": UNNAMED, "zorder": 1.5}
                 if i == n_named:
                     options["label"] = f"{len(self.order) - n_named} others"
             lines += self.ax_.plot(

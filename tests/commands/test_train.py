@@ -227,4 +227,4 @@ def test_a_ranker_without_a_fit_is_refused(folder, capsys):
     (folder / "m.pkl").write_bytes(pickle.dumps(LambdaMARTRanker()))
     for words in (["rank", "t", "--run", "r"], ["evaluate", "t"]):
         error = failed(capsys, *words, "--model", "m.pkl")
-        assert "m.pkl holds a LambdaMARTRanker without a fit" in error
+        assert "m.pkl holds a LambdaMARTRanker that is not fitted" in error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import importlib
 import importlib.util
 import os
 import runpy
@@ -25,6 +25,7 @@ from scipy.stats import sem
 
 from sklearn_ltr import LambdaMARTRanker, datasets
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr.datasets import _python_docs
 from sklearn_ltr.metrics import NDCG
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -33,10 +34,8 @@ N_QUERIES = 300
 
 @pytest.fixture(scope="module")
 def python_docs():
-    """The module of the examples that makes their search data."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(EXAMPLES)
-        yield importlib.import_module("python_docs")
+    """The module that makes the search data of the examples."""
+    return _python_docs
 
 
 # A library of two modules, written by hand
@@ -208,7 +207,8 @@ def test_bm25_beats_chance_and_lambdamart_beats_bm25(docs):
 def test_another_process_makes_the_same_data(docs):
     # with another iteration order of sets, and without what pytest puts into sys
     command = (
-        "import hashlib, python_docs\n"
+        "import hashlib\n"
+        "from sklearn_ltr.datasets import _python_docs as python_docs\n"
         "documents = python_docs.read_documents()\n"
         f"docs = python_docs.make_data(documents, {N_QUERIES}, 50)\n"
         "print(hashlib.sha256(docs.data.tobytes() + docs.target.tobytes()).hexdigest())"
@@ -227,8 +227,25 @@ def test_another_process_makes_the_same_data(docs):
 
 # The examples themselves
 
-FILES = sorted(EXAMPLES.glob("[0-9]*.py"))
+FILES = sorted(EXAMPLES.rglob("[0-9]*.py"), key=lambda path: path.name)
 every_example = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+@every_example
+def test_an_example_needs_no_file_beside_it(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+        )
+    }
+    assert "sklearn_ltr" in imported
+    assert not imported & {file.stem for file in EXAMPLES.rglob("*.py")}
 
 
 @pytest.fixture
@@ -256,7 +273,7 @@ def few(python_docs, documents, monkeypatch):
         return python_docs.make_data(documents, 100, n_candidates)
 
     made = datasets.make_ranking(60, n_documents=10, n_features=13, random_state=0)
-    monkeypatch.setattr(python_docs, "load_python_docs", few_queries)
+    monkeypatch.setattr(datasets, "load_python_docs", few_queries)
     monkeypatch.setattr(datasets, "make_ranking", lambda *args, **options: made)
     local = partial(distributed.LocalCluster, processes=False)
     monkeypatch.setattr(distributed, "LocalCluster", local)

@@ -351,4 +351,4 @@ def test_a_model_goes_to_ranklib_and_back(folder, capsys):
     np.testing.assert_allclose(scores, model.predict(X), rtol=1e-5, atol=1e-5)
     words = ["convert", "m.json", "m.txt", "--to", "lightgbm", "--missing", "zero"]
     assert main(words) == 1
-    assert "--missing says nothing to the format lightgbm" in capsys.readouterr().err
+    assert "--missing does not apply to the format lightgbm" in capsys.readouterr().err

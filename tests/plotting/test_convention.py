@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from io import BytesIO
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -248,3 +250,11 @@ def test_without_matplotlib_numbers_are_kept_and_methods_say_what_to_install(
         message = rf"{name}\.{method} requires .*pip install matplotlib"
         with pytest.raises(ImportError, match=message):
             call(**required)
+
+
+def test_colors_that_mean_something_are_named_in_one_place():
+    folder = Path(plotting.__file__).parent
+    assert "tab:" in (folder / "_colors.py").read_text("utf-8")
+    for path in folder.glob("*.py"):
+        named = re.findall(r'"(?:tab:\w+|#[0-9a-f]{6})"', path.read_text("utf-8"))
+        assert not named or path.name == "_colors.py", path.name

@@ -21,6 +21,7 @@ from sklearn_ltr.plotting import (
     ShapHeatmapDisplay,
     ShapValuesDisplay,
 )
+from sklearn_ltr.plotting._colors import BETTER, WORSE
 from tests.plotting.conftest import assert_text_is_readable, labels
 
 ROUNDING = {"rtol": 1e-9, "atol": 1e-12}
@@ -159,8 +160,7 @@ def test_bars_lead_from_the_bias_to_the_score(ax):
     assert_allclose(starts[:-1], ends[1:], **ROUNDING)
     assert_allclose(starts[-1], 0.5, **ROUNDING)
     colors = [matplotlib.colors.to_hex(bar.get_facecolor()) for bar in display.bars_]
-    red, blue = map(matplotlib.colors.to_hex, ("tab:red", "tab:blue"))
-    assert colors[:3] == [red, blue, red]  # raises, lowers, raises the score
+    assert colors[:3] == [BETTER, WORSE, BETTER]  # raises, lowers, raises the score
     assert ax.get_title() == ""
 
 
@@ -253,8 +253,10 @@ def test_documents_are_ranked_and_features_sorted(ax):
     shown = values[np.ix_([1, 2, 0], [1, 0, 2])]
     assert_array_equal(display.image_.get_array(), shown)
     assert display.image_.get_clim() == (-0.6, 0.6)
-    r, _, b, _ = display.image_.to_rgba(0.6)
-    assert r > b  # red is positive
+    r, g, b, _ = display.image_.to_rgba(0.6)
+    assert r < b < g  # teal is positive
+    r, g, b, _ = display.image_.to_rgba(-0.6)
+    assert r > g > b  # brown is negative
     assert labels(ax.xaxis) == ["x1", "x0", "x2"]
 
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.plotting import QueryComparisonDisplay
+from sklearn_ltr.plotting._colors import BETTER, WORSE
 from tests.oracles import metrics as oracle
 from tests.plotting.conftest import assert_text_is_readable, labels, legend_of
 
@@ -139,7 +140,7 @@ def test_bars_extend_from_zero_to_the_differences(ax, n):
         assert_allclose((x.min() + x.max()) / 2, i + 1)
         assert 0.8 <= np.ptp(x).round(9) <= 1
         if difference:
-            expected = "tab:blue" if difference > 0 else "tab:red"
+            expected = BETTER if difference > 0 else WORSE
             assert_array_equal(colors[i, :3], to_rgb(expected))
     low, high = ax.get_ylim()
     assert low < values.min() and values.max() < high

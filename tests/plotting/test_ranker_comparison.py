@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from sklearn_ltr.model_selection import compare_rankers
 from sklearn_ltr.plotting import RankerComparisonDisplay
+from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from tests.plotting.conftest import labels
 
 
@@ -32,10 +33,10 @@ def test_the_pairs_of_a_comparison_are_drawn_in_their_order(ax):
         assert (x, y_of_dot) == (pair.mean_difference, row)
 
 
-def test_an_interval_above_0_is_blue_below_red_and_with_0_grey(ax):
+def test_an_interval_above_0_is_teal_below_brown_and_with_0_gray(ax):
     display = RankerComparisonDisplay(
         [0.2, -0.2, 0.1, 0.0], [0.1, -0.3, -0.1, 0.0], [0.3, -0.1, 0.3, 0.0]
     ).plot(ax)
-    expected = [to_rgb(c) for c in ("tab:blue", "tab:red", "0.7", "0.7")]
+    expected = [to_rgb(c) for c in (BETTER, WORSE, EQUAL, EQUAL)]
     assert_array_equal(display.intervals_.get_colors()[:, :3], expected)
     assert_array_equal(display.dots_.get_facecolors()[:, :3], expected)

@@ -1,7 +1,7 @@
 """Train on a cluster: the model of one machine, from rows on many
 ================================================================
 
-Run it by ``python examples/11_cluster.py``, with ``pip install "sklearn_ltr[dask]"``.
+Run it by ``python 11_cluster.py``. It needs Dask, ``".[dask]"``.
 
 Two worker processes on this machine stand for a cluster. Judgements are cut
 anywhere: queries go on in the next partition, or file. The workers read one partition
@@ -12,6 +12,7 @@ candidates, on data that were sent once.
 What travels between them depends on which worker reads which partition.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/11_cluster.svg"
 from __future__ import annotations
 
 import dask.dataframe as dd

@@ -1,7 +1,7 @@
 """Train LambdaMART on an objective of your own, with curves of several data sets
 ==============================================================================
 
-Run it by ``python examples/09_your_own_objective.py``.
+Run it by ``python 09_your_own_objective.py``.
 
 An objective is a function of the scores, the grades and the queries that returns the
 first and second derivatives of a cost by each score.  ListNet (Cao et al., 2007) is the
@@ -17,13 +17,14 @@ The learning rate falls from tree to tree, by a function of the tree's index.  T
 validation sets are measured by two metrics after each tree; nothing stops early.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/09_your_own_objective.svg"
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-from python_docs import load_python_docs
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.model_selection import group_train_test_split
 from sklearn_ltr.plotting import TrainingCurveDisplay
 

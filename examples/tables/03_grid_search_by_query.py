@@ -1,24 +1,25 @@
 """Search for the best settings of a Pipeline, query by query
 ==========================================================
 
-Run it by ``python examples/03_grid_search_by_query.py``.
+Run it by ``python 03_grid_search_by_query.py``.
 
 No query is divided between training and test (GroupKFold), every setting is evaluated
 by three metrics, and the best by NDCG@10 is refitted. scikit-learn's metadata routing,
 enabled once, passes `groups` to each fit and each scorer.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/03_grid_search_by_query.svg"
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import sklearn
-from python_docs import load_python_docs
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
 from sklearn_ltr.plotting import CutoffCurveDisplay
 from sklearn_ltr.scorers import make_ranking_scorer

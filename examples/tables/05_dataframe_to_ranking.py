@@ -1,7 +1,7 @@
 """Rank the rows of a pandas DataFrame
 ===================================
 
-Run it by ``python examples/05_dataframe_to_ranking.py``.
+Run it by ``python 05_dataframe_to_ranking.py``.
 
 The table is what a search engine might log: the text of the query, columns of numbers,
 columns of categories, and a grade for each document. A ColumnTransformer makes features
@@ -9,18 +9,19 @@ of columns selected by name, a LambdaRank network is trained, and the output are
 rows of the table, query by query, best document first.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/05_dataframe_to_ranking.svg"
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import sklearn
-from python_docs import load_python_docs
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
 
 from sklearn_ltr import LambdaRankRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import rank_scores
 from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
 from sklearn_ltr.plotting import QueryComparisonDisplay

@@ -1,7 +1,7 @@
 """Why is this result above that one? SHAP values of a ranker of trees
 ===================================================================
 
-Run it by ``python examples/08_explain_a_result.py``.
+Run it by ``python 08_explain_a_result.py``.
 
 A LambdaMART ranker is trained on queries about Python's documentation. For one unseen
 query, SHAP values say what each feature adds to the score of each document; they sum to
@@ -9,14 +9,15 @@ the score. The difference of the values of two documents says why one is above t
 other: a positive number is a reason for the upper one.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/08_explain_a_result.svg"
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from python_docs import load_python_docs
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.model_selection import group_train_test_split
 from sklearn_ltr.plotting import ShapHeatmapDisplay, ShapValuesDisplay

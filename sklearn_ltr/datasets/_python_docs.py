@@ -1,39 +1,29 @@
-"""Search data made on this machine: the documentation of the installed Python.
-
-**Documents** are the functions, methods and classes of the standard library that have
-a docstring, about 7,000. They are in a full-text index of SQLite, FTS5, which comes
-with Python. A **query** is the first sentence of one of the docstrings, its source;
-these sentences are not in the index. **Candidates** of a query are the documents with
-the highest BM25. A candidate has **grade**
-
-* 3 if its first sentence is the query: the source, and others with the same sentence;
-* 2 if it is of the same class: a method and its class, or two methods of one class;
-* 1 if it is in the same module;
-* 0 otherwise.
-
-**Features** are computed from a query and its candidates, never from the source or a
-grade. The data depend on the versions of Python and SQLite.
-"""
+"""Search data made on this machine: the documentation of the installed Python."""
 
 from __future__ import annotations
 
 import ast
 import platform
 import re
-import sqlite3
 import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklearn_ltr._parameters import integer
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
 SOURCE_GRADE = 3
+MAX_QUERIES = 2000
 
 # Documents
 
@@ -214,8 +204,10 @@ def query_words(query: str) -> list[str]:
     ]
 
 
-def build_index(documents: list[Document]) -> sqlite3.Connection:
+def build_index(documents: list[Document]) -> Connection:
     """Return a database in memory: its table ``docs`` is the index of the documents."""
+    import sqlite3  # which not every Python has
+
     index = sqlite3.connect(":memory:")
     try:
         index.execute(
@@ -244,7 +236,7 @@ def build_index(documents: list[Document]) -> sqlite3.Connection:
     return index
 
 
-def find(index: sqlite3.Connection, query: str, n_candidates: int) -> np.ndarray:
+def find(index: Connection, query: str, n_candidates: int) -> np.ndarray:
     """Return the candidates of a query.
 
     Returns
@@ -304,26 +296,59 @@ def describe(
     return features
 
 
-@cache  # the gallery runs all examples in one process
 def load_python_docs(*, n_candidates: int = 50) -> Bunch:
-    """Make search data from the docstrings of the standard library, in some seconds.
+    """Make search data from the documentation of the Python that runs this.
 
-    A query is kept if its source is among the `n_candidates` found; ``recall`` is the
-    share of kept queries. So all that is measured on these data is about ordering lists
-    that contain the source.
+    Real text and real queries, without a download: it takes some seconds.  Documents
+    are the functions, methods and classes of the standard library that have a
+    docstring, about 7,000.  A query is the first sentence of one of the docstrings, its
+    source; these sentences are not searched.  The full-text index FTS5 of SQLite, which
+    comes with Python, finds up to `n_candidates` documents for each query, those with
+    the highest BM25.  A candidate has grade
+
+    - 3 if its first sentence is the query: the source, and others with that sentence;
+    - 2 if it is of the same class: a method and its class, or two methods of a class;
+    - 1 if it is in the same module;
+    - 0 otherwise.
+
+    Features are computed from a query and its candidates, never from the source or a
+    grade.  The data depend on the versions of Python and SQLite, and on nothing else.
+
+    Parameters
+    ----------
+    n_candidates : int >= 2, default=50
+        Largest number of documents of a query.  A query is kept if its source is among
+        them, so what is measured on these data is about ordering lists that contain the
+        source.
 
     Returns
     -------
     Bunch
         ``data`` : (n_rows, n_features) float32;
-        ``target`` : (n_rows,) int64, the grades;
+        ``target`` : (n_rows,) int64, the grades, 0 to 3;
         ``groups`` : (n_rows,) int64, the index of each row's query in ``queries``;
-        ``feature_names``, ``queries`` : lists of str;
+        ``feature_names``, ``queries`` : lists of str; there are up to 2,000 queries;
         ``documents`` : (n_rows,) object, the qualified name of each row's document;
-        ``recall`` : float;
+        ``recall`` : float, the share of the queries that were kept;
         ``DESCR`` : str.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `n_candidates` is no integer, or less than 2.
+    RuntimeError
+        If SQLite has no full-text index.
+    FileNotFoundError
+        If this Python is installed without the sources of its library.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.datasets import load_python_docs
+    >>> docs = load_python_docs(n_candidates=20)  # doctest: +SKIP
+    >>> X, y, groups = docs.data, docs.target, docs.groups  # doctest: +SKIP
     """
-    return make_data(read_documents(), 2000, n_candidates)
+    integer(2).read_as("n_candidates", n_candidates)
+    return make_data(read_documents(), MAX_QUERIES, n_candidates)
 
 
 def make_data(documents: list[Document], max_queries: int, n_candidates: int) -> Bunch:
@@ -362,7 +387,7 @@ def make_data(documents: list[Document], max_queries: int, n_candidates: int) ->
         DESCR=(
             f"Documentation of Python {platform.python_version()}: {len(documents)} "
             f"documents, {len(queries)} queries with\nup to {n_candidates} candidates, "
-            f"found by BM25 of SQLite {sqlite3.sqlite_version}; {len(feature_names)} "
+            f"found by BM25 of SQLite; {len(feature_names)} "
             f"features, grades 0 to 3.\nThe source of {recall:.0%} of the queries is "
             "among the candidates; the others are left out."
         ),

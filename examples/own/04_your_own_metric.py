@@ -1,7 +1,7 @@
 """Define a metric of your own and train LambdaMART for it
 =======================================================
 
-Run it by ``python examples/04_your_own_metric.py``.
+Run it by ``python 04_your_own_metric.py``.
 
 The metric is rank-biased precision (Moffat and Zobel, 2008), which this package has
 as `sklearn_ltr.metrics.RBP`; here it is written once more. It models a reader who
@@ -13,6 +13,7 @@ A model that is trained for it is compared with one that is trained for NDCG@10,
 both metrics.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/04_your_own_metric.svg"
 from __future__ import annotations
 
 import time
@@ -20,10 +21,10 @@ from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
-from python_docs import load_python_docs
 from sklearn.model_selection import GroupKFold
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import NDCG, Metric
 from sklearn_ltr.model_selection import compare_rankers
 from sklearn_ltr.plotting import RankerComparisonDisplay

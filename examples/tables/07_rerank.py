@@ -1,7 +1,7 @@
 """Search in two stages: BM25 finds 50 documents, a ranker reorders them
 =====================================================================
 
-Run it by ``python examples/07_rerank.py``.
+Run it by ``python 07_rerank.py``.
 
 A learned ranker computes dozens of features for every document that it scores, which is
 too slow for all documents. A cheap score therefore selects a few: here BM25 keeps 50 of
@@ -9,6 +9,7 @@ the 7,000 functions, methods and classes of Python's documentation. Only these a
 scored by the ranker, here by each of the three in turn.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/07_rerank.svg"
 from __future__ import annotations
 
 from time import perf_counter
@@ -16,12 +17,12 @@ from time import perf_counter
 import matplotlib.pyplot as plt
 import numpy as np
 import sklearn
-from python_docs import SOURCE_GRADE, load_python_docs
 from scipy.stats import sem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import MRR, NDCG
 from sklearn_ltr.model_selection import group_train_test_split
 
@@ -51,7 +52,7 @@ RERANKERS = {
     "LambdaRank": make_pipeline(StandardScaler(), LambdaRankRanker(**NETWORK)),
     "LambdaMART": LambdaMARTRanker(random_state=0),
 }
-ndcg, mrr = NDCG(10), MRR(relevant_from=SOURCE_GRADE)
+ndcg, mrr = NDCG(10), MRR(relevant_from=3)  # the source
 bm25 = X_test[:, docs.feature_names.index("bm25")]
 values = {"BM25 alone": ndcg.per_query(y_test, bm25, groups=groups_test)}
 one_by_one = [X_test[groups_test == query] for query in np.unique(groups_test)]

@@ -1,7 +1,7 @@
 """Train a ranker, explain it, and upload it to a search engine
 =============================================================
 
-Run it by ``python examples/10_export_a_model.py``.
+Run it by ``python 10_export_a_model.py``.
 
 The documents are the functions, methods and classes of the standard library, which a
 search engine would hold in an index with the fields `name` and `text`. LambdaMART is
@@ -18,6 +18,7 @@ few lines that read it as the plugin does, differ from those of `predict` only b
 rounding of a sum in float32.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/10_export_a_model.svg"
 from __future__ import annotations
 
 import json
@@ -26,10 +27,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from python_docs import load_python_docs
 from scipy.stats import sem
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.export import to_elasticsearch_ltr, to_elasticsearch_ml, to_solr
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import group_train_test_split

@@ -1,7 +1,7 @@
 """Test whether LambdaRank ends at a local maximum of NDCG: Burges (2010), section 4.2
 ===================================================================================
 
-Run it by ``python examples/06_local_optimum.py``.
+Run it by ``python 06_local_optimum.py``.
 
 The lambdas of LambdaRank are not the gradient of NDCG. Burges tests by Monte Carlo
 whether training nevertheless ends at a local maximum: he draws 459 random directions in
@@ -13,6 +13,7 @@ collections of 2,000 queries; the epoch with the highest NDCG@3 on these same qu
 kept.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/06_local_optimum.svg"
 from __future__ import annotations
 
 import matplotlib.pyplot as plt

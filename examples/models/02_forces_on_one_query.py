@@ -1,13 +1,14 @@
 """Redraw figure 1 of Burges (2010): the lambdas of the documents of one query
 ===========================================================================
 
-Run it by ``python examples/02_forces_on_one_query.py``.
+Run it by ``python 02_forces_on_one_query.py``.
 
 A query has sixteen documents, two of them relevant; scores decrease evenly from 1 to 0.
 From the left list to the right list, the upper relevant document moves down by three
 ranks and the lower one up by five. There are fewer pairwise errors, and yet NDCG drops.
 """
 
+# sphinx_gallery_thumbnail_path = "_static/thumbnails/02_forces_on_one_query.svg"
 from __future__ import annotations
 
 import matplotlib.pyplot as plt

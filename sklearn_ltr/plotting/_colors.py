@@ -1,0 +1,23 @@
+"""Colors that mean something, the same in every display.
+
+Higher and better is teal, lower and worse is brown, neither is gray.  The pair can be
+told apart by people who see no red or no green, and is neither the red and blue of the
+package shap nor the colors of lines, so that no habit reads it the wrong way round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# of what is above 0, below 0, and of what may be 0; a map of colors with the same ends
+BETTER, WORSE, EQUAL = "#35978f", "#bf812d", "0.7"
+WORSE_TO_BETTER = "BrBG"
+
+# RGB of grade 0, of the lowest grade above 0 and of the highest grade
+NOT_RELEVANT = np.array([0.85, 0.85, 0.85])
+PALE, DARK = np.array([0.68, 0.80, 0.93]), np.array([0.07, 0.20, 0.42])
+
+# of the forces on documents; Burges (2010) draws RankNet's black and LambdaRank's red
+FORCES = ("black", "tab:red", "tab:green", "tab:orange", "tab:purple")
+
+UNNAMED = "0.75"  # of curves without a name in the legend
