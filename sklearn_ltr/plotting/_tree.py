@@ -19,12 +19,8 @@ from sklearn_ltr.plotting._axes import (
     get_axes,
     set_integer_ticks,
 )
-from sklearn_ltr.plotting._features import (
-    MAX_NAME_LENGTH,
-    NEGATIVE_COLOR,
-    POSITIVE_COLOR,
-    read_feature_names,
-)
+from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
+from sklearn_ltr.plotting._features import MAX_NAME_LENGTH, read_feature_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +31,7 @@ class TreeDisplay:
 
     A node shows what it tests, the gain of its split and its training rows.  Documents
     that pass the test go up, and the others down.  A leaf shows what it adds to the
-    score; red leaves raise the score, and blue ones lower it.
+    score; teal leaves raise the score, and brown ones lower it.
 
     Parameters
     ----------
@@ -199,10 +195,9 @@ class TreeDisplay:
         options: dict[str, object] = {"ha": "center", "va": "center", "fontsize": 8}
         self.texts_ = {}
         for node in shown.tolist():
-            if not tree.is_leaf[node]:
-                color = "0.4"
-            else:
-                color = POSITIVE_COLOR if value[node] > 0 else NEGATIVE_COLOR
+            color = EQUAL
+            if tree.is_leaf[node]:
+                color = BETTER if value[node] > 0 else WORSE
             box = {"boxstyle": "round", "facecolor": "white", "edgecolor": color}
             text = self._text(node, float(value[node]), int(n_rows[node]))
             self.texts_[node] = ax.text(
