@@ -33,6 +33,14 @@ LARGEST_SCORE = 1e90
 NO_NUMBERS = (bool, np.timedelta64)  # which are Integral, too
 
 
+NEGLIGIBLE = 1e-15  # bounds this close to 0, or as large, are not worth a word
+
+
+def alternatives(*words: str) -> str:
+    """Join words by "or"; after a range of two bounds with a comma."""
+    return (", or " if " and " in words[0] else " or ").join(words)
+
+
 class Range(NamedTuple):
     """The numbers that a parameter may be.
 
@@ -73,12 +81,20 @@ class Range(NamedTuple):
         return number
 
     def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        short = {"an integer": "int", "a number": "float"}
-        words = self._in_words()
-        for long, brief in short.items():
-            words = words.replace(long, brief)
-        return re.sub(r"e\+?(-?)0*", r"e\1", words)  # 1e6, not 1e+06
+        """Return the values as docstrings give them, where extremes are no bounds."""
+        above = f"> {self.low:g}" if self.closed in ("right", "neither") else ""
+        above = "> 0" if 0 < self.low < NEGLIGIBLE else above or f">= {self.low:g}"
+        below = f"<= {self.high:g}" if self.closed in ("right", "both") else ""
+        below = below or f"< {self.high:g}"
+        if self.high > 1 / NEGLIGIBLE:
+            bounds = above
+        elif self.closed == "both":
+            bounds = f"from {self.low:g} to {self.high:g}"
+        else:
+            bounds = f"{above} and {below}"
+        kind = "int" if self.kind is Integral else "float"
+        words = re.sub(r"e\+?(-?)0*", r"e\1", f"{kind} {bounds}")  # 1e6, not 1e+06
+        return alternatives(words, *["None"] * self.optional)
 
     def _in_words(self) -> str:
         left = self.closed in ("left", "both")
@@ -137,7 +153,7 @@ class FractionOrCount(NamedTuple):
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
-        return "float in (0, 1] or int >= 1"
+        return "float > 0 and <= 1, or int >= 1"
 
 
 class Or(NamedTuple):
@@ -159,7 +175,7 @@ class Or(NamedTuple):
         """Return the values as docstrings give them."""
         words = [f'"{word}"' for word in self.words]
         words += ["callable"] if self.callables else []
-        return " or ".join([self.values.in_words(), *words])
+        return alternatives(self.values.in_words(), *words)
 
 
 BOOL = Choice(True, False)

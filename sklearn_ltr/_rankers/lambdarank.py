@@ -82,7 +82,7 @@ class LambdaRankRanker(NetworkRanker):
         epochs have not improved the validation score, or without early stopping the
         metric on the training data.
         Training stops when it falls below 1e-6.
-    learning_rate_init : float >= 1.17549e-38, default=0.001
+    learning_rate_init : float > 0, default=0.001
         Initial step size, eta.
     max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.

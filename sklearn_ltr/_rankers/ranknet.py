@@ -148,7 +148,7 @@ class RankNetRanker(NetworkRanker):
         epochs have not improved the validation score, or without early stopping the
         cost.
         Training stops when it falls below 1e-6.
-    learning_rate_init : float >= 1.17549e-38, default=0.001
+    learning_rate_init : float > 0, default=0.001
         Initial step size, eta.
     max_iter : int >= 1, default=30
         Maximum number of epochs: passes over all queries, in an order drawn for each.
