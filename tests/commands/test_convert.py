@@ -74,7 +74,7 @@ TWICE = '{"a": {}, "b": {}, "a": {}}'
         ("elasticsearch --name x", "", "--to elasticsearch needs --feature-set"),
         ("elasticsearch-ml --name x", "", "--to elasticsearch-ml needs --features"),
         ("solr", "", "--to solr needs --name"),
-        ("solr --name x --feature-set y", "", "--feature-set says nothing to the"),
+        ("solr --name x --feature-set y", "", "--feature-set does not apply to the"),
         ("elasticsearch --store y", "", "--store does not apply to the format elast"),
         ("json --name x", "", "--name does not apply to the format json"),
         ("solr --name x --features none.json", "", "'none.json'"),

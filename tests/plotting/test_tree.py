@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
 from sklearn.exceptions import NotFittedError
 
@@ -12,6 +13,7 @@ from sklearn_ltr.export import to_tree_model
 from sklearn_ltr.inspection import trees_to_dataframe
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.plotting import TreeDisplay
+from sklearn_ltr.plotting._colors import BETTER, WORSE
 from tests.plotting.conftest import assert_text_is_readable
 
 pytest.importorskip("pandas")
@@ -39,8 +41,8 @@ def test_texts_are_those_of_the_table_and_children_are_joined(ax, mart):
                 lines.remove((place[node], place[child]))
         else:
             assert says.startswith(f"{row['value']:+.4g}\n")
-            r, _, b, _ = display.texts_[node].get_bbox_patch().get_edgecolor()
-            assert (r > b) == (row["value"] > 0)
+            edge = display.texts_[node].get_bbox_patch().get_edgecolor()
+            assert to_hex(edge) == (BETTER if row["value"] > 0 else WORSE)
     assert not lines
     assert ax.yaxis_inverted()  # left children are above
     assert ax.get_title() == f"tree 2 of 0 to {mart.n_iter_ - 1}"
