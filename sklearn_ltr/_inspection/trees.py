@@ -147,7 +147,7 @@ def split_counts(estimator: BaseEstimator) -> IntArray:
     >>> ranker = LambdaMARTRanker(n_estimators=3, min_samples_leaf=1, subsample=1)
     >>> ranker = ranker.fit([[1, 0], [2, 0], [4, 0]], [0, 1, 2], groups=[7, 7, 7])
     >>> split_counts(ranker)
-    array([6, 0])
+    array([5, 0])
     """
     fitted, _ = find_trees(estimator, NO_TREES)
     feature = fitted.ensemble_.feature
