@@ -473,9 +473,28 @@ def tuning() -> str:
     return markdown(head, rows)
 
 
+# Before, trees were best-first with any number of queries
+SYMMETRIC_SINCE = "2026-11-26"
+
+
 def learning_curves() -> str:
+    """NDCG@10 of the defaults with best-first trees, and of others minus that."""
+    found = records("learning_curves")
+    return curves([r for r in found if r["date"] < SYMMETRIC_SINCE], "best-first")
+
+
+def few_queries() -> str:
     """NDCG@10 of the defaults, and of others minus that, by number of queries."""
     found = records("learning_curves")
+    found = [r for r in found if r["date"] >= SYMMETRIC_SINCE]
+    # the same where "auto" chooses it
+    same = 'grow_policy="symmetric"'
+    found = [r for r in found if r["library"] != same or any(r["difference"])]
+    return curves(found, "defaults")
+
+
+def curves(found: list[Record], own: str) -> str:
+    """Return NDCG@10 of our own ranker, and of others minus that."""
     others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
     of_size: dict[tuple[str, int, str], dict[str, Record]] = {}
     for r in found:
@@ -501,7 +520,7 @@ def learning_curves() -> str:
             ]
         )
     names = [f"`{other}`" if "=" in other else name(other) for other in others]
-    about = "data", "queries", "documents", "trees", "defaults"
+    about = "data", "queries", "documents", "trees", own
     return markdown([*about, *names], rows, once=1)
 
 
@@ -791,6 +810,7 @@ TABLES = (
     differences,
     unseen,
     tuning,
+    few_queries,
     learning_curves,
     smallest_leaf,
     categories,

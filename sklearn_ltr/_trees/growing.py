@@ -1,4 +1,4 @@
-"""Best-first growth of one regression tree by the threads of a team.
+"""Growth of one regression tree by the threads of a team, best first or by levels.
 
 The steps of :meth:`TreeGrower.grow`:
 
@@ -20,7 +20,8 @@ The steps of :meth:`TreeGrower.grow`:
 All sums that a tree depends on are of integers, so that it does not depend on the
 number of threads, nor on the number of workers, each of which has some of the rows.
 Several workers take the same steps, each with its own rows, and exchange their sums;
-their loop of step 4 is in :mod:`growing_together`.
+their loop of step 4 is in :mod:`growing_together`.  That of symmetric trees is in
+:mod:`growing_symmetric`.
 """
 
 from __future__ import annotations

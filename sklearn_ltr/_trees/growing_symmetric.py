@@ -134,7 +134,8 @@ class SymmetricGrowth:
     ) -> None:
         self._workspaces, self._team, self._comm = workspaces, team, comm
         self._histograms = workspaces[0].histograms
-        self._exchange = HistogramExchange(blocks, parameters.max_leaf_nodes // 2, comm)
+        most = parameters.max_leaf_nodes // 2 if comm.n_workers > 1 else 0
+        self._exchange = HistogramExchange(blocks, most, comm)
         root = np.empty(self._histograms.shape[1:], dtype=np.int64)
         self._levels = [
             LevelWorkspace(
@@ -216,7 +217,7 @@ def grow_levels(
         wait_at_barrier(team.barrier, team.n_threads)
     while state.n_levels < parameters.max_depth:
         if exchanges and not state.is_filled:
-            fill_level(blocks, parameters, quantization, work, levels)
+            fill_level(blocks, work, levels)
             state.is_filled = True
             return
         find_level_splits(
@@ -271,13 +272,7 @@ def select_condition(level: Record, work: GrowthWorkspace) -> None:
 
 
 @subkernel
-def fill_level(
-    blocks: Blocks,
-    parameters: GrowthParameters,
-    quantization: Quantization,
-    work: GrowthWorkspace,
-    levels: LevelWorkspace,
-) -> None:
+def fill_level(blocks: Blocks, work: GrowthWorkspace, levels: LevelWorkspace) -> None:
     """Make the histograms that this worker's rows give; threads share the blocks."""
     block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
     while block < len(blocks.n_bins):
@@ -292,9 +287,10 @@ def fill_smaller(
     block: int, blocks: Blocks, work: GrowthWorkspace, levels: LevelWorkspace
 ) -> None:
     """Make a block's histograms of the last smaller siblings, or of the root."""
+    # the root is number 0, the smaller one of a pair of its own
     state, buffers = levels.state[0], work.buffers
-    for pair in range(state.n_pairs if state.n_levels > 0 else 1):
-        leaf = work.leaves[levels.siblings[pair, 0] if state.n_levels > 0 else 0]
+    for pair in range(1 if state.n_levels == 0 else state.n_pairs):
+        leaf = work.leaves[0 if state.n_levels == 0 else levels.siblings[pair, 0]]
         fill_histogram(
             work.histograms[leaf.histogram_index, block],
             block,
