@@ -29,6 +29,7 @@ SEEDS = (0, 1, 2)
 PAIRS_ALONE = {"subsample": 1.0, "regression_weight": 0.0}
 REPORT = {
     **PAIRS_ALONE,
+    "grow_policy": "best_first",
     "split_gain": "least_squares",
     "truncation_level": None,
     "normalize_lambdas": False,
@@ -36,6 +37,7 @@ REPORT = {
 VARIANTS = {
     "defaults": {},
     "as in Burges (2010)": REPORT,
+    "best-first trees": {"grow_policy": "best_first"},
     "least-squares splits": {"split_gain": "least_squares"},
     "truncation_level=None": {"truncation_level": None},
     "truncation_level=100": {"truncation_level": 100},
