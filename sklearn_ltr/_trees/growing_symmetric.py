@@ -59,10 +59,12 @@ from sklearn_ltr._trees.splitting import (
     MAX_SPLIT_CATEGORIES,
     SplitRule,
     add_histogram,
+    best_candidate,
     child_score,
     child_value,
     clear_histogram,
     fill_histogram,
+    keep_better,
     make_rule,
     mark_left_bins,
     next_task,
@@ -258,12 +260,7 @@ def grow_levels(
 def select_condition(level: Record, work: GrowthWorkspace) -> None:
     """Make the best of all threads' candidates the condition of the level."""
     work.next_task[work.team.thread, 0] = 0  # for the next search
-    best = work.candidates[0, 0]
-    for thread in range(1, work.team.n_threads):
-        other = work.candidates[thread, 0]
-        is_first = other.feature < best.feature
-        if other.gain > best.gain or (other.gain == best.gain and is_first):
-            best = other
+    best = best_candidate(work.candidates, work.team.n_threads, int64(0))
     level.gain, level.feature = best.gain, best.feature
     level.threshold, level.missing_left = best.threshold, best.missing_left
 
@@ -452,14 +449,8 @@ def propose_conditions(
         if special is not None:
             n_categories = special.n_categories[feature]
             least_gain *= 1.0 + n_categories / CATEGORIES_PER_ROUNDING
-        gain, is_first = splits.score[slot], feature < best.feature
-        if gain <= least_gain:
-            continue
-        if gain > best.gain or (gain == best.gain and is_first):
-            best.gain = gain
-            best.feature = feature
-            best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
-            best.missing_left = splits.threshold[slot] >= HISTOGRAM_BINS
+        if splits.score[slot] > least_gain:
+            keep_better(splits.score[slot], feature, splits.threshold[slot], best)
 
 
 # --- categorical and constrained features -----------------------------------------

@@ -69,6 +69,7 @@ from sklearn_ltr._trees.workspace import (
     CategoryOrder,
     GrowthWorkspace,
     Record,
+    Records,
     SpecialFeatures,
     Team,
     is_splittable,
@@ -284,12 +285,30 @@ def propose_splits(
         if feature < 0 or not allowed[feature]:
             continue
         gain = splits.score[slot] - parent_score
-        is_first = feature < best.feature
-        if gain > best.gain or (gain == best.gain and gain > 0 and is_first):
-            best.gain = gain
-            best.feature = feature
-            best.threshold = splits.threshold[slot] % HISTOGRAM_BINS
-            best.missing_left = splits.threshold[slot] >= HISTOGRAM_BINS
+        keep_better(gain, feature, splits.threshold[slot], best)
+
+
+@subkernel
+def keep_better(gain: float, feature: int, threshold: int, best: Record) -> None:
+    """Keep a split, its threshold as in `BlockSplits`, if it is the better one."""
+    is_first = feature < best.feature
+    if gain > best.gain or (gain == best.gain and gain > 0 and is_first):
+        best.gain = gain
+        best.feature = feature
+        best.threshold = threshold % HISTOGRAM_BINS
+        best.missing_left = threshold >= HISTOGRAM_BINS
+
+
+@subkernel
+def best_candidate(candidates: Records, n_threads: int, k: int) -> Record:
+    """Return the best of all threads' candidates number k."""
+    best = candidates[0, k]
+    for thread in range(1, n_threads):
+        other = candidates[thread, k]
+        is_first = other.feature < best.feature
+        if other.gain > best.gain or (other.gain == best.gain and is_first):
+            best = other
+    return best
 
 
 @subkernel
@@ -303,18 +322,13 @@ def select_best_splits(
     work: GrowthWorkspace,
 ) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
-    candidates = work.candidates
     work.next_task[work.team.thread, 0] = 0
     for k in range(2):
         number = smaller if k == 0 else larger
         if not is_splittable(work.leaves, number, quantization.count_mask, parameters):
             continue
-        leaf, best = work.leaves[number], candidates[0, k]
-        for thread in range(1, work.team.n_threads):
-            other = candidates[thread, k]
-            is_first = other.feature < best.feature
-            if other.gain > best.gain or (other.gain == best.gain and is_first):
-                best = other
+        leaf = work.leaves[number]
+        best = best_candidate(work.candidates, work.team.n_threads, k)
         # rounding errors alone may give a gain
         min_gain = rounding_gain(leaf.total, quantization, rule)
         if special is not None:
