@@ -372,9 +372,10 @@ class LambdaMARTRanker(BaseRanker):
         goes on counting.  Only a function of a module can be pickled, not a lambda.
         Half the rate wants twice the trees: 0.05 with 300 is a good pair.
     max_leaf_nodes : int >= 2, default=31
-        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
-        split has the largest gain is split first.  Tune it: larger for many documents,
-        smaller if the model overfits.
+        Maximum number of leaves of a best-first tree; L in Burges (2010).  The leaf
+        whose best split has the largest gain is split first.  A symmetric tree takes
+        its number of levels from it (see `grow_policy`).  Tune it: larger for many
+        documents, smaller if the model overfits.
     min_samples_leaf : int >= 1 or "auto", default="auto"
         Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model

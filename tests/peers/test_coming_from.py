@@ -163,6 +163,7 @@ def two_bins(leaves, model):
 
 
 OUR_VALIDATION = {"X_val": X, "y_val": Y, "groups_val": GROUPS}
+FIVE_LEAVES = {"max_leaf_nodes": 5, "grow_policy": "best_first"}
 SAME_FOR_ALL = {
     "max_depth": Row({"max_depth": 2}, {"max_depth": 2}, at_most_4_leaves),
     "learning_rate": Row({"learning_rate": 0.2}, {"learning_rate": 0.2}),
@@ -199,7 +200,7 @@ LIGHTGBM = {
     "`label_gain=[...]`": Row({"label_gain": GAIN}, {"metric": NDCG(10, gain=GAIN)}),
     "`n_estimators`, `num_iterations`": SAME_FOR_ALL["n_estimators"],
     "`learning_rate`": SAME_FOR_ALL["learning_rate"],
-    "`num_leaves`": Row({"num_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
+    "`num_leaves`": Row({"num_leaves": 5}, FIVE_LEAVES, at_most_5_leaves),
     "`max_depth`": SAME_FOR_ALL["max_depth"],
     "`min_child_samples`, `min_data_in_leaf`": Row(
         {"min_child_samples": 100},
@@ -361,7 +362,7 @@ XGBOOST = {
     "`max_depth`": SAME_FOR_ALL["max_depth"],
     '`max_leaves` with `grow_policy="lossguide"`': Row(
         {"max_leaves": 5, "grow_policy": "lossguide", "max_depth": 0},
-        {"max_leaf_nodes": 5},
+        FIVE_LEAVES,
         at_most_5_leaves,
     ),
     "`min_child_weight` (a sum of hessians)":
@@ -474,7 +475,7 @@ CATBOOST = {
     ),
     "`depth` (symmetric)": Row({"depth": 2}, {"max_depth": 2}, at_most_4_leaves),
     '`max_leaves` with `grow_policy="Lossguide"`':
-        Row(LOSSGUIDE | {"max_leaves": 5}, {"max_leaf_nodes": 5}, at_most_5_leaves),
+        Row(LOSSGUIDE | {"max_leaves": 5}, FIVE_LEAVES, at_most_5_leaves),
     '`min_data_in_leaf` with `grow_policy="Lossguide"`': Row(
         LOSSGUIDE | {"min_data_in_leaf": 100},
         {"min_samples_leaf": 100, "subsample": 1.0},
