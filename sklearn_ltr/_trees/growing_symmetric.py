@@ -17,11 +17,11 @@ generalise better than best-first trees of as many leaves.
 - **Regularisation.**  `RIDGE` rows of the mean hessian are added to the sum of hessians
   of a leaf, as `l2_regularization` is: in its value and in second-order gains.
 
-A tree takes as many passes of a loop as it has levels.  Each begins with the histograms
-of the leaves that the last level made, that of the smaller sibling from its rows and
-that of the larger one by subtraction.  Block by block, thresholds are compared over all
-leaves, while threads share the blocks.  Several workers add up the histograms of their
-smaller siblings once in each level.
+A tree takes as many passes of a loop as it has levels, in which threads share the
+blocks.  In each block, the gains of all thresholds are added up leaf by leaf.  Of two
+siblings that the last level made, the smaller one's histogram is made from its rows,
+the larger one's by subtraction, and both are read while they are in the cache.  Several
+workers add up the histograms of their smaller siblings once in each level.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class LevelWorkspace(NamedTuple):
     # (1,) LEAF: the condition of the level that is split, as of a leaf of all rows
     level: Records
     siblings: NDArray[np.int64]  # (max_leaf_nodes, 2): smaller and larger child
-    # (2, 256, 16): gain of each threshold of a block, summed over the leaves of the
-    # level; missing values go right in [0], left in [1]
+    # (2, 256 * 16), as histograms: gain of each threshold of a block, summed over the
+    # leaves of the level; missing values go right in [0], left in [1]
     gains: NDArray[np.float64]
 
 
@@ -145,7 +145,7 @@ class SymmetricGrowth:
                 np.zeros(1, dtype=PROGRESS),
                 np.zeros(1, dtype=LEAF),
                 np.zeros((parameters.max_leaf_nodes, 2), dtype=np.int64),
-                np.zeros((2, HISTOGRAM_BINS, FEATURE_BLOCK)),
+                np.zeros((2, HISTOGRAM_BINS * FEATURE_BLOCK)),
             )
             for _ in workspaces
         ]
@@ -271,30 +271,29 @@ def select_condition(level: Record, work: GrowthWorkspace) -> None:
 @subkernel
 def fill_level(blocks: Blocks, work: GrowthWorkspace, levels: LevelWorkspace) -> None:
     """Make the histograms that this worker's rows give; threads share the blocks."""
+    state = levels.state[0]
     block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
     while block < len(blocks.n_bins):
-        fill_smaller(block, blocks, work, levels)
+        if state.n_levels == 0:
+            fill_leaf(int64(0), block, blocks, work)
+        for pair in range(state.n_pairs):
+            fill_leaf(levels.siblings[pair, 0], block, blocks, work)
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
     wait_at_barrier(work.team.barrier, work.team.n_threads)
     work.next_task[work.team.thread, 0] = 0
 
 
 @subkernel
-def fill_smaller(
-    block: int, blocks: Blocks, work: GrowthWorkspace, levels: LevelWorkspace
-) -> None:
-    """Make a block's histograms of the last smaller siblings, or of the root."""
-    # the root is number 0, the smaller one of a pair of its own
-    state, buffers = levels.state[0], work.buffers
-    for pair in range(1 if state.n_levels == 0 else state.n_pairs):
-        leaf = work.leaves[0 if state.n_levels == 0 else levels.siblings[pair, 0]]
-        fill_histogram(
-            work.histograms[leaf.histogram_index, block],
-            block,
-            buffers.rows[leaf.buffer, leaf.start : leaf.stop],
-            blocks,
-            buffers.leaf_gradients[leaf.start : leaf.stop],
-        )
+def fill_leaf(number: int, block: int, blocks: Blocks, work: GrowthWorkspace) -> None:
+    """Make the histogram of a leaf from this worker's rows."""
+    leaf, buffers = work.leaves[number], work.buffers
+    fill_histogram(
+        work.histograms[leaf.histogram_index, block],
+        block,
+        buffers.rows[leaf.buffer, leaf.start : leaf.stop],
+        blocks,
+        buffers.leaf_gradients[leaf.start : leaf.stop],
+    )
 
 
 @subkernel
@@ -320,34 +319,21 @@ def find_level_splits(
             least += rounding_gain(leaf.total, quantization, rule)
     block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
     while block < len(blocks.n_bins):
-        if not exchanges:
-            fill_smaller(block, blocks, work, levels)
-        complete_histograms(block, blocks.n_bins[block], work, levels)
         add_level_gains(
-            block, blocks, quantization, rule, parameters, special, work, levels
+            block,
+            blocks,
+            quantization,
+            rule,
+            parameters,
+            exchanges,
+            special,
+            work,
+            levels,
         )
         propose_conditions(
             work.splits, blocks.feature[block], allowed, least, special, candidate
         )
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
-
-
-@subkernel
-def complete_histograms(
-    block: int, n_bins: int, work: GrowthWorkspace, levels: LevelWorkspace
-) -> None:
-    """Turn the parents' histograms of a block into those of the larger siblings."""
-    state, leaves, histograms = levels.state[0], work.leaves, work.histograms
-    if state.n_levels == 0:
-        clear_histogram(levels.root[block], n_bins)
-        add_histogram(levels.root[block], histograms[0, block], n_bins)
-    for pair in range(state.n_pairs):
-        smaller, larger = levels.siblings[pair]
-        subtract_histogram(
-            histograms[leaves[larger].histogram_index, block],
-            histograms[leaves[smaller].histogram_index, block],
-            n_bins,
-        )
 
 
 @subkernel
@@ -357,13 +343,20 @@ def add_level_gains(
     quantization: Quantization,
     rule: SplitRule,
     parameters: GrowthParameters,
+    exchanges: bool,
     special: SpecialFeatures | None,
     work: GrowthWorkspace,
     levels: LevelWorkspace,
 ) -> None:
     """Find the best threshold of each feature of a block over all leaves."""
     splits, gains, n_bins = work.splits, levels.gains, blocks.n_bins[block]
-    root, mask = levels.root[block], quantization.count_mask
+    state, leaves, root = levels.state[0], work.leaves, levels.root[block]
+    mask = quantization.count_mask
+    if state.n_levels == 0:
+        if not exchanges:
+            fill_leaf(int64(0), block, blocks, work)
+        clear_histogram(root, n_bins)
+        add_histogram(root, work.histograms[0, block], n_bins)
     any_missing = int64(0)
     for slot in range(FEATURE_BLOCK):
         splits.score[slot] = 0.0
@@ -372,22 +365,27 @@ def add_level_gains(
         if special is not None:  # rare categories go where missing values go
             any_missing |= special.n_categories[max(0, blocks.feature[block, slot])]
     n_sides = 2 if any_missing else 1
-    gains[:n_sides, :n_bins] = 0.0
-    for number in range(levels.state[0].n_leaves):
-        leaf = work.leaves[number]
-        if is_splittable(work.leaves, number, mask, parameters):
-            histogram = work.histograms[leaf.histogram_index, block]
-            for side in range(n_sides):
-                add_leaf_gains(
-                    histogram,
-                    side,
-                    n_bins,
-                    leaf.total,
-                    quantization,
-                    rule,
-                    splits.left_sum,
-                    gains[side],
-                )
+    gains[:n_sides, : n_bins * FEATURE_BLOCK] = 0.0
+    given = n_sides, n_bins, quantization, rule, work, gains
+    for pair in range(state.n_pairs):
+        smaller, larger = levels.siblings[pair]
+        if not is_splittable(leaves, larger, mask, parameters):
+            continue  # nor is the smaller one
+        if not exchanges:
+            fill_leaf(smaller, block, blocks, work)
+        subtract_histogram(
+            work.histograms[leaves[larger].histogram_index, block],
+            work.histograms[leaves[smaller].histogram_index, block],
+            n_bins,
+        )
+        if is_splittable(leaves, smaller, mask, parameters):
+            add_leaf_gains(smaller, block, *given)
+        add_leaf_gains(larger, block, *given)
+    first_new_node = 2 * (state.n_leaves - state.n_pairs) - 1
+    for number in range(state.n_leaves):  # those that have stayed whole
+        is_old = leaves[number].node < first_new_node
+        if is_old and is_splittable(leaves, number, mask, parameters):
+            add_leaf_gains(number, block, *given)
     if special is not None:
         replace_special_gains(
             block, blocks, quantization, rule, parameters, special, work, levels
@@ -395,7 +393,7 @@ def add_level_gains(
     for side in range(n_sides):
         for b in range(n_bins):
             for slot in range(FEATURE_BLOCK):  # vectorises
-                gain = gains[side, b, slot]
+                gain = gains[side, b * FEATURE_BLOCK + slot]
                 better = gain > splits.score[slot]
                 splits.score[slot] = gain if better else splits.score[slot]
                 threshold = b + side * HISTOGRAM_BINS
@@ -404,30 +402,35 @@ def add_level_gains(
 
 @subkernel
 def add_leaf_gains(
-    histogram: NDArray[np.int64],
-    side: int,
+    number: int,
+    block: int,
+    n_sides: int,
     n_bins: int,
-    total: int,
     quantization: Quantization,
     rule: SplitRule,
-    left_sum: NDArray[np.int64],
+    work: GrowthWorkspace,
     gains: NDArray[np.float64],
 ) -> None:
     """Add the gain that each threshold of a block gives in one leaf."""
+    leaf, left_sum = work.leaves[number], work.splits.left_sum
+    total, histogram = leaf.total, work.histograms[leaf.histogram_index, block]
     mask, parent_score = quantization.count_mask, child_score(total, quantization, rule)
-    for slot in range(FEATURE_BLOCK):
-        missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-        left_sum[slot] = missing if side > 0 else 0
-    for b in range(n_bins):
-        for slot in range(FEATURE_BLOCK):  # vectorises
-            left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
-            left = left_sum[slot]
-            right = total - left
-            both = child_score(left, quantization, rule)
-            both += child_score(right, quantization, rule)
-            gain = both - parent_score
-            divides = min(left & mask, right & mask) >= rule.min_samples_leaf
-            gains[b, slot] += max(gain, 0.0) if divides else 0.0
+    for side in range(n_sides):
+        for slot in range(FEATURE_BLOCK):
+            missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+            left_sum[slot] = missing if side > 0 else 0
+        gain_of_side = gains[side]
+        for b in range(n_bins):
+            for slot in range(FEATURE_BLOCK):  # vectorises
+                left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
+                left = left_sum[slot]
+                right = total - left
+                both = child_score(left, quantization, rule)
+                both += child_score(right, quantization, rule)
+                gain = both - parent_score
+                divides = gain > 0.0
+                divides &= min(left & mask, right & mask) >= rule.min_samples_leaf
+                gain_of_side[b * FEATURE_BLOCK + slot] += gain if divides else 0.0
 
 
 @subkernel
@@ -481,7 +484,8 @@ def replace_special_gains(
         if n_categories == 0 and direction == 0:
             continue
         for b in range(n_ordered):
-            gains[0, b, slot] = gains[1, b, slot] = 0.0
+            gains[0, b * FEATURE_BLOCK + slot] = 0.0
+            gains[1, b * FEATURE_BLOCK + slot] = 0.0
             order[b] = b
         most = n_ordered
         if n_categories > 0:
@@ -534,7 +538,7 @@ def add_ordered_gains(
             left += histogram[order[i] * FEATURE_BLOCK + slot]
             is_small_set = min(i + 1, len(order) - i - 1) <= most
             if is_small_set:
-                gains[side, i, slot] += gain_in_leaf(
+                gains[side, i * FEATURE_BLOCK + slot] += gain_in_leaf(
                     left, total, direction, quantization, rule
                 )
 

@@ -400,10 +400,10 @@ def prefetch_first_rows(
 @subkernel
 def clear_histogram(histogram: NDArray[np.int64], n_bins: int) -> None:
     """Set the first bins of a block, and the missing bin, to zero."""
-    for b in range(n_bins + 1):
-        first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
-        for i in range(first, first + FEATURE_BLOCK):
-            histogram[i] = 0
+    for i in range(n_bins * FEATURE_BLOCK):
+        histogram[i] = 0
+    for i in range(MISSING_BIN * FEATURE_BLOCK, HISTOGRAM_BINS * FEATURE_BLOCK):
+        histogram[i] = 0
 
 
 @subkernel
@@ -411,10 +411,10 @@ def add_histogram(
     histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
 ) -> None:
     """Add the histogram of a chunk of the rows to another one."""
-    for b in range(n_bins + 1):
-        first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
-        for i in range(first, first + FEATURE_BLOCK):
-            histogram[i] += other[i]
+    for i in range(n_bins * FEATURE_BLOCK):  # vectorises
+        histogram[i] += other[i]
+    for i in range(MISSING_BIN * FEATURE_BLOCK, HISTOGRAM_BINS * FEATURE_BLOCK):
+        histogram[i] += other[i]
 
 
 @subkernel
@@ -422,10 +422,10 @@ def subtract_histogram(
     histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
 ) -> None:
     """Turn a parent's histogram into one child's by subtracting the other child's."""
-    for b in range(n_bins + 1):
-        first = FEATURE_BLOCK * (b if b < n_bins else MISSING_BIN)
-        for i in range(first, first + FEATURE_BLOCK):
-            histogram[i] -= other[i]
+    for i in range(n_bins * FEATURE_BLOCK):  # vectorises
+        histogram[i] -= other[i]
+    for i in range(MISSING_BIN * FEATURE_BLOCK, HISTOGRAM_BINS * FEATURE_BLOCK):
+        histogram[i] -= other[i]
 
 
 # --- sums, scores and gains -------------------------------------------------------
