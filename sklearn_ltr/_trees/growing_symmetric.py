@@ -26,6 +26,7 @@ workers add up the histograms of their smaller siblings once in each level.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ from sklearn_ltr._trees.workspace import (
 
 RIDGE = 3.0  # rows of the mean hessian
 
-# Nanoseconds that a tree takes
+# Nanoseconds that a tree takes, as measured for 10 to 136 features
 LEVEL_ROW_TIME = 5.0  # for a row in a block of features, in a level
 BLOCK_TIME = 6_000.0  # for the search of a block in a leaf
 LOST_TIME = 10_000.0  # in a level, by two threads
@@ -177,10 +178,12 @@ class SymmetricGrowth:
         for levels in self._levels:
             levels.state[:] = np.zeros(1, dtype=PROGRESS)
         if not exchanges:
+            # threads save the time of all blocks but those of the busiest one
             n_blocks, n_levels = len(blocks.n_bins), parameters.max_depth
-            time = LEVEL_ROW_TIME * n_blocks * n_levels * n_rows
-            time += BLOCK_TIME * n_blocks * parameters.max_leaf_nodes
-            self._team.share(time - 2 * LOST_TIME * n_levels, grow_in)
+            n_saved = n_blocks - math.ceil(n_blocks / self._team.n_threads)
+            saved = LEVEL_ROW_TIME * n_saved * n_levels * n_rows
+            saved += BLOCK_TIME * n_saved * parameters.max_leaf_nodes
+            self._team.share(2 * (saved - LOST_TIME * n_levels), grow_in)
             return
         state, n_summed = self._levels[0].state[0], 0
         self._team.run(grow_in, self._team.n_threads)
