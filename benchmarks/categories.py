@@ -231,10 +231,8 @@ def compare(arguments: argparse.Namespace) -> list[dict]:
     records = []
     for seed in range(arguments.repetitions):
         train, validation, test = make_parts(arguments.data, arguments.preset, seed)
-        X, y, groups = train
-        few = groups < np.unique(groups)[20]
         for name in names if seed == 0 else ():  # warm up
-            FITS[name](X[few], y[few], groups[few], replace(settings, n_estimators=2))
+            FITS[name](*train, replace(settings, n_estimators=2))
         calls = {name: partial(FITS[name], *train, settings) for name in names}
         for name, seconds, scores_after in in_turns(calls, 1):
             values, n_trees = test_values(
