@@ -108,7 +108,9 @@ class LevelWorkspace(NamedTuple):
     state: Records  # (1,) PROGRESS
     # (1,) LEAF: the condition of the level that is split, as of a leaf of all rows
     level: Records
-    siblings: NDArray[np.int64]  # (max_leaf_nodes, 2): smaller and larger child
+    # (max_leaf_nodes,): the leaves; first the siblings that the last level made, the
+    # smaller before the larger one
+    order: NDArray[np.int64]
     # (2, 256 * 16), as histograms: gain of each threshold of a block, summed over the
     # leaves of the level; missing values go right in [0], left in [1]
     gains: NDArray[np.float64]
@@ -145,7 +147,7 @@ class SymmetricGrowth:
                 root,
                 np.zeros(1, dtype=PROGRESS),
                 np.zeros(1, dtype=LEAF),
-                np.zeros((parameters.max_leaf_nodes, 2), dtype=np.int64),
+                np.zeros(parameters.max_leaf_nodes, dtype=np.int64),
                 np.zeros((2, HISTOGRAM_BINS * FEATURE_BLOCK)),
             )
             for _ in workspaces
@@ -218,7 +220,7 @@ def grow_levels(
     rule = make_rule(parameters, quantization)
     if state.n_leaves == 0:
         fill_root(n_rows, total, work.leaves[0], work.buffers, team)
-        state.n_leaves, levels.level[0].total = 1, total
+        state.n_leaves, levels.order[0], levels.level[0].total = 1, 0, total
         wait_at_barrier(team.barrier, team.n_threads)
     while state.n_levels < parameters.max_depth:
         if exchanges and not state.is_filled:
@@ -277,10 +279,8 @@ def fill_level(blocks: Blocks, work: GrowthWorkspace, levels: LevelWorkspace) ->
     state = levels.state[0]
     block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
     while block < len(blocks.n_bins):
-        if state.n_levels == 0:
-            fill_leaf(int64(0), block, blocks, work)
-        for pair in range(state.n_pairs):
-            fill_leaf(levels.siblings[pair, 0], block, blocks, work)
+        for i in range(0, max(1, 2 * state.n_pairs), 2):
+            fill_leaf(levels.order[i], block, blocks, work)
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
     wait_at_barrier(work.team.barrier, work.team.n_threads)
     work.next_task[work.team.thread, 0] = 0
@@ -353,8 +353,8 @@ def add_level_gains(
 ) -> None:
     """Find the best threshold of each feature of a block over all leaves."""
     splits, gains, n_bins = work.splits, levels.gains, blocks.n_bins[block]
-    state, leaves, root = levels.state[0], work.leaves, levels.root[block]
-    mask = quantization.count_mask
+    state, root = levels.state[0], levels.root[block]
+    leaves, mask = work.leaves, quantization.count_mask
     if state.n_levels == 0:
         if not exchanges:
             fill_leaf(int64(0), block, blocks, work)
@@ -367,28 +367,33 @@ def add_level_gains(
         any_missing |= root[MISSING_BIN * FEATURE_BLOCK + slot]
         if special is not None:  # rare categories go where missing values go
             any_missing |= special.n_categories[max(0, blocks.feature[block, slot])]
-    n_sides = 2 if any_missing else 1
+    n_sides, n_new = 2 if any_missing else 1, 2 * state.n_pairs
     gains[:n_sides, : n_bins * FEATURE_BLOCK] = 0.0
-    given = n_sides, n_bins, quantization, rule, work, gains
-    for pair in range(state.n_pairs):
-        smaller, larger = levels.siblings[pair]
+    for i in range(state.n_leaves):
+        number = levels.order[i]
+        has_larger = i < n_new and i % 2 == 0
+        larger = levels.order[i + 1] if has_larger else number
         if not is_splittable(leaves, larger, mask, parameters):
             continue  # nor is the smaller one
-        if not exchanges:
-            fill_leaf(smaller, block, blocks, work)
-        subtract_histogram(
-            work.histograms[leaves[larger].histogram_index, block],
-            work.histograms[leaves[smaller].histogram_index, block],
-            n_bins,
-        )
-        if is_splittable(leaves, smaller, mask, parameters):
-            add_leaf_gains(smaller, block, *given)
-        add_leaf_gains(larger, block, *given)
-    first_new_node = 2 * (state.n_leaves - state.n_pairs) - 1
-    for number in range(state.n_leaves):  # those that have stayed whole
-        is_old = leaves[number].node < first_new_node
-        if is_old and is_splittable(leaves, number, mask, parameters):
-            add_leaf_gains(number, block, *given)
+        leaf = leaves[number]
+        histogram = work.histograms[leaf.histogram_index, block]
+        if has_larger and not exchanges:
+            fill_leaf(number, block, blocks, work)
+        if i < n_new and not has_larger:
+            of_smaller = leaves[levels.order[i - 1]].histogram_index
+            subtract_histogram(histogram, work.histograms[of_smaller, block], n_bins)
+        if is_splittable(leaves, number, mask, parameters):
+            for side in range(n_sides):
+                add_leaf_gains(
+                    histogram,
+                    side,
+                    n_bins,
+                    leaf.total,
+                    quantization,
+                    rule,
+                    splits.left_sum,
+                    gains[side],
+                )
     if special is not None:
         replace_special_gains(
             block, blocks, quantization, rule, parameters, special, work, levels
@@ -405,35 +410,31 @@ def add_level_gains(
 
 @subkernel
 def add_leaf_gains(
-    number: int,
-    block: int,
-    n_sides: int,
+    histogram: NDArray[np.int64],
+    side: int,
     n_bins: int,
+    total: int,
     quantization: Quantization,
     rule: SplitRule,
-    work: GrowthWorkspace,
+    left_sum: NDArray[np.int64],
     gains: NDArray[np.float64],
 ) -> None:
     """Add the gain that each threshold of a block gives in one leaf."""
-    leaf, left_sum = work.leaves[number], work.splits.left_sum
-    total, histogram = leaf.total, work.histograms[leaf.histogram_index, block]
     mask, parent_score = quantization.count_mask, child_score(total, quantization, rule)
-    for side in range(n_sides):
-        for slot in range(FEATURE_BLOCK):
-            missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-            left_sum[slot] = missing if side > 0 else 0
-        gain_of_side = gains[side]
-        for b in range(n_bins):
-            for slot in range(FEATURE_BLOCK):  # vectorises
-                left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
-                left = left_sum[slot]
-                right = total - left
-                both = child_score(left, quantization, rule)
-                both += child_score(right, quantization, rule)
-                gain = both - parent_score
-                divides = gain > 0.0
-                divides &= min(left & mask, right & mask) >= rule.min_samples_leaf
-                gain_of_side[b * FEATURE_BLOCK + slot] += gain if divides else 0.0
+    for slot in range(FEATURE_BLOCK):
+        missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+        left_sum[slot] = missing if side > 0 else 0
+    for b in range(n_bins):
+        for slot in range(FEATURE_BLOCK):  # vectorises
+            left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
+            left = left_sum[slot]
+            right = total - left
+            both = child_score(left, quantization, rule)
+            both += child_score(right, quantization, rule)
+            gain = both - parent_score
+            divides = gain > 0.0
+            divides &= min(left & mask, right & mask) >= rule.min_samples_leaf
+            gains[b * FEATURE_BLOCK + slot] += gain if divides else 0.0
 
 
 @subkernel
@@ -644,12 +645,17 @@ def divide_leaves(
             work,
             nodes,
         )
-        siblings = levels.siblings[state.n_pairs]
-        siblings[0], siblings[1] = smaller, larger
+        levels.order[2 * state.n_pairs] = smaller
+        levels.order[2 * state.n_pairs + 1] = larger
         state.n_pairs += 1
         state.n_leaves += 1
         if counts:  # before the counts of the next leaf
             wait_at_barrier(team.barrier, team.n_threads)
+    position, first_new_node = 2 * state.n_pairs, 2 * n_leaves - 1
+    for number in range(n_leaves):
+        if work.leaves[number].node < first_new_node:  # it has stayed whole
+            levels.order[position] = number
+            position += 1
 
 
 @subkernel
