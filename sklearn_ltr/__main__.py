@@ -38,7 +38,11 @@ from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
+from sklearn_ltr._trees.parameters import (
+    GROW_POLICIES,
+    TreeParameters,
+    growth_parameters,
+)
 from sklearn_ltr._trees.quantization import RowDerivatives
 from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._typing import FloatArray, MatrixLike
@@ -122,8 +126,10 @@ def _fit_trees(X: MatrixLike, data: Bunch) -> None:
 
 def _fit_categories(data: Bunch) -> None:
     X = np.abs(data.data).astype(np.int64)
-    ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
-    ranker.fit(X, data.target, groups=data.groups).predict(X)
+    for policy in GROW_POLICIES:
+        ranker = LambdaMARTRanker(n_estimators=N_TREES, grow_policy=policy)
+        ranker.set_params(categorical_features=[0, 1])
+        ranker.fit(X, data.target, groups=data.groups).predict(X)
     ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
     ranker.fit(X, data.target, groups=data.groups)
 

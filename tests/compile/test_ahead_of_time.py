@@ -17,6 +17,7 @@ from sklearn_ltr.datasets import make_ranking
 
 # What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
 USE_EVERYTHING = """
+from itertools import product
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
@@ -50,12 +51,16 @@ for table in (X, np.asfortranarray(X), X.astype(np.float32), X[::-1], csr_matrix
     r = LambdaMARTRanker(n_estimators=40, max_leaf_nodes=300, min_samples_leaf=2)
     r.set_params(random_state=0, **options).fit(table, y, groups=g)
     r.predict(table), r.predict(table[:50]), r.rank(table, groups=g)
+for policy, signs in product(("best_first", "symmetric"), (None, [1] * 7)):
+    r = LambdaMARTRanker(n_estimators=3, monotonic_cst=signs, grow_policy=policy)
+    r.fit(X, y, groups=g, init_score=Z[:, 0])
 LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=g, init_score=Z[:, 0])
 from tests.dask import fit_together
 halves = g % 2 == 0, g % 2 == 1
 parts = [{"X": X[own], "y": y[own], "groups": g[own]} for own in halves]
-for signs in (None, [1] * 7):
-    fit_together(parts, 0, LambdaMARTRanker(n_estimators=3, monotonic_cst=signs))
+for policy, signs in product(("best_first", "symmetric"), (None, [1] * 7)):
+    r = LambdaMARTRanker(n_estimators=3, monotonic_cst=signs, grow_policy=policy)
+    fit_together(parts, 0, r)
 MARTRegressor(n_estimators=3).fit(X, y).predict(X)
 c = MARTClassifier(n_estimators=3, subsample=0.5, early_stopping=True).fit(X, y > 0)
 c.predict_proba(X)
