@@ -202,20 +202,21 @@ class RowSampler:
         )
 
 
+@kernel
 def find_mu(counts: IntArray, n_wanted: float) -> float:
     """Return mu, with which about `n_wanted` rows are kept; 0 keeps all with s > 0."""
     # With mu at the upper end of a bucket, all rows in higher buckets are kept, and the
     # others with probability s / mu.  The middle of a bucket stands for s of its rows.
-    n_positive = counts[1:]
-    n_up_to = np.cumsum(n_positive)
-    if n_up_to[-1] <= n_wanted:
+    n_above, sum_below = int64(counts[1:].sum()), 0.0
+    if n_above <= n_wanted:
         return 0.0
-    n_above = n_up_to[-1] - n_up_to
-    sum_below = np.cumsum(n_positive * BUCKET_MIDDLES)
-    is_enough = n_above + sum_below / BUCKET_ENDS <= n_wanted
+    for bucket in range(1, N_BUCKETS):
+        n_above -= counts[bucket]
+        sum_below += counts[bucket] * BUCKET_MIDDLES[bucket - 1]
+        if n_above + sum_below / BUCKET_ENDS[bucket - 1] <= n_wanted:
+            break
     # with mu beyond the last bucket, no row is certain to be kept
-    last = int(np.argmax(is_enough)) if is_enough.any() else -1
-    return float(sum_below[last] / (n_wanted - n_above[last]))
+    return sum_below / (n_wanted - n_above)
 
 
 @kernel
