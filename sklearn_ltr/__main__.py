@@ -127,8 +127,8 @@ def _fit_trees(X: MatrixLike, data: Bunch) -> None:
 def _fit_categories(data: Bunch) -> None:
     X = np.abs(data.data).astype(np.int64)
     for policy in GROW_POLICIES:
-        ranker = LambdaMARTRanker(n_estimators=N_TREES, grow_policy=policy)
-        ranker.set_params(categorical_features=[0, 1])
+        ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
+        ranker.set_params(grow_policy=policy)
         ranker.fit(X, data.target, groups=data.groups).predict(X)
     ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
     ranker.fit(X, data.target, groups=data.groups)
