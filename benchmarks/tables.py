@@ -502,8 +502,11 @@ def curves(found: list[Record], own: str) -> str:
         stops = r.get("trees", [25, 400])
         trees = " to ".join(f"{n:,}" for n in sorted({min(stops), max(stops)}))
         of_size.setdefault((r["data"], r["n_queries"], trees), {})[r["library"]] = r
-    rows = []
-    for (data, n_queries, trees), of_library in of_size.items():
+    rows, collections = [], [data for data, _, _ in of_size]
+    for data, n_queries, trees in sorted(
+        of_size, key=lambda k: collections.index(k[0])
+    ):
+        of_library = of_size[data, n_queries, trees]
         ours = of_library[OURS]
         rows.append(
             [
