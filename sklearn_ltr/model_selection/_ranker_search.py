@@ -7,6 +7,7 @@ model:      the best candidate, or a blend of several if it ranks these queries 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -61,7 +62,6 @@ from sklearn_ltr.model_selection._search_space import lambdamart_search_space
 
 Space: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
-MOST_CANDIDATES = 100_000
 MOST_MEMBERS = 5  # of a blend
 MOST_SCORES_KEPT = 20  # candidates that a blend is chosen from
 N_RECENT = 10  # candidates that say how long the next one takes
@@ -116,8 +116,14 @@ class SearchParameters:
     def read_space(self) -> Space:
         """Return the settings to draw from; raise an error if there are none."""
         if self.param_distributions is not None:
-            # scikit-learn's class raises an error for what is no space
-            ParameterSampler(self.param_distributions, 1)
+            try:
+                ParameterSampler(self.param_distributions, 1)
+                if not has_distributions(self.param_distributions):
+                    ParameterGrid(self.param_distributions)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"param_distributions is no search space: {error}"
+                ) from None
             return self.param_distributions
         space = lambdamart_search_space()
         if self.ranker is None:
@@ -213,12 +219,11 @@ class RankerSearch(BaseRanker):
         Numbers of the candidates in ``best_estimator_``, in the order in which they
         were chosen.
     cv_results_ : dict
-        Arrays with an item for each candidate, as scikit-learn's searches have them:
-        ``params``, a list of dicts, and ``param_...``, masked where a candidate has the
-        ranker's own; ``split0_test_score``, ..., the metric of each fold;
-        ``mean_test_score``, that of all held-out queries, each counting once;
-        ``rank_test_score``, 1 is best; ``elapsed_time``, seconds from the begin of
-        `fit` to the end of the candidate.
+        An item for each candidate, by name as in scikit-learn's searches: ``params``, a
+        list of dicts, ``{}`` for the defaults; ``split0_test_score``, ..., the metric
+        of each fold; ``mean_test_score``, that of all held-out queries, each counting
+        once; ``rank_test_score``, 1 is best; ``elapsed_time``, seconds from the begin
+        of `fit` to the end of the candidate.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -449,13 +454,26 @@ def spaces_of(space: Space) -> Sequence[Mapping[str, Any]]:
 
 
 def draw_settings(space: Space, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield settings in random order, each once if there are finitely many."""
+    """Yield settings drawn at random; from lists of values, none twice."""
     # however many are taken, the first ones are the same
-    n_settings = MOST_CANDIDATES
-    values = [value for one in spaces_of(space) for value in one.values()]
-    if not any(hasattr(value, "rvs") for value in values):
-        n_settings = min(n_settings, len(ParameterGrid(space)))
-    yield from ParameterSampler(space, n_settings, random_state=seed)
+    if has_distributions(space):
+        yield from ParameterSampler(space, sys.maxsize, random_state=seed)
+        return
+    grid = ParameterGrid(space)
+    seen: set[int] = set()
+    rng = np.random.default_rng(seed)
+    while len(seen) < len(grid):
+        index = int(rng.integers(len(grid)))
+        if index not in seen:
+            seen.add(index)
+            yield grid[index]
+
+
+def has_distributions(space: Space) -> bool:
+    """Whether a value of a space is a distribution of scipy, not a list of values."""
+    return any(
+        hasattr(values, "rvs") for one in spaces_of(space) for values in one.values()
+    )
 
 
 def with_seed(ranker: BaseEstimator, seed: int, number: int) -> BaseEstimator:
@@ -639,12 +657,6 @@ def table_of_results(tried: list[Candidate]) -> dict[str, Any]:
     """Return what `cv_results_` holds."""
     params = [candidate.params for candidate in tried]
     results: dict[str, Any] = {"params": params}
-    for name in sorted({name for one in params for name in one}):
-        column = np.ma.MaskedArray(np.empty(len(tried), dtype=object), mask=True)
-        for row, one in enumerate(params):
-            if name in one:
-                column[row] = one[name]
-        results[f"param_{name}"] = column
     for fold in range(len(tried[0].fold_values)):
         results[f"split{fold}_test_score"] = np.array(
             [candidate.fold_values[fold] for candidate in tried]
