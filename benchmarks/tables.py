@@ -30,6 +30,7 @@ PAGES = [
     DOCS / "guide" / "calibration.md",
     DOCS / "guide" / "categories.md",
     DOCS / "guide" / "cluster.md",
+    DOCS / "guide" / "tuning.md",
     DOCS / "what_works_where.md",
 ]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
@@ -785,6 +786,26 @@ def calibration_short() -> str:
     return markdown(["model", "method", *head], rows)
 
 
+def budget() -> str:
+    """NDCG@10 of searches, minus that of LambdaMARTRanker with its defaults."""
+    rows: dict[str, list[str]] = {}
+    head = ["model"]
+    for data, collection in COLLECTIONS.items():
+        of_model = {r["model"]: r["ndcg@10"] for r in records("budget", data=data)}
+        if not of_model:
+            continue
+        defaults = np.array(next(iter(of_model.values())))
+        head.append(f"{collection}, {len(defaults):,} queries")
+        for model, values in of_model.items():
+            difference = np.array(values) - defaults
+            cell = f"{mean(values):.4f}"
+            if difference.any():
+                cell += f", {difference.mean():+.4f} ({sem(difference):.4f})"
+            words = model if "(" in model else f"{model} candidates"
+            rows.setdefault(model, [words]).append(cell)
+    return markdown(head, rows.values())
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -820,6 +841,7 @@ TABLES = (
     cluster_growth,
     calibration,
     calibration_short,
+    budget,
     clicks_corrections,
     clicks_peers,
     propensities,
