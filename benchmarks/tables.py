@@ -455,7 +455,7 @@ CLUSTER_DATA = {"a": "243,480 x 136", "narrow": "143,336 x 50"}
 
 
 def tuning() -> str:
-    """NDCG@10 that a time of training buys, and when it is that of the best peer."""
+    """NDCG@10 after a time of training, and when it is that of the best peer."""
     libraries = over_folds(records("tuning"))
     peer = best_peer(libraries)
     goal = highest(peer)
