@@ -30,6 +30,7 @@ PAGES = [
     DOCS / "guide" / "calibration.md",
     DOCS / "guide" / "categories.md",
     DOCS / "guide" / "cluster.md",
+    DOCS / "guide" / "tuning.md",
     DOCS / "what_works_where.md",
 ]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
@@ -454,7 +455,7 @@ CLUSTER_DATA = {"a": "243,480 x 136", "narrow": "143,336 x 50"}
 
 
 def tuning() -> str:
-    """NDCG@10 that a time of training buys, and when it is that of the best peer."""
+    """NDCG@10 after a time of training, and when it is that of the best peer."""
     libraries = over_folds(records("tuning"))
     peer = best_peer(libraries)
     goal = highest(peer)
@@ -788,6 +789,26 @@ def calibration_short() -> str:
     return markdown(["model", "method", *head], rows)
 
 
+def budget() -> str:
+    """NDCG@10 of searches, minus that of LambdaMARTRanker with its defaults."""
+    rows: dict[str, list[str]] = {}
+    head = ["model"]
+    for data, collection in COLLECTIONS.items():
+        of_model = {r["model"]: r["ndcg@10"] for r in records("budget", data=data)}
+        if not of_model:
+            continue
+        defaults = np.array(next(iter(of_model.values())))
+        head.append(f"{collection}, {len(defaults):,} queries")
+        for model, values in of_model.items():
+            difference = np.array(values) - defaults
+            cell = f"{mean(values):.4f}"
+            if difference.any():
+                cell += f", {difference.mean():+.4f} ({sem(difference):.4f})"
+            words = model if "(" in model else f"{model} candidates"
+            rows.setdefault(model, [words]).append(cell)
+    return markdown(head, rows.values())
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -823,6 +844,7 @@ TABLES = (
     cluster_growth,
     calibration,
     calibration_short,
+    budget,
     clicks_corrections,
     clicks_peers,
     propensities,

@@ -1,4 +1,4 @@
-"""NDCG@10 that a given time of training buys, and its picture.
+"""NDCG@10 after a given time of training, and its picture.
 
     python benchmarks/tuning.py --data websearch.npz --json results.jsonl
     python benchmarks/tuning.py --from-json results.jsonl --picture tuning.png
@@ -272,7 +272,7 @@ def draw(records: list[dict], path: Path) -> None:
     axes.set_xticks([], minor=True)
     axes.grid(alpha=0.25)
     axes.set(
-        title="How good the lists are that a time of training buys",
+        title="NDCG@10 after a given time of training and searching",
         xlabel="CPU time of training and searching settings, one thread",
         ylabel=f"NDCG@10 of {records[0]['n_queries']:,} test queries",
     )

@@ -83,8 +83,8 @@ def check_workers(client: Any, workers: list[str] | None) -> None:
     if lost:
         raise LostWorkerError(
             f"{len(lost)} of the {len(workers or ())} workers that fit ran on left the "
-            f"cluster: {', '.join(lost)}. Their rows are needed, so the fit was "
-            "stopped, and the estimator is as it was: fit again (on more workers if "
+            f"cluster: {', '.join(lost)}. The fit needs their rows, so it "
+            "stopped and left the estimator as it was: fit again (on more workers if "
             "the memory did not suffice)"
         )
 

@@ -88,6 +88,11 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
             "place in a model of trees: give its ranker_, whose scores are the same, "
             "and keep the numbers of its maps_ beside"
         )
+    if type(estimator).__name__ == "RankerSearch":
+        raise TypeError(
+            "a RankerSearch is the model that it has found: give its best_estimator_, "
+            "which with blend=False is one ranker"
+        )
     if type(estimator).__name__ == "Pipeline":
         raise TypeError(
             "a Pipeline has steps that trees cannot hold: give its last step, which "

@@ -586,8 +586,9 @@ def read_lightgbm_categories(
     if len(items(listed, list, "pandas_categorical")) != len(features):
         raise ValueError(
             f"pandas_categorical has the categories of {len(listed)} features, but "
-            f"{len(features)} are categorical: whose they are is not known; train with "
-            "a DataFrame in which all of these, and no others, have a categorical dtype"
+            f"{len(features)} are categorical, so nobody can tell which feature has "
+            "which: train with a DataFrame in which all of these, and no others, have "
+            "a categorical dtype"
         )
     categories: dict[int, list[Category]] = {}
     for i, (j, given) in enumerate(zip(features, listed, strict=True)):

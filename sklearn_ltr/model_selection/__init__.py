@@ -1,4 +1,4 @@
-"""Splits of whole queries, a search space, and rankers compared with error bars.
+"""Splits of whole queries, searches, and rankers compared with error bars.
 
 For cross-validation by query, use scikit-learn's GroupKFold, StratifiedGroupKFold,
 GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
@@ -10,6 +10,7 @@ from sklearn_ltr.model_selection._comparison import (
     RankerComparison,
     compare_rankers,
 )
+from sklearn_ltr.model_selection._ranker_search import RankerSearch
 from sklearn_ltr.model_selection._search_space import lambdamart_search_space
 from sklearn_ltr.model_selection._split import (
     GroupTimeSeriesSplit,
@@ -22,6 +23,7 @@ __all__ = [
     "LetorFolds",
     "PairComparison",
     "RankerComparison",
+    "RankerSearch",
     "compare_rankers",
     "group_train_test_split",
     "lambdamart_search_space",

@@ -14,6 +14,7 @@ matplotlib artists.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`RankerComparisonDisplay`: intervals of the differences between rankers.
+- :class:`SearchTraceDisplay`: the candidates of a search, and the best so far.
 - :class:`ShapBeeswarmDisplay`: SHAP values of many documents.
 - :class:`ShapHeatmapDisplay`: SHAP values of the documents of a list.
 - :class:`ShapValuesDisplay`: SHAP values of a document, or of a pair.
@@ -39,6 +40,7 @@ from sklearn_ltr.plotting._grade_reliability import GradeReliabilityDisplay
 from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
+from sklearn_ltr.plotting._search_trace import SearchTraceDisplay
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 from sklearn_ltr.plotting._tree import TreeDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay
@@ -52,6 +54,7 @@ __all__ = [
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "RankerComparisonDisplay",
+    "SearchTraceDisplay",
     "ShapBeeswarmDisplay",
     "ShapHeatmapDisplay",
     "ShapValuesDisplay",

@@ -20,6 +20,7 @@ from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.model_selection import RankerSearch
 
 NAN, INF, HUGE = float("nan"), float("inf"), 10**400  # the last is beyond float64
 DATA = make_ranking(6, n_documents=5, n_features=4, n_informative=2, random_state=0)
@@ -40,6 +41,10 @@ SMALL: dict[type, dict[str, Any]] = {
         "rankers": [LambdaMARTRanker(**TREES), Ridge()], "method": "sweep", "cv": 2,
     },
     CalibratedRanker: {"ranker": LambdaMARTRanker(**TREES), "cv": 2},
+    RankerSearch: {
+        "ranker": LambdaMARTRanker(**TREES), "time": None, "n_iter": 2, "cv": 2,
+        "param_distributions": {"max_leaf_nodes": [3]},
+    },
 }  # fmt: skip
 RANKERS = (LambdaMARTRanker, LambdaRankRanker, RankNetRanker)
 OF_TREES = (LambdaMARTRanker, MARTRegressor, MARTClassifier)

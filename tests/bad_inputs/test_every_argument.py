@@ -23,7 +23,7 @@ from sklearn_ltr.clicks import RegressionEM, simulate_clicks
 from sklearn_ltr.export import to_json, to_lightgbm, to_ranklib, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.mart import MARTRegressor
-from sklearn_ltr.model_selection import LetorFolds, compare_rankers
+from sklearn_ltr.model_selection import LetorFolds, RankerSearch, compare_rankers
 from sklearn_ltr.preprocessing import CategoryPairs
 from tests.bad_inputs import GROUPS, SMALL, X, Y, fit, fitted
 
@@ -90,6 +90,7 @@ SAYS = {
     "random_state": "seed", "text": "JSON", "y_true": "y must",
     "BlendedRanker.fit X": "Input should have at least 1 dimension",
     "CalibratedRanker.fit X": "Input should have at least 1 dimension",
+    "RankerSearch.fit X": "Input should have at least 1 dimension",
     **dict.fromkeys(("estimator", "estimator_a", "estimator_b", "ranker"), "object"),
 }  # fmt: skip
 
@@ -105,6 +106,8 @@ def good_model(call: str) -> Any:
         return fit(LambdaMARTRanker, {"positions": PLACES}, position_bias="additive")
     if "GradeReliability" in call:
         return fitted(CalibratedRanker)
+    if "SearchTrace" in call:
+        return fitted(RankerSearch)
     if "TrainingCurve" in call:
         return fit(LambdaMARTRanker, {"X_val": X, "y_val": Y, "groups_val": GROUPS})
     if call == "compare_rankers":

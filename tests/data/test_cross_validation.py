@@ -33,6 +33,7 @@ from sklearn_ltr import (
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
 
 RELEASE = tuple(map(int, sklearn.__version__.split(".")[:2]))
@@ -82,6 +83,7 @@ CALLS = {
     ),
     "blend": partial(validate, BlendedRanker([trees(), network()], method="equal")),
     "calibrated": partial(validate, CalibratedRanker(trees(), cv=2)),
+    "searched": partial(validate, RankerSearch(trees(), n_iter=1, cv=2)),
     "search": partial(
         validate, GridSearchCV(trees(), {}, scoring=SCORER, cv=GroupKFold(2))
     ),

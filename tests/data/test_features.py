@@ -27,6 +27,7 @@ from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.model_selection import RankerSearch
 
 DATA = make_ranking(20, n_features=4, n_informative=2, random_state=0)
 Y, GROUPS = DATA.target, DATA.groups
@@ -115,6 +116,7 @@ MODELS = OF_TREES | {
     "bagging": BaggingRanker(OF_TREES["LambdaMART"], n_estimators=2, random_state=0),
     "blend": BlendedRanker([OF_TREES["LambdaMART"]] * 2, method="equal"),
     "calibrated": CalibratedRanker(OF_TREES["LambdaMART"], cv=2),
+    "searched": RankerSearch(OF_TREES["LambdaMART"], n_iter=2, cv=2, random_state=0),
 }
 needs_scaling = pytest.mark.filterwarnings(
     "ignore::sklearn_ltr.UnscaledFeaturesWarning"

@@ -26,6 +26,7 @@ COMMANDS = {
     "document_weights.py": [
         *("--queries", "20", "--seeds", "1", "--rankers", "RankNetRanker"),
     ],
+    "budget.py": ["--made", "8", "--candidates", "2"],
     "calibration.py": ["--made", "30", "--rankers", "LambdaMARTRanker"],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],

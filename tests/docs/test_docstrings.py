@@ -34,7 +34,7 @@ from sklearn_ltr.inspection import (
     weight_curves,
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.model_selection import compare_rankers
+from sklearn_ltr.model_selection import RankerSearch, compare_rankers
 from sklearn_ltr.preprocessing import CategoryPairs
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import GROUPS, X, Y, fit, fitted
@@ -148,6 +148,7 @@ OBJECTS: dict[str, Any] = {
     "BaggingRanker": lambda: [with_oob()],
     "BlendedRanker": lambda: [fitted(BlendedRanker)],
     "CalibratedRanker": lambda: [fitted(CalibratedRanker)],
+    "RankerSearch": lambda: [fitted(RankerSearch)],
     **{
         model.__name__: lambda model=model: [model().fit(**COLUMNS)]
         for model in (PositionBasedModel, InterventionHarvesting)

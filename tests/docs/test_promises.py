@@ -44,6 +44,7 @@ from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier
 from sklearn_ltr.metrics import ndcg_score
+from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles import draws
 from tests.strategies import Rows, rows
@@ -106,6 +107,13 @@ METAS = {
     "CalibratedRanker": InMeta(
         lambda estimator, options: CalibratedRanker(estimator, cv=2, **options),
         {"method": ["isotonic", "sigmoid", "query_isotonic"]},
+        "ranker__",
+    ),
+    "RankerSearch": InMeta(
+        lambda estimator, options: RankerSearch(
+            estimator, param_distributions={}, time=None, n_iter=1, cv=2, **options
+        ),
+        {},
         "ranker__",
     ),
     "Pipeline": InMeta(
@@ -495,6 +503,8 @@ def measured(model: Any) -> list[float]:
         return [model.blend_score_, *(v for m in model.rankers_ for v in measured(m))]
     if isinstance(model, CalibratedRanker):
         return measured(model.ranker_)
+    if isinstance(model, RankerSearch):
+        return [model.best_score_, *measured(model.best_estimator_)]
     if isinstance(model, LambdaMARTRanker):
         return [*model.validation_score_, *measured(model.init_)]
     return []
@@ -506,6 +516,7 @@ MEASURING: dict[str, tuple[str, dict[str, Any]]] = {
     "bag": ("BaggingRanker", {"oob_score": True, "max_samples": 0.6}),
     "blend": ("BlendedRanker", {"method": "sweep"}),
     "search": ("GridSearchCV", {}),
+    "budget": ("RankerSearch", {}),
     "init": (  # under trees without a split, which know nothing either
         "init",
         {"early_stopping": True, "validation_fraction": 0.4, "min_samples_leaf": 1000},

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -14,7 +18,7 @@ import sklearn
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.metrics import ndcg_score, rank_scores
+from sklearn_ltr.metrics import map_score, ndcg_score, rank_scores
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "recipes.md"
 
@@ -78,21 +82,87 @@ def test_the_halving_draws_whole_queries_and_compares_on_all_of_them(names):
     assert halving.max_resources == n_queries // halving.cv.n_splits
 
 
-@pytest.mark.filterwarnings("ignore")  # those of the libraries themselves
-@pytest.mark.parametrize("library", ["optuna", "mlflow"])
-def test_the_program_for_another_library_runs(names, library, tmp_path, monkeypatch):
-    pytest.importorskip(library)
-    monkeypatch.chdir(tmp_path)  # runs of MLflow are written there
+# --- programs that need other libraries -------------------------------------------
+
+
+def program(beginning):
+    """Return the program of the page that begins so."""
     text = PAGE.read_text(encoding="utf-8")
     programs = re.findall(r"^```py\n(.*?)^```", text, flags=re.M | re.S)
-    (program,) = [p for p in programs if p.startswith(f"import {library}\n")]
+    (found,) = [p for p in programs if p.startswith(f"{beginning}\n")]
+    return found
+
+
+def run(names, *beginnings):
+    """Run some of these programs, one after the other."""
     defined = dict(names)
-    exec(compile(program, str(PAGE), "exec"), defined)
-    if library == "optuna":
-        assert len(defined["study"].trials) == 10
-    else:
-        scores = defined["tracked"].predict(names["X_val"])
-        np.testing.assert_array_equal(defined["loaded"].predict(names["X_val"]), scores)
+    for beginning in beginnings:
+        exec(compile(program(beginning), str(PAGE), "exec"), defined)
+    return defined
+
+
+their_warnings = pytest.mark.filterwarnings("ignore")
+
+
+@their_warnings
+def test_optuna_prunes_trials(names):
+    pytest.importorskip("optuna")
+    study = run(names, "import optuna")["study"]
+    assert len(study.trials) == 10
+    assert study.best_value == max(t.value for t in study.trials if t.value is not None)
+
+
+@their_warnings
+def test_mlflow_keeps_the_model_and_computes_our_metric(names, tmp_path, monkeypatch):
+    pytest.importorskip("mlflow")
+    monkeypatch.chdir(tmp_path)  # runs are written there
+    evaluate = "from mlflow.models import evaluate, make_metric"
+    defined = run(names, "import mlflow", evaluate)
+    scores = defined["tracked"].predict(names["X_val"])
+    np.testing.assert_array_equal(defined["loaded"].predict(names["X_val"]), scores)
+    expected = ndcg_score(names["y_val"], scores, groups=names["groups_val"], k=10)
+    assert defined["result"].metrics["ndcg_10"] == pytest.approx(expected, rel=1e-12)
+
+
+@their_warnings
+def test_ir_measures_finds_the_same_ndcg_of_linear_gains_and_map(names):
+    ir_measures = pytest.importorskip("ir_measures")
+    measured = run(names, "import ir_measures")["measured"]
+    judged = names["judged"]
+    columns = judged["relevance"], judged["score"]
+    ndcg = ndcg_score(*columns, groups=judged["query_id"], k=10, gain="linear")
+    average_precision = map_score(*columns, groups=judged["query_id"])
+    found = [measured[ir_measures.nDCG @ 10], measured[ir_measures.AP]]
+    assert found == pytest.approx([ndcg, average_precision], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_ranx_finds_the_same_ndcg_of_exponential_gains_and_map(names):
+    pytest.importorskip("ranx")
+    judged = names["judged"]
+    # in a process of its own: it starts numba's threads, which a fork does not survive
+    code = [
+        "import json, sys, pandas as pd",
+        "dtypes = {'query_id': str, 'doc_id': str}",
+        "judged = pd.DataFrame(json.load(sys.stdin)).astype(dtypes)",
+        program("import ranx"),
+        "print(json.dumps({name: float(values[name]) for name in values}))",
+    ]
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", "\n".join(code)],
+        input=json.dumps(judged.to_dict("list")),
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    columns = judged["relevance"], judged["score"]
+    expected = {
+        "ndcg_burges@10": ndcg_score(*columns, groups=judged["query_id"], k=10),
+        "map": map_score(*columns, groups=judged["query_id"]),
+    }
+    found = json.loads(answer.stdout.splitlines()[-1])
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 # --- PyTerrier --------------------------------------------------------------------

@@ -28,6 +28,7 @@ from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.preprocessing import CategoryPairs
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "coming_from"
@@ -38,7 +39,7 @@ MEMBERS = [LambdaMARTRanker(n_estimators=2), RankNetRanker(max_iter=1)]
 MART = (MARTClassifier, MARTRegressor)
 ESTIMATORS = [
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker, BlendedRanker,
-    CalibratedRanker,
+    CalibratedRanker, RankerSearch,
     DaskLambdaMARTRanker, CategoryPairs, *MART,
 ]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -40,6 +40,7 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import ERR, MAP, NDCG
+from sklearn_ltr.model_selection import RankerSearch
 from tests import ctrl_c_soon
 from tests.bad_inputs import SMALL
 
@@ -51,7 +52,7 @@ X, Y, GROUPS = np.arctan(MADE.data[ORDER]), MADE.target[ORDER], MADE.groups[ORDE
 NETWORKS = (LambdaRankRanker, RankNetRanker)
 OF_TREES = (LambdaMARTRanker, MARTClassifier, MARTRegressor)
 SINGLE = (*NETWORKS, *OF_TREES)
-ENSEMBLES = (BaggingRanker, BlendedRanker, CalibratedRanker)
+ENSEMBLES = (BaggingRanker, BlendedRanker, CalibratedRanker, RankerSearch)
 RANKERS = (*NETWORKS, LambdaMARTRanker, *ENSEMBLES)
 every_estimator = pytest.mark.parametrize("estimator", SMALL)
 every_single = pytest.mark.parametrize("estimator", SINGLE)
@@ -134,6 +135,13 @@ CHECKED = {
         WEIGHTS | COMPLEX,
     ),
     "calibrated": (CalibratedRanker(Ridge(), cv=KFold(2)), WEIGHTS | COMPLEX),
+    "searched": (
+        RankerSearch(
+            Ridge(), param_distributions={"alpha": [9]}, time=None, n_iter=2,
+            cv=KFold(2),
+        ),
+        WEIGHTS | COMPLEX,
+    ),
 }  # fmt: skip
 
 
@@ -223,7 +231,7 @@ def test_copies_return_the_same_and_continue_the_same(estimator):
 @every_ranker
 def test_missing_groups_warn_at_the_line_of_the_call(estimator):
     model = make(estimator)
-    if estimator in (BlendedRanker, CalibratedRanker):
+    if estimator in (BlendedRanker, CalibratedRanker, RankerSearch):
         model.set_params(cv=KFold(2))
     whole = {"X": X, "y": Y}
     calls = {"enable_metadata_routing|groups": lambda: model.fit(**whole)}

@@ -199,7 +199,7 @@ def test_a_model_whose_parts_do_not_fit_together_is_refused(name, path, change):
 # --- another process ------------------------------------------------------------------
 
 NAMES = [*CHANGES, "RankNetRanker", "MARTRegressor", "BaggingRanker", "BlendedRanker",
-         "CalibratedRanker"]  # fmt: skip
+         "CalibratedRanker", "RankerSearch"]  # fmt: skip
 
 
 def table(name: str) -> Any:
@@ -276,6 +276,7 @@ def more_models() -> dict[str, Any]:
         "BaggingRanker": saved("BaggingRanker"),
         "BlendedRanker": saved("BlendedRanker"),
         "CalibratedRanker": saved("CalibratedRanker"),
+        "RankerSearch": saved("RankerSearch"),
         "on a Ridge": fit(
             LambdaMARTRanker, init=make_pipeline(MinMaxScaler(), Ridge())
         ),

@@ -28,6 +28,7 @@ from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.model_selection import RankerSearch
 from tests.strategies import rows
 
 DATA = make_ranking(40, n_features=6, n_informative=3, random_state=0)
@@ -181,6 +182,15 @@ def test_a_common_factor_of_all_weights_is_one_of_alpha_in_networks(kind, factor
 
 
 SMALL = LambdaMARTRanker(**TREES)
+
+
+def searched(part):
+    space = {"random_state": [1]} if "random_state" in part.get_params() else {}
+    return RankerSearch(
+        part, param_distributions=space, time=None, n_iter=2, cv=2, blend=False
+    )
+
+
 MEMBERS = [SMALL, MARTRegressor(**TREES)]
 
 
@@ -191,9 +201,10 @@ MEMBERS = [SMALL, MARTRegressor(**TREES)]
         BlendedRanker(MEMBERS, cv=2, method="sweep"),
         BlendedRanker(MEMBERS),
         CalibratedRanker(SMALL, cv=2),
+        searched(SMALL),
         clone(SMALL).set_params(init=MEMBERS[1], early_stopping=True),
     ],
-    ids=["bag", "sweep", "equal", "calibrated", "init"],
+    ids=["bag", "sweep", "equal", "calibrated", "searched", "init"],
 )
 def test_a_common_factor_of_all_weights_changes_no_bit_of_combined_trees(model):
     one, other = (scores(fit(model, factor * WEIGHTS)) for factor in (1.0, 2.0**-6))
@@ -277,6 +288,7 @@ WHOLES = {
         lambda part: CalibratedRanker(part, cv=2),
         lambda whole: whole.ranker_,
     ),
+    "searched": (searched, lambda whole: whole.best_estimator_),
     "init": (
         lambda part: LambdaMARTRanker(**TREES, init=part),
         lambda whole: whole.init_,

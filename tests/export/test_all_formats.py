@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, export
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.model_selection import RankerSearch
 from tests.export.models import GROUPS, TREES, grades, numbers
 
 X, Y = np.nan_to_num(numbers()[:, :4]), grades(numbers())
@@ -65,6 +66,8 @@ def test_every_writer_refuses_what_it_cannot_hold_and_says_what_to_do(name):
         write(name, bag)
     with pytest.raises(TypeError, match="give its ranker_, whose scores are the same"):
         write(name, fitted(CalibratedRanker(trees(), cv=2)))
+    with pytest.raises(TypeError, match="give its best_estimator_, which with blend"):
+        write(name, fitted(RankerSearch(trees(), n_iter=1, cv=2)))
     with pytest.raises(TypeError, match="models of boosted trees"):
         write(name, Ridge().fit(X, Y))
     with pytest.raises(ValueError, match="Add its scores as a feature"):

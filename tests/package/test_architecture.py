@@ -56,7 +56,14 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     },
     "dask": {"__init__", "_data", "_rankers", "_estimators"},
     "scorers": {"_data", "metrics"},
-    "model_selection": {"_data", "metrics"},
+    "model_selection": {
+        "__init__",
+        "_data",
+        "metrics",
+        "_rankers",
+        "_estimators",
+        "ensemble",
+    },
     "preprocessing": {"_data", "_rankers", "_estimators", "_trees"},
     "_inspection": {
         "_data",

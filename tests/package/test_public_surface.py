@@ -48,10 +48,12 @@ NAMES = {
         + [f"{name}_score {metric.__name__}" for name, metric in METRICS.items()]
     ),
     "model_selection": "GroupTimeSeriesSplit LetorFolds PairComparison "
-    "RankerComparison compare_rankers group_train_test_split lambdamart_search_space",
+    "RankerComparison RankerSearch compare_rankers group_train_test_split "
+    "lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay GradeReliabilityDisplay PropensityCurveDisplay "
-    "QueryComparisonDisplay RankerComparisonDisplay ShapBeeswarmDisplay "
+    "QueryComparisonDisplay RankerComparisonDisplay SearchTraceDisplay "
+    "ShapBeeswarmDisplay "
     "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "
     "WeightCurvesDisplay",
     "preprocessing": "CategoryPairs",

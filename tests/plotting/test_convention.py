@@ -123,6 +123,16 @@ DISPLAYS = {
             ({"confidence_level": 1}, r"confidence_level must be a number in \(0, 1\)"),
         ],
     ),
+    "SearchTraceDisplay": (
+        {"scores": [0.4, NAN, 0.5], "elapsed": [1, 2, 4], "blend_score": 0.6},
+        [
+            ({"scores": []}, "scores must hold one number for each candidate"),
+            ({"elapsed": [1]}, r"elapsed must hold .* candidate, 3 in all, got"),
+            ({"elapsed": [1, NAN, 4]}, "elapsed must be finite, but candidate 1"),
+            ({"elapsed": [2, 1, 4]}, "elapsed must not decrease"),
+            ({"blend_score": INF}, "blend_score must be"),
+        ],
+    ),
     "ShapBeeswarmDisplay": (
         {"values": [[0.1, -0.5], [0.2, 0.6]], "feature_values": [[1, "a"], [2, "b"]]},
         [

@@ -1,0 +1,669 @@
+"""A search for a ranker that ends after a time, or a number of candidates.
+
+candidates: the defaults, then settings drawn at random; each is scored on queries that
+            it was not fitted to
+model:      the best candidate, or a blend of several if it ranks these queries better
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import (
+    ParameterGrid,
+    ParameterSampler,
+    cross_val_predict,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import UNUSED
+
+from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._data import GivenColumns, RowColumns, takes_columns
+from sklearn_ltr._estimators.attributes import Attribute, Attributes
+from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._estimators.caller import collected_warnings
+from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
+from sklearn_ltr.ensemble import BlendedRanker
+from sklearn_ltr.ensemble._blended_ranker import (
+    DoublePrecisionScaler,
+    check_dense_numbers,
+    equal_weights,
+    make_rankers,
+)
+from sklearn_ltr.ensemble._held_out import (
+    HeldOut,
+    Split,
+    SplitsLike,
+    check_splits_word,
+    make_splits,
+)
+from sklearn_ltr.ensemble._members import (
+    FitRows,
+    check_taken,
+    predict_scores,
+    read_rows,
+)
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.model_selection._search_space import lambdamart_search_space
+
+Space: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+MOST_MEMBERS = 5  # of a blend
+MOST_SCORES_KEPT = 20  # candidates that a blend is chosen from
+N_RECENT = 10  # candidates that say how long the next one takes
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchParameters:
+    """The parameters of RankerSearch, which documents them."""
+
+    ranker: BaseEstimator | None
+    param_distributions: Space | None
+    time: Annotated[float | None, real(0, closed="right", optional=True)]
+    n_iter: Annotated[int | None, integer(1, optional=True)]
+    metric: str | Metric
+    blend: Annotated[bool, BOOL]
+    cv: SplitsLike
+    n_jobs: Annotated[int | None, ThreadCount()]
+    random_state: Seed
+    verbose: Annotated[int, integer(0)]
+
+    def __post_init__(self) -> None:
+        """Raise an error for values that are invalid, or do not go together."""
+        ranker = self.ranker
+        if ranker is not None and (
+            isinstance(ranker, type) or not hasattr(ranker, "predict")
+        ):
+            raise TypeError(
+                "ranker must be an estimator with fit and predict, or None, got "
+                f"{ranker!r}"
+            )
+        if self.time is None and self.n_iter is None:
+            raise ValueError(
+                "time and n_iter are both None, and the search would not end: give "
+                "seconds, a number of candidates, or both"
+            )
+        get_metric(self.metric)
+        check_splits_word(self.cv)
+        if isinstance(self.cv, str):
+            raise ValueError(
+                f"cv={self.cv!r} is for models that are fitted, and a search fits its "
+                "own: give a number of folds or a splitter"
+            )
+        for space in spaces_of(self.read_space()):
+            known = candidate_ranker(ranker).get_params()
+            for name in space:
+                if name not in known:
+                    raise ValueError(
+                        f"param_distributions has {name!r}, and the ranker has no such "
+                        f"parameter; it has {', '.join(sorted(known))}"
+                    )
+
+    def read_space(self) -> Space:
+        """Return the settings to draw from; raise an error if there are none."""
+        if self.param_distributions is not None:
+            try:
+                ParameterSampler(self.param_distributions, 1)
+                if not has_distributions(self.param_distributions):
+                    ParameterGrid(self.param_distributions)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"param_distributions is no search space: {error}"
+                ) from None
+            return self.param_distributions
+        space = lambdamart_search_space()
+        if self.ranker is None:
+            slow = {"learning_rate": [0.05], "n_estimators": [300]}
+            return [space, space | slow]
+        prefix, last = "", self.ranker
+        while isinstance(last, Pipeline):
+            name, last = last.steps[-1]
+            prefix += f"{name}__"
+        if isinstance(last, LambdaMARTRanker):
+            return lambdamart_search_space(prefix)
+        raise ValueError(
+            "param_distributions is None, which is the search space of a "
+            f"LambdaMARTRanker, and ranker is a {type(last).__name__}: give its "
+            "parameters and their values"
+        )
+
+
+class Candidate(NamedTuple):
+    """A setting that was tried."""
+
+    number: int
+    params: dict[str, Any]
+    ranker: BaseEstimator  # not fitted
+    scores: ArrayLike | None  # out-of-fold, of the rows; None: no longer needed
+    fold_values: list[float]
+    value: float
+    elapsed: float  # seconds since the fit began
+
+
+class RankerSearch(BaseRanker):
+    r"""A ranker that is searched for in a given time.
+
+    The first candidate is the ranker with the parameters that it has, the others have
+    settings drawn at random.  Each is scored on the queries of folds that it was not
+    fitted to.  The model is the best candidate, or a blend of up to five of them if
+    that ranks these queries better, and is fitted to all queries.
+
+    ``RankerSearch()`` tries the defaults of LambdaMARTRanker, then the network that
+    :class:`~sklearn_ltr.ensemble.BlendedRanker` has (if X is dense numbers without
+    missing values), then settings of LambdaMARTRanker.
+
+    Parameters
+    ----------
+    ranker : estimator or None, default=None
+        A ranker, a Pipeline that ends in one, or a regressor, which is fitted without
+        groups.  None: LambdaMARTRanker and a network, both for `metric`.
+    param_distributions : dict, list of dicts or None, default=None
+        Names of parameters of `ranker`, and lists of their values or distributions of
+        scipy, as in :class:`sklearn.model_selection.RandomizedSearchCV`.  None, for a
+        LambdaMARTRanker or a Pipeline that ends in one:
+        :func:`lambdamart_search_space`; without `ranker`, half of the settings also
+        have ``learning_rate=0.05`` and 300 trees.
+    time : float > 0 or None, default=60.0
+        Seconds that `fit` may take, about.  No candidate begins if it and the fit to
+        all queries are not expected to end by then; the first one is always finished.
+        None: `n_iter` candidates, however long they take.
+    n_iter : int >= 1 or None, default=None
+        Most candidates, defaults included.  None: as many as there is time for.
+    metric : str or Metric, default="ndcg@10"
+        The metric that candidates are compared by and that `score` returns: a name or a
+        metric object.
+    blend : bool, default=True
+        Whether several candidates may be blended.  False: the model is one candidate,
+        which can be exported.
+    cv : int, splitter or iterable of splits, default=None
+        How queries are held out: the number of folds of a GroupKFold, a scikit-learn
+        splitter, or pairs of (training rows, held-out rows) in which each row is held
+        out once.  None: five folds.  All candidates have the same folds.
+    n_jobs : int or None, default=None
+        Number of folds to run in parallel, as in
+        :func:`sklearn.model_selection.cross_val_predict`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the settings that are drawn, and of every `random_state` of the ranker
+        that is None; candidates then have different ones.  Only an integer makes the
+        candidates of two fits the same.
+    verbose : int >= 0, default=0
+        0: print nothing but what an interrupt does; 1: a line for each candidate that
+        is better than those before, and one at the end; more: a line for each.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model, fitted to all queries: the best candidate, or a BlendedRanker.
+    best_score_ : float
+        The metric of this model on the held-out queries.  As the maximum of many values
+        it is a little too high; for an estimate cross-validate the search itself.
+    best_index_ : int
+        Number of the best candidate, 0 for the defaults.
+    best_params_ : dict
+        Its settings; empty for the defaults, ``{"ranker": "network"}`` for the network.
+    members_ : ndarray of shape (n_members,), int64
+        Numbers of the candidates in ``best_estimator_``, in the order in which they
+        were chosen.
+    cv_results_ : dict
+        An item for each candidate, by name as in scikit-learn's searches: ``params``, a
+        list of dicts, ``{}`` for the defaults; ``split0_test_score``, ..., the metric
+        of each fold; ``mean_test_score``, that of all held-out queries, each counting
+        once; ``rank_test_score``, 1 is best; ``elapsed_time``, seconds from the begin
+        of `fit` to the end of the candidate.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if all were strings.
+
+    See Also
+    --------
+    lambdamart_search_space : The settings that are drawn.
+    sklearn_ltr.plotting.SearchTraceDisplay : Draws the candidates and the best so far.
+    sklearn.model_selection.HalvingRandomSearchCV : Gives few trees to many settings.
+
+    Notes
+    -----
+    The sequence of candidates is a function of `random_state`.  How many of them are
+    tried is a function of `time`, and so of the machine.  The model is a function of
+    both, and of nothing else: with ``time=None`` and `n_iter` the number that was
+    tried, a fit gives the same model again.
+
+    Ctrl-C (KeyboardInterrupt) ends the search, not the fit: the model is then made of
+    the candidates that are finished.  While it is fitted, or while the defaults are,
+    Ctrl-C ends the fit, and the estimator is unchanged.
+
+    Candidates are added to a blend one at a time, the one that raises the metric of the
+    held-out queries most, until none does, as in [1]_.  Their scores are scaled as by
+    ``BlendedRanker(method="equal")``.
+
+    References
+    ----------
+    .. [1] R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, "Ensemble selection
+       from libraries of models", ICML 2004.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> from sklearn_ltr.model_selection import RankerSearch
+    >>> data = make_ranking(n_queries=50, random_state=0)
+    >>> X, y, groups = data.data, data.target, data.groups
+    >>> search = RankerSearch(
+    ...     LambdaMARTRanker(n_estimators=10), n_iter=3, cv=2, random_state=0
+    ... ).fit(X, y, groups=groups)
+    >>> len(search.cv_results_["params"]), search.cv_results_["params"][0]
+    (3, {})
+    >>> bool(search.best_score_ >= search.cv_results_["mean_test_score"].max())
+    True
+    """
+
+    # the validation arguments of BaseRanker do not apply: folds have rows of their own
+    __metadata_request__fit: ClassVar[dict[str, str]] = {
+        "X_val": UNUSED,
+        "y_val": UNUSED,
+        "groups_val": UNUSED,
+        "sample_weight_val": UNUSED,
+    }
+
+    _attributes: ClassVar[Attributes] = {
+        "best_estimator_": Attribute(),
+        "best_score_": Attribute(),
+        "best_index_": Attribute(),
+        "best_params_": Attribute(),
+        "members_": Attribute("(n_members,)"),
+        "cv_results_": Attribute(),
+    }
+
+    def __init__(
+        self,
+        ranker: BaseEstimator | None = None,
+        *,
+        param_distributions: Space | None = None,
+        time: float | None = 60.0,
+        n_iter: int | None = None,
+        metric: str | Metric = "ndcg@10",
+        blend: bool = True,
+        cv: SplitsLike = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ) -> None:
+        self.ranker = ranker
+        self.param_distributions = param_distributions
+        self.time = time
+        self.n_iter = n_iter
+        self.metric = metric
+        self.blend = blend
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: inputs that the ranker accepts."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(candidate_ranker(self.ranker)).input_tags
+        return tags
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by `fit`."""
+        return int(self.best_estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the features seen by `fit`."""
+        names: NDArray[np.object_] = self.best_estimator_.feature_names_in_
+        return names
+
+    @takes_columns()
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **columns: ArrayLike | None,
+    ) -> Self:
+        """Try candidates as long as there is time, and fit the best to all queries.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
+            Input of the ranker.
+        y : array-like of shape (n_documents,)
+            Relevance grades, finite and >= 0.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document: numbers, text, dates, or tuples of these.  None:
+            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
+            are an error.
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query in the metric, constant within it.  0: as if it were not
+            there.  Candidates are fitted with it if their `fit` has weights; the steps
+            of a Pipeline must say whether they request it (scikit-learn's metadata
+            routing).
+        columns : array-likes of shape (n_documents,), default=None
+            Passed to rankers that learn from them, see
+            :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
+            metric, by which candidates are compared, is that of grades or clicks as
+            they are.
+
+        Returns
+        -------
+        self : RankerSearch
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an invalid parameter, more folds than queries, invalid grades or
+            weights, columns that no candidate is fitted with, or whatever the ranker
+            refuses, also of a setting that is drawn; a note on the error then says
+            which.  The estimator is unchanged.
+        UnsetMetadataPassedError
+            For a `sample_weight` of which a step of a Pipeline does not say whether
+            it requests it.
+        """
+        # read
+        start = perf_counter()
+        p = read_parameters(SearchParameters, self)
+        given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
+        rows = read_rows(X, y, groups, given)
+        splits = make_splits(p.cv, rows)
+
+        # try candidates, choose, and fit to all rows
+        tried = try_candidates(p, rows, splits, start)
+        metric = get_metric(p.metric)
+        ranked = sorted(tried, key=lambda candidate: -candidate.value)
+        best, members, value = ranked[0], ranked[:1], ranked[0].value
+        if p.blend:
+            members, value = choose_members(ranked, rows, metric)
+        ranker = best.ranker
+        if len(members) > 1:
+            named = [(f"candidate{one.number}", one.ranker) for one in members]
+            ranker = BlendedRanker(named, metric=p.metric)
+        if p.verbose > 0:
+            numbers = ", ".join(str(one.number) for one in members)
+            ONE_PROCESS.print_line(
+                f"{len(tried)} candidates in {tried[-1].elapsed:.1f} s: {metric.name} "
+                f"{value:.4f} of {'a blend of ' if len(members) > 1 else ''}{numbers}, "
+                "fitted now to all queries"
+            )
+        with sklearn.config_context(enable_metadata_routing=True):
+            fitted = clone(ranker)
+            metadata = requested_metadata(fitted, rows.metadata)
+            fitted.fit(rows.X, rows.y, **metadata)
+        with refit(self) as model:
+            model.best_estimator_ = fitted
+            model.best_score_ = value
+            model.best_index_ = best.number
+            model.best_params_ = best.params
+            model.members_ = np.array([one.number for one in members], dtype=np.int64)
+            model.cv_results_ = table_of_results(tried)
+            model._trained_queries = rows.queries.labels, rows.queries.sizes
+        return self
+
+    def predict(self, X: MatrixLike) -> FloatArray:
+        """Score documents by the model; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
+            Input of the ranker.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            What ``best_estimator_`` predicts; higher is ranked first.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            For what the ranker refuses, or scores that are not finite.
+        """
+        return predict_scores([self._fitted().best_estimator_], X, "best_estimator_")[0]
+
+
+# --- candidates ---------------------------------------------------------------------
+
+
+def candidate_ranker(ranker: BaseEstimator | None) -> BaseEstimator:
+    """Return the ranker that settings are of."""
+    return LambdaMARTRanker() if ranker is None else ranker
+
+
+def spaces_of(space: Space) -> Sequence[Mapping[str, Any]]:
+    """Return the spaces of a list, or the only one."""
+    return [space] if isinstance(space, Mapping) else space
+
+
+def draw_settings(space: Space, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield settings drawn at random; from lists of values, none twice."""
+    # however many are taken, the first ones are the same
+    if has_distributions(space):
+        yield from ParameterSampler(space, sys.maxsize, random_state=seed)
+        return
+    grid = ParameterGrid(space)
+    seen: set[int] = set()
+    rng = np.random.default_rng(seed)
+    while len(seen) < len(grid):
+        index = int(rng.integers(len(grid)))
+        if index not in seen:
+            seen.add(index)
+            yield grid[index]
+
+
+def has_distributions(space: Space) -> bool:
+    """Whether a value of a space is a distribution of scipy, not a list of values."""
+    return any(
+        hasattr(values, "rvs") for one in spaces_of(space) for values in one.values()
+    )
+
+
+def with_seed(ranker: BaseEstimator, seed: int, number: int) -> BaseEstimator:
+    """Return a clone of a candidate with a seed for each `random_state` of None."""
+    model = clone(ranker)
+    rng = np.random.default_rng([seed, number])
+    unset = [
+        name
+        for name, value in sorted(model.get_params(deep=True).items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    return model.set_params(**{name: int(rng.integers(2**31)) for name in unset})
+
+
+def all_candidates(
+    p: SearchParameters, X: MatrixLike
+) -> Iterator[tuple[dict[str, Any], BaseEstimator]]:
+    """Yield settings and rankers: defaults, then those drawn; never two the same."""
+    seed = draw_seed(p.random_state)
+    ranker = p.ranker
+    if ranker is None:
+        ranker = LambdaMARTRanker(metric=p.metric)
+    yield {}, with_seed(ranker, seed, 0)
+    number = 1
+    if p.ranker is None and suits_network(X):
+        _, network = make_rankers(p.metric)
+        yield {"ranker": "network"}, with_seed(network, seed, number)
+        number += 1
+    for params in draw_settings(p.read_space(), seed):
+        candidate = clone(ranker).set_params(**clone(params, safe=False))
+        yield params, with_seed(candidate, seed, number)
+        number += 1
+
+
+def suits_network(X: MatrixLike) -> bool:
+    """Whether X is dense, finite numbers, which a network can be fitted to."""
+    try:
+        check_dense_numbers(X)
+        scaled = DoublePrecisionScaler().fit(X).transform(X)
+    except (TypeError, ValueError):  # if trees cannot use X either, they say so
+        return False
+    return bool(np.isfinite(scaled).all())
+
+
+def try_candidates(
+    p: SearchParameters, rows: FitRows, splits: list[Split], start: float
+) -> list[Candidate]:
+    """Return the candidates that were finished in time; at least one."""
+    tried: list[Candidate] = []
+    metric = get_metric(p.metric)
+    of_all = "" if p.n_iter is None else f" of {p.n_iter}"
+    try:
+        for number, (params, ranker) in enumerate(all_candidates(p, rows.X)):
+            if number == p.n_iter or not fits_in_time(p, tried, len(splits), start):
+                break
+            try:
+                scores = out_of_fold(ranker, rows, splits, p.n_jobs)
+                values = measure(scores, rows, splits, metric)
+            except Exception as error:
+                error.add_note(f"of candidate {number}, with the settings {params}")
+                raise
+            elapsed = perf_counter() - start
+            is_best = all(values[-1] > other.value for other in tried)
+            tried.append(
+                Candidate(
+                    number, params, ranker, scores, values[:-1], values[-1], elapsed
+                )
+            )
+            forget_scores(tried)
+            if p.verbose > 1 or (p.verbose == 1 and is_best):
+                best = max(tried, key=lambda candidate: candidate.value)
+                ONE_PROCESS.print_line(
+                    f"candidate {number}{of_all}: {metric.name} {values[-1]:.4f} (best "
+                    f"{best.value:.4f} at {best.number}), {elapsed:.1f} s, {params}"
+                )
+    except KeyboardInterrupt:
+        if not tried:
+            raise
+        ONE_PROCESS.print_line(
+            f"interrupted after {len(tried)} candidates: the best so far are fitted to "
+            "all queries; interrupt again to end without a model"
+        )
+    return tried
+
+
+def fits_in_time(
+    p: SearchParameters, tried: list[Candidate], n_folds: int, start: float
+) -> bool:
+    """Whether a candidate is expected to end in time, and then the fit to all rows."""
+    if p.time is None or not tried:
+        return True
+    ends = [0.0, *(candidate.elapsed for candidate in tried)]
+    longest = float(np.diff(ends)[-N_RECENT:].max())
+    n_members = min(len(tried) + 1, MOST_MEMBERS) if p.blend else 1
+    # a candidate is fitted n_folds times, to all rows but those of a fold
+    to_all_rows = n_members * longest / max(1, n_folds - 1)
+    return perf_counter() - start + longest + to_all_rows <= p.time
+
+
+def out_of_fold(
+    ranker: BaseEstimator, rows: FitRows, splits: list[Split], n_jobs: int | None
+) -> ArrayLike:
+    """Return scores of all rows by rankers that were not fitted to their queries."""
+    # what a candidate warns of, the model warns of again if it is chosen
+    with sklearn.config_context(enable_metadata_routing=True), collected_warnings():
+        model = clone(ranker)
+        params = requested_metadata(model, rows.metadata)
+        check_taken(rows, [params])
+        scores: ArrayLike = cross_val_predict(
+            model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
+        )
+    return scores
+
+
+def measure(
+    scores: ArrayLike, rows: FitRows, splits: list[Split], metric: Metric
+) -> list[float]:
+    """Return the metric of the queries of each fold, then of all queries."""
+    (sorted_scores,), y, columns = HeldOut.sort(rows, [scores], ["the ranker"])
+    fold_of_query = np.empty(rows.queries.n_queries, dtype=np.int64)
+    for fold, (_, held_out) in enumerate(splits):
+        fold_of_query[rows.queries.query_of_row[held_out]] = fold
+    fold_of_row = fold_of_query[columns["groups"]]
+    values = []
+    for fold in range(len(splits)):
+        of_fold = fold_of_row == fold
+        inside = {name: column[of_fold] for name, column in columns.items()}
+        values.append(
+            metric(y[of_fold], sorted_scores[of_fold], **inside)
+            if of_fold.any()
+            else float("nan")  # of a splitter that cuts the queries of a fold apart
+        )
+    return [*values, metric(y, sorted_scores, **columns)]
+
+
+def forget_scores(tried: list[Candidate]) -> None:
+    """Drop the scores of candidates that no blend is chosen from."""
+    kept = sorted(tried, key=lambda candidate: -candidate.value)[:MOST_SCORES_KEPT]
+    numbers = {candidate.number for candidate in kept}
+    for index, candidate in enumerate(tried):
+        if candidate.scores is not None and candidate.number not in numbers:
+            tried[index] = candidate._replace(scores=None)
+
+
+# --- the model ----------------------------------------------------------------------
+
+
+def choose_members(
+    ranked: list[Candidate], rows: FitRows, metric: Metric
+) -> tuple[list[Candidate], float]:
+    """Return the candidates of the best blend, and its metric; one if none is better.
+
+    `ranked` are candidates, the best first.
+    """
+    known = [candidate for candidate in ranked if candidate.scores is not None]
+    known = known[:MOST_SCORES_KEPT]
+    held_out = HeldOut.sort(
+        rows,
+        [candidate.scores for candidate in known if candidate.scores is not None],
+        [f"candidate {candidate.number}" for candidate in known],
+    )
+    weights = equal_weights(held_out.scores, held_out.queries["groups"])
+    scaled = [
+        weight * scores for weight, scores in zip(weights, held_out.scores, strict=True)
+    ]
+    chosen, total, best = [0], scaled[0], known[0].value
+    while len(chosen) < min(MOST_MEMBERS, len(known)):
+        others = [m for m in range(len(known)) if m not in chosen]
+        values = [
+            metric(held_out.y, total + scaled[m], **held_out.queries) for m in others
+        ]
+        if max(values) <= best:
+            break
+        best = max(values)
+        chosen.append(others[values.index(best)])
+        total = total + scaled[chosen[-1]]
+    return [known[m] for m in chosen], best
+
+
+def table_of_results(tried: list[Candidate]) -> dict[str, Any]:
+    """Return what `cv_results_` holds."""
+    params = [candidate.params for candidate in tried]
+    results: dict[str, Any] = {"params": params}
+    for fold in range(len(tried[0].fold_values)):
+        results[f"split{fold}_test_score"] = np.array(
+            [candidate.fold_values[fold] for candidate in tried]
+        )
+    values = np.array([candidate.value for candidate in tried])
+    ranks: IntArray = rankdata(-values, method="min").astype(np.int32)
+    results["mean_test_score"] = values
+    results["rank_test_score"] = ranks
+    results["elapsed_time"] = np.array([candidate.elapsed for candidate in tried])
+    return results

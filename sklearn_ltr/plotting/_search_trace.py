@@ -1,0 +1,249 @@
+"""Plot of a search: each candidate, and the best so far."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._parameters import Choice, real
+from sklearn_ltr._typing import FloatArray
+from sklearn_ltr.metrics import get_metric
+from sklearn_ltr.plotting._arguments import read_items
+from sklearn_ltr.plotting._axes import (
+    Style,
+    check_matplotlib,
+    draw_legend,
+    get_axes,
+    name_of_metric,
+    read_style,
+    set_integer_ticks,
+    style_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+
+class SearchTraceDisplay:
+    """The candidates of a search in their order, and the best so far.
+
+    A dot for each candidate at its score, and a line at the highest score so far.  If
+    the search has blended candidates, a dotted line is at the score of the blend.
+
+    :meth:`from_search` draws a fitted
+    :class:`~sklearn_ltr.model_selection.RankerSearch`, or a search of scikit-learn.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_candidates,)
+        Score of each candidate, higher is better; NaN where there is none.
+    elapsed : array-like of shape (n_candidates,), default=None
+        Seconds from the begin of the search to the end of each candidate, not
+        decreasing.  None: the numbers of the candidates are on the axis, 0 is first.
+    blend_score : float, default=None
+        Score of a blend of candidates.  None: there is none.
+    metric_name : str, default="score"
+        Name of the metric.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_candidates,), float64
+        As given.
+    elapsed : ndarray of shape (n_candidates,), float64, or None
+        As given.
+    blend_score : float or None
+        As given.
+    metric_name : str
+        Name of the metric.
+    dots_ : matplotlib PathCollection
+        The candidates.
+    best_line_ : matplotlib Line2D
+        The best so far.
+    blend_line_ : matplotlib Line2D or None
+        The blend.
+    legend_ : matplotlib Legend
+        The legend.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    TypeError
+        If `blend_score` is no number.
+    ValueError
+        If there is no score, `elapsed` is not one finite number per candidate or
+        decreases, or `blend_score` is not finite.
+
+    See Also
+    --------
+    TrainingCurveDisplay : Metrics after each step of a fit.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import SearchTraceDisplay
+    >>> display = SearchTraceDisplay([0.5, 0.4, 0.6], metric_name="NDCG@10")
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        scores: ArrayLike,
+        *,
+        elapsed: ArrayLike | None = None,
+        blend_score: float | None = None,
+        metric_name: str = "score",
+    ) -> None:
+        self.scores = read_items(scores, "scores", "candidate", finite=False)
+        self.elapsed: FloatArray | None = None
+        if elapsed is not None:
+            n_candidates = len(self.scores)
+            self.elapsed = read_items(elapsed, "elapsed", "candidate", n_candidates)
+            if (np.diff(self.elapsed) < 0).any():
+                raise ValueError(
+                    "elapsed must not decrease: give the seconds from the begin of the "
+                    "search to the end of each candidate"
+                )
+        value: float | None = real(-np.inf, optional=True).read_as(
+            "blend_score", blend_score
+        )
+        self.blend_score = value
+        self.metric_name = metric_name
+
+    @classmethod
+    def from_search(
+        cls,
+        search: BaseEstimator,
+        *,
+        x: Literal["candidate", "time"] = "candidate",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> SearchTraceDisplay:
+        """Draw a fitted search.
+
+        Parameters
+        ----------
+        search : estimator
+            A RankerSearch, or a search with ``cv_results_`` of one metric, such as
+            scikit-learn's GridSearchCV.
+        x : {"candidate", "time"}, default="candidate"
+            What is on the axis: the number of a candidate, or, for a RankerSearch, the
+            seconds after which it was finished.
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : SearchTraceDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        NotFittedError
+            If the search is not fitted.
+        TypeError
+            If the object is no search.
+        ValueError
+            If `x` is none of these, or the search has no times or no scores.
+        """
+        check_matplotlib(f"{cls.__name__}.from_search")
+        by: str = Choice("candidate", "time").read_as("x", x)
+        if not hasattr(search, "fit"):
+            raise TypeError(
+                f"search must be a fitted search, got an object of "
+                f"{type(search).__name__}"
+            )
+        check_is_fitted(search)
+        results = getattr(search, "cv_results_", {})
+        name = type(search).__name__
+        if "mean_test_score" not in results:
+            raise ValueError(
+                f"the {name} has no mean_test_score in cv_results_: give a search of "
+                "one metric"
+            )
+        elapsed = results.get("elapsed_time") if by == "time" else None
+        if by == "time" and elapsed is None:
+            raise ValueError(
+                f"x='time' needs the times of a RankerSearch, and a {name} has none: "
+                "give x='candidate'"
+            )
+        is_blend = len(getattr(search, "members_", ())) > 1
+        metric = getattr(search, "metric", None)
+        return cls(
+            results["mean_test_score"],
+            elapsed=elapsed,
+            blend_score=search.best_score_ if is_blend else None,
+            metric_name="score"
+            if metric is None
+            else name_of_metric(get_metric(metric)),
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        dot_kwargs: Style | None = None,
+        best_kwargs: Style | None = None,
+        blend_kwargs: Style | None = None,
+    ) -> SearchTraceDisplay:
+        """Draw the candidates and the best so far.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        dot_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `scatter`.
+        best_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `plot` for the best so far.
+        blend_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `axhline` for the blend.
+
+        Returns
+        -------
+        display : SearchTraceDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        from matplotlib.collections import PathCollection
+        from matplotlib.lines import Line2D
+
+        self.ax_, self.figure_ = ax, ax.figure
+        style_axes(ax, grid="y")
+        x = np.arange(len(self.scores)) if self.elapsed is None else self.elapsed
+        options: dict[str, Any] = {"s": 18, "color": "0.5", "label": "candidate"}
+        options |= read_style(dot_kwargs, PathCollection)
+        self.dots_: PathCollection = ax.scatter(x, self.scores, **options)
+        options = {"label": "best so far", "drawstyle": "steps-post", "linewidth": 1.8}
+        options |= read_style(best_kwargs, Line2D)
+        self.best_line_: Line2D
+        (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **options)
+        self.blend_line_: Line2D | None = None
+        if self.blend_score is not None:
+            options = {"label": "blend", "color": "black", "linestyle": ":"}
+            options |= read_style(blend_kwargs, Line2D)
+            self.blend_line_ = ax.axhline(self.blend_score, **options)
+        self.legend_: Legend = draw_legend(ax, loc="lower right")
+        if self.elapsed is None:
+            set_integer_ticks(ax.xaxis)
+        ax.set(
+            xlabel="candidate" if self.elapsed is None else "seconds of the search",
+            ylabel=f"{self.metric_name} of held-out queries",
+        )
+        return self

@@ -1,0 +1,365 @@
+"""A RankerSearch is the best of its candidates, or their blend, by held-out queries."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from scipy.stats import randint
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BlendedRanker
+from sklearn_ltr.metrics import NDCG
+from sklearn_ltr.model_selection import RankerSearch, _ranker_search
+from sklearn_ltr.scorers import make_ranking_scorer
+
+TREES = LambdaMARTRanker(n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2)
+SPACE = {"max_leaf_nodes": [2, 3, 6], "learning_rate": [0.05, 0.3]}
+SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
+MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
+ROWS = np.random.default_rng(0).permutation(len(MADE.target))
+X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
+NDCG_10 = NDCG(10)
+
+
+def make(ranker=TREES, **options):
+    own = {"param_distributions": SPACE, "time": None, "n_iter": 4, "cv": 3}
+    return RankerSearch(ranker, **own | {"random_state": 0} | options)
+
+
+def fitted(ranker=TREES, rows=slice(None), **options):
+    weight = options.pop("sample_weight", None)
+    return make(ranker, **options).fit(
+        X[rows], Y[rows], groups=GROUPS[rows], sample_weight=weight
+    )
+
+
+def held_out_scores(ranker, **weights):
+    scores = np.empty(len(Y))
+    for train, test in GroupKFold(3).split(X, Y, GROUPS):
+        given = {name: column[train] for name, column in weights.items()}
+        model = clone(ranker).fit(X[train], Y[train], groups=GROUPS[train], **given)
+        scores[test] = model.predict(X[test])
+    return scores
+
+
+def results(search):
+    """All that a fit has set, without the times."""
+    known = {k: v for k, v in search.cv_results_.items() if k != "elapsed_time"}
+    tables = [np.asarray(value).tolist() for value in known.values()]
+    return [search.predict(X).tolist(), search.best_score_, *search.members_, tables]
+
+
+class Constant(RegressorMixin, BaseEstimator):
+    """Scores by a column of X."""
+
+    def __init__(self, column=0, fails=False):
+        self.column, self.fails = column, fails
+
+    def fit(self, X, y):
+        if self.fails:
+            raise RuntimeError("no such column")
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.asarray(X)[:, self.column]
+
+
+# --- candidates -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [{}, {"sample_weight": WEIGHTS}], ids=str)
+def test_candidates_are_compared_by_the_metric_of_held_out_queries(weights):
+    ranker = clone(TREES).set_params(random_state=3)
+    search = fitted(ranker, **weights)
+    found = search.cv_results_
+    assert found["params"][0] == {}
+    for number, params in enumerate(found["params"]):
+        scores = held_out_scores(clone(ranker).set_params(**params), **weights)
+        value = NDCG_10(Y, scores, groups=GROUPS, **weights)
+        assert found["mean_test_score"][number] == pytest.approx(value, rel=1e-12)
+        for fold, (_, test) in enumerate(GroupKFold(3).split(X, Y, GROUPS)):
+            given = {name: column[test] for name, column in weights.items()}
+            value = NDCG_10(Y[test], scores[test], groups=GROUPS[test], **given)
+            of_fold = found[f"split{fold}_test_score"][number]
+            assert of_fold == pytest.approx(value, rel=1e-12)
+    best = int(np.argmax(found["mean_test_score"]))
+    assert search.best_index_ == best
+    assert search.best_params_ == found["params"][best]
+    assert found["rank_test_score"][best] == 1
+    assert (np.diff(found["elapsed_time"]) > 0).all()
+    settings = pd.DataFrame(found["params"])["max_leaf_nodes"]
+    assert settings.isna().tolist() == [True] + [False] * 3
+
+
+def test_the_first_settings_are_the_same_however_many_are_tried_and_none_is_twice():
+    few, all_of_them = fitted(n_iter=3), fitted(n_iter=100)
+    tried = all_of_them.cv_results_["params"]
+    assert tried[:3] == few.cv_results_["params"]
+    assert_array_equal(
+        all_of_them.cv_results_["mean_test_score"][:3],
+        few.cv_results_["mean_test_score"],
+    )
+    drawn = {tuple(sorted(params.items())) for params in tried[1:]}
+    assert len(tried) == 7 and len(drawn) == 6  # the space has six settings
+    other = fitted(n_iter=100, random_state=1).cv_results_["params"]
+    assert other != tried
+
+
+def test_distributions_and_lists_of_spaces_are_drawn_from():
+    space = [{"max_leaf_nodes": randint(2, 50)}, {"learning_rate": [0.05]}]
+    drawn = fitted(param_distributions=space, n_iter=12).cv_results_["params"][1:]
+    assert {name for params in drawn for name in params} == {
+        "max_leaf_nodes",
+        "learning_rate",
+    }
+
+
+def test_random_states_of_none_are_set_and_others_kept():
+    search = fitted(blend=False)
+    seed = search.best_estimator_.random_state
+    assert isinstance(seed, int)
+    assert fitted(blend=False).best_estimator_.random_state == seed
+    assert fitted(blend=False, random_state=5).best_estimator_.random_state != seed
+    own = clone(TREES).set_params(random_state=7)
+    assert fitted(own, blend=False).best_estimator_.random_state == 7
+    pipeline = make_pipeline(StandardScaler(), RankNetRanker(max_iter=1))
+    network = fitted(pipeline, param_distributions={}, n_iter=1).best_estimator_[-1]
+    assert isinstance(network.random_state, int)
+
+
+def test_without_a_ranker_it_begins_with_trees_and_a_network_of_the_metric(
+    monkeypatch,
+):
+    small = {"n_estimators": [2], "max_leaf_nodes": [3]}
+    monkeypatch.setattr(_ranker_search, "lambdamart_search_space", lambda *a: small)
+    search = fitted(None, param_distributions=None, metric="map", n_iter=3, cv=2)
+    params = search.cv_results_["params"]
+    assert params[:2] == [{}, {"ranker": "network"}]
+    assert params[2]["n_estimators"] in (2, 300)
+    values = search.cv_results_["mean_test_score"]
+    scores = held_out_scores(LambdaMARTRanker("map", random_state=0))
+    assert abs(values[0] - NDCG_10(Y, scores, groups=GROUPS)) < 1
+    assert search.score(X, Y, groups=GROUPS) > values.max()
+    holes = np.where(X > 2, np.nan, X)
+    for table in (holes, csr_array(X), pd.DataFrame(X).round().astype("category")):
+        without = make(None, param_distributions=None, n_iter=2, cv=2)
+        without.fit(table, Y, groups=GROUPS)
+        assert {"ranker": "network"} not in without.cv_results_["params"]
+
+
+def test_the_default_space_is_that_of_the_trees_in_a_pipeline():
+    pipeline = make_pipeline(StandardScaler(), clone(TREES))
+    search = fitted(pipeline, param_distributions=None, n_iter=2)
+    assert "lambdamartranker__max_leaf_nodes" in search.cv_results_["params"][1]
+
+
+# --- the model --------------------------------------------------------------------
+
+
+def test_without_a_blend_the_model_is_the_best_candidate_fitted_to_all_queries():
+    ranker = clone(TREES).set_params(random_state=3)
+    search = fitted(ranker, blend=False)
+    expected = clone(ranker).set_params(**search.best_params_).fit(X, Y, groups=GROUPS)
+    assert_array_equal(search.predict(X), expected.predict(X))
+    assert search.members_.tolist() == [search.best_index_]
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    assert search.n_features_in_ == 5
+
+
+def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
+    search = fitted(n_iter=7, random_state=4)
+    assert len(search.members_) > 1
+    assert search.members_[0] == search.best_index_
+    assert isinstance(search.best_estimator_, BlendedRanker)
+    settings = [search.cv_results_["params"][m] for m in search.members_]
+    rankers = [ranker for _, ranker in search.best_estimator_.rankers]
+    for params, ranker in zip(settings, rankers, strict=True):
+        expected = clone(TREES).set_params(**params, random_state=ranker.random_state)
+        assert ranker.get_params() == expected.get_params()
+    # the blend by hand: scores that vary as much within queries, one more at a time
+    parts = []
+    for ranker in rankers:
+        scores = held_out_scores(ranker)
+        means = pd.Series(scores).groupby(GROUPS).transform("mean")
+        parts.append(scores / np.std(scores - means))
+    values = [
+        NDCG_10(Y, np.sum(parts[:n], axis=0), groups=GROUPS)
+        for n in range(1, len(parts) + 1)
+    ]
+    assert (np.diff(values) > 0).all()
+    assert search.best_score_ == pytest.approx(values[-1], rel=1e-12)
+    again = BlendedRanker(rankers).fit(X, Y, groups=GROUPS)
+    assert_array_equal(search.predict(X), again.predict(X))
+
+
+def test_a_blend_of_two_columns_is_found_where_neither_ranks_alone():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=len(Y))
+    columns = np.column_stack([Y + noise, Y - noise, rng.normal(size=(len(Y), 2))])
+    space = {"column": [1, 2, 3]}
+    search = make(Constant(), param_distributions=space, n_iter=4)
+    search.fit(columns, Y, groups=GROUPS)
+    chosen = {search.cv_results_["params"][m].get("column", 0) for m in search.members_}
+    assert chosen == {0, 1}
+    best = NDCG_10(Y, Y, groups=GROUPS)
+    assert search.best_score_ == search.score(columns, Y, groups=GROUPS) == best
+
+
+def test_only_the_scores_of_the_best_candidates_are_kept_for_a_blend(monkeypatch):
+    monkeypatch.setattr(_ranker_search, "MOST_SCORES_KEPT", 2)
+    search = fitted(n_iter=7)
+    ranks = search.cv_results_["rank_test_score"][search.members_]
+    assert ranks.max() <= 2
+
+
+# --- determinism ------------------------------------------------------------------
+
+
+def test_neither_the_order_of_rows_nor_jobs_nor_routing_change_a_bit():
+    expected = results(fitted())
+    order = np.random.default_rng(1).permutation(len(Y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert results(fitted(rows=order)) == expected
+    assert results(fitted(n_jobs=2)) == expected
+    weighted = np.append(np.ones(len(Y)), np.zeros(5))
+    rows = np.append(np.arange(len(Y)), np.arange(5))
+    ids = np.append(GROUPS, np.full(5, 1000))
+    search = make().fit(X[rows], Y[rows], groups=ids, sample_weight=weighted)
+    assert results(search) == expected
+
+
+def test_a_search_of_a_time_is_that_of_the_number_it_has_tried(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(_ranker_search, "perf_counter", lambda: float(next(ticks)))
+    search = fitted(time=12.0, n_iter=None)
+    n_tried = len(search.cv_results_["params"])
+    # two ticks each, and as many for each of the members that are then fitted to all
+    assert 2 < n_tried < 7
+    assert results(fitted(n_iter=n_tried)) == results(search)
+    assert search.cv_results_["elapsed_time"][-1] < 12
+    alone = fitted(time=12.0, n_iter=None, blend=False)
+    assert len(alone.cv_results_["params"]) > n_tried
+    assert len(fitted(time=1e-9, n_iter=None).cv_results_["params"]) == 1
+
+
+# --- interrupts and lines ---------------------------------------------------------
+
+
+def interrupt_after(monkeypatch, n_calls):
+    """Let Ctrl-C come in a candidate after some have been finished."""
+    calls = itertools.count()
+    out_of_fold = _ranker_search.out_of_fold
+
+    def or_interrupt(*arguments):
+        if next(calls) == n_calls:
+            raise KeyboardInterrupt
+        return out_of_fold(*arguments)
+
+    monkeypatch.setattr(_ranker_search, "out_of_fold", or_interrupt)
+
+
+def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
+    expected = results(fitted(n_iter=2))
+    interrupt_after(monkeypatch, 2)
+    search = fitted(n_iter=7)
+    assert "interrupted after 2 candidates: the best so far" in capsys.readouterr().out
+    assert results(search) == expected
+
+
+def test_ctrl_c_in_the_first_candidate_or_the_last_fit_leaves_the_search_unchanged(
+    monkeypatch,
+):
+    search = fitted()
+    expected, kept = results(search), vars(search).copy()
+    with monkeypatch.context() as patched:
+        interrupt_after(patched, 0)
+        with pytest.raises(KeyboardInterrupt):
+            search.fit(X[:80], Y[:80], groups=GROUPS[:80])
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BlendedRanker, "fit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            search.fit(X, Y, groups=GROUPS)
+    assert vars(search) == kept
+    assert results(search) == expected
+
+
+def test_it_prints_candidates_that_are_better_or_all_and_the_end(capsys):
+    fitted()
+    assert capsys.readouterr().out == ""
+    search = fitted(verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    values = search.cv_results_["mean_test_score"]
+    better = [m for m, value in enumerate(values) if value > max([0, *values[:m]])]
+    starts = [f"candidate {m} of 4: ndcg@10 {values[m]:.4f} (best " for m in better]
+    assert len(lines) == len(better) + 1
+    for line, begin in zip(lines, starts, strict=False):
+        assert line.startswith(begin)
+    assert lines[-1].startswith("4 candidates in ")
+    assert f"ndcg@10 {search.best_score_:.4f} of " in lines[-1]
+    fitted(verbose=2)
+    assert len(capsys.readouterr().out.splitlines()) == 5
+
+
+def test_an_error_of_a_candidate_names_its_settings():
+    space = {"fails": [True]}
+    with pytest.raises(RuntimeError, match="no such column") as raised:
+        fitted(Constant(), param_distributions=space, n_iter=2)
+    assert raised.value.__notes__ == [
+        "of candidate 1, with the settings {'fails': True}"
+    ]
+
+
+# --- as an estimator --------------------------------------------------------------
+
+
+def test_sparse_tables_and_data_frames_give_the_same():
+    expected = fitted()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    for table in (csr_array(X), frame):
+        search = make().fit(table, Y, groups=GROUPS)
+        assert_array_equal(search.predict(table), expected.predict(X))
+    assert search.feature_names_in_.tolist() == list("abcde")
+
+
+def test_it_is_pickled_cloned_and_cross_validated():
+    search = fitted()
+    loaded = pickle.loads(pickle.dumps(search))
+    assert results(loaded) == results(search)
+    assert results(clone(search).fit(X, Y, groups=GROUPS)) == results(search)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scores = cross_val_score(
+            make(n_iter=2, cv=2), X, Y, cv=GroupKFold(2), params={"groups": GROUPS},
+            scoring=make_ranking_scorer("ndcg@10"), error_score="raise",
+        )  # fmt: skip
+    assert np.isfinite(scores).all()
+    assert search.get_params()["ranker__n_estimators"] == 4
+
+
+def test_columns_go_to_the_rankers_that_take_them():
+    positions = pd.Series(GROUPS).groupby(GROUPS).cumcount().to_numpy()
+    ranker = clone(TREES).set_params(position_bias="additive")
+    search = make(ranker, n_iter=1).fit(X, Y, groups=GROUPS, positions=positions)
+    assert hasattr(search.best_estimator_, "position_bias_")
+    with pytest.raises(ValueError, match="no member is fitted with it"):
+        make(Ridge(), param_distributions={}).fit(
+            X, Y, groups=GROUPS, positions=positions
+        )
