@@ -61,21 +61,6 @@ class RankNetParameters(NetworkParameters):
                 "tied_pairs=True there are pairs without one: give tied_pairs=False"
             )
 
-    def check_no_clicks(self, columns: GivenColumns) -> None:
-        """Raise a ValueError if preferences were given what belongs to grades."""
-        if columns.document_weight is not None:
-            raise ValueError(
-                "document_weight says how sure the grades of documents are, and pairs "
-                "are preferences in place of grades: give y, or leave it out"
-            )
-        if self.position_bias is None and columns.propensities is None:
-            return
-        what = "propensities" if self.position_bias is None else "position_bias"
-        raise ValueError(
-            f"{what} corrects clicks, and pairs are preferences in place of clicks: "
-            "give y, the clicks, or leave it out"
-        )
-
 
 class RankNetRanker(NetworkRanker):
     r"""A neural network that learns which of two documents is better.
