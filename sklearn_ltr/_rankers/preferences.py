@@ -1,4 +1,4 @@
-"""Preferences, which RankNet learns from: the first row of each pair wins."""
+"""Preferences, which networks learn from: the first row of each pair wins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, check_sample_weight
 from sklearn_ltr._data.pairs import (
+    GivenPairs,
     check_pairs,
     check_probabilities,
     check_within_queries,
@@ -20,11 +20,6 @@ from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.monitor import Measure
 from sklearn_ltr._lambdas.ranknet import add_preference_lambdas, preference_cost
 from sklearn_ltr._networks import GRADIENTS, Batch
-from sklearn_ltr._rankers.networks import (
-    KeptNetwork,
-    NetworkParameters,
-    auto_batch_size,
-)
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 
 AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
@@ -56,19 +51,23 @@ class Preferences:
     offsets: IntArray
     by_query: bool
 
+    @property
+    def rows(self) -> IntArray:
+        """The rows of X that are compared, ascending."""
+        return np.unique(self.pairs)
+
     @classmethod
     def read(
         cls,
         X: Table,
-        pairs: ArrayLike | None,
-        pair_probabilities: ArrayLike | None,
+        given: GivenPairs,
         groups: IdsLike | None,
         sample_weight: ArrayLike | None,
     ) -> Preferences:
         """Check and sort preferences: their given order must not matter."""
         n_rows = X.shape[0]
-        rows = check_pairs(pairs, n_rows)
-        probabilities = check_probabilities(pair_probabilities, len(rows))
+        rows = check_pairs(given.pairs, n_rows)
+        probabilities = check_probabilities(given.probabilities, len(rows))
         if groups is None:
             if sample_weight is not None:
                 raise ValueError(
@@ -115,21 +114,12 @@ class PreferenceBatches:
     higher_is_better = False
     may_tie = True  # where the probability of a pair is 1/2
 
-    def __init__(
-        self,
-        preferences: Preferences,
-        parameters: NetworkParameters,
-        kept: KeptNetwork,
-        team: ThreadTeam,
-    ) -> None:
+    def __init__(self, preferences: Preferences, sigma: float, batch_size: int) -> None:
         check_weights(preferences.weights, "sample_weight", GRADIENTS)
-        self.X, self.rows = preferences.X, np.unique(preferences.pairs)
-        self._preferences, self._sigma = preferences, parameters.sigma
+        self.X, self.rows = preferences.X, preferences.rows
+        self._preferences, self._sigma = preferences, sigma
         self.size = len(preferences.offsets) - 1
-        auto = AUTO_PAIRS
-        if preferences.by_query:
-            auto = auto_batch_size(self.size, len(self.rows))
-        self._batch_size = parameters.batch_size_or(auto)
+        self._batch_size = batch_size
         self._cost = np.nan
 
     @property
