@@ -859,19 +859,24 @@ def known_propensities(library):
 
 @feature("weights of documents: grades of weight 0 do not matter")
 def weights_of_documents(library):
-    weight = (np.arange(len(DATA.y)) % 3 > 0) * 1.0
-    reversed_ = np.where(weight == 0, DATA.y.max() - DATA.y, DATA.y)
+    counts = np.arange(len(DATA.y)) % 3 > 0
+    # queries of which two documents of weight 1 have different grades
+    learned = [
+        np.ptp(DATA.y[(DATA.groups == group) & counts]) > 0 for group in DATA.groups
+    ]
+    data, weight = DATA.subset(learned), counts[learned] * 1.0
+    reversed_ = np.where(weight == 0, data.y.max() - data.y, data.y)
     option = library.one_of(
         {}, sklearn_ltr={"metric": None},
-        XGBoost={"objective": "rank:pairwise"}, CatBoost={"loss_function": "PairLogit"},
+        XGBoost={"objective": "rank:pairwise"}, CatBoost={"loss_function": "QueryRMSE"},
     )  # fmt: skip
     given = {library.one_of("sample_weight", sklearn_ltr="document_weight"): weight}
     found = [
-        library.fit(DATA._replace(y=y), given, **option).predict(DATA.X)
-        for y in (DATA.y, reversed_)
+        library.fit(data._replace(y=y), given, **option).predict(data.X)
+        for y in (data.y, reversed_)
     ]
     same(*found)
-    must(np.ptp(found[0] - library.scores(**option)) > 1e-3)
+    must(np.ptp(found[0] - library.scores(data, **option)) > 1e-3)
 
 
 PAIRS = np.argwhere((DATA.groups[:, None] == DATA.groups) & (DATA.y[:, None] > DATA.y))
