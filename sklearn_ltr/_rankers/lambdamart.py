@@ -366,7 +366,8 @@ class LambdaMARTRanker(BaseRanker):
         F_m(x) = F_{m-1}(x) + \eta \gamma.
 
     Queries whose grades are all equal have no pairs: nothing is learned from them, and
-    `min_samples_leaf` does not count their documents.
+    `min_samples_leaf` does not count their documents.  Judged pairs can be given to
+    `fit` in place of those of the grades.
 
     The defaults add to Burges (2010) what made rankings of real data better: a sample
     of the rows for each tree, for few documents a regression of the scores on the
@@ -413,7 +414,8 @@ class LambdaMARTRanker(BaseRanker):
         are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
         are n > 20,000 of them (in queries of different grades).  0: pairs alone.  Tune
         it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
-        Squares of residuals, and means, are weighted by `document_weight`.
+        Squares of residuals, and means, are weighted by `document_weight`.  Judged
+        pairs without grades have no regression.
     grow_policy : {"auto", "best_first", "symmetric"}, default="auto"
         "best_first": the leaf whose best split has the largest gain is split first, up
         to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
@@ -421,8 +423,9 @@ class LambdaMARTRanker(BaseRanker):
         if that is less.  A leaf stays whole if the condition has no gain in it, or
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a document is added to `l2_regularization`.  "auto": symmetric
-        with at most 500 queries (of different grades), which such trees rank better,
-        else best first.  Try both if there are about 500 queries.
+        with at most 500 queries (of different grades, or with judged pairs; without
+        `groups` these are one), which such trees rank better, else best first.  Try
+        both if there are about 500 queries.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
