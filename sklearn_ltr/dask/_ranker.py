@@ -137,13 +137,6 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             If a worker is lost, and the fit goes on without it from the last finished
             tree.
         """
-        for name in ("pairs", "pair_probabilities"):
-            if columns.get(name) is not None:
-                raise TypeError(
-                    f"DaskLambdaMARTRanker takes no {name}: on a cluster it learns "
-                    "from grades; pairs of rows that fit into one machine are for "
-                    "LambdaMARTRanker"
-                )
         arguments: dict[str, Any] = {"X": X, "y": y, "groups": groups}
         arguments |= {name: columns.get(name) for name in COLUMNS}
         validation: dict[str, Any] = {
