@@ -31,6 +31,7 @@ PAGES = [
     DOCS / "guide" / "categories.md",
     DOCS / "guide" / "cluster.md",
     DOCS / "guide" / "tuning.md",
+    DOCS / "guide" / "data.md",
     DOCS / "what_works_where.md",
 ]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
@@ -809,6 +810,22 @@ def budget() -> str:
     return markdown(head, rows.values())
 
 
+def pairs() -> str:
+    """NDCG@10 of judged pairs and of grades, by the hours of a judge."""
+    by_ranker: dict[str, list[str]] = {}
+    hours: dict[float, None] = {}
+    for r in records("pairs", data="mq2008.npz"):
+        cells = by_ranker.setdefault(r["ranker"], r["ranker"].split(", ", 1))
+        hours[r["hours"]] = None
+        cell = f"{r['ndcg@10']:.3f}"
+        if r["difference"]:
+            cell += f", {r['difference']:+.3f} ({r['error_of']:.3f})"
+        cells.append(cell)
+    n_pairs = (round(3600 * of / r["seconds_pair"]) for of in hours)
+    head = (f"{of:g} h, {n} judgements" for of, n in zip(hours, n_pairs, strict=True))
+    return markdown(["ranker", "judged", *head], by_ranker.values(), 1)
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -845,6 +862,7 @@ TABLES = (
     calibration,
     calibration_short,
     budget,
+    pairs,
     clicks_corrections,
     clicks_peers,
     propensities,

@@ -857,6 +857,44 @@ def known_propensities(library):
     must(np.ptp(fitted.predict(DATA.X) - library.scores(BINARY)) > 1e-3)
 
 
+@feature("weights of documents: grades of weight 0 do not matter")
+def weights_of_documents(library):
+    counts = np.arange(len(DATA.y)) % 3 > 0
+    # queries of which two documents of weight 1 have different grades
+    learned = [
+        np.ptp(DATA.y[(DATA.groups == group) & counts]) > 0 for group in DATA.groups
+    ]
+    data, weight = DATA.subset(learned), counts[learned] * 1.0
+    reversed_ = np.where(weight == 0, data.y.max() - data.y, data.y)
+    option = library.one_of(
+        {}, sklearn_ltr={"metric": None},
+        XGBoost={"objective": "rank:pairwise"}, CatBoost={"loss_function": "QueryRMSE"},
+    )  # fmt: skip
+    given = {library.one_of("sample_weight", sklearn_ltr="document_weight"): weight}
+    found = [
+        library.fit(data._replace(y=y), given, **option).predict(data.X)
+        for y in (data.y, reversed_)
+    ]
+    same(*found)
+    must(np.ptp(found[0] - library.scores(data, **option)) > 1e-3)
+
+
+PAIRS = np.argwhere((DATA.groups[:, None] == DATA.groups) & (DATA.y[:, None] > DATA.y))
+
+
+@feature("judged pairs in place of grades")
+def judged_pairs(library):
+    """Scores must agree with most of the pairs; the grades say nothing."""
+    option = library.one_of(
+        {}, sklearn_ltr={"metric": None}, CatBoost={"loss_function": "PairLogit"}
+    )
+    grades = library.one_of(np.zeros(len(DATA.y)), sklearn_ltr=None)
+    queries = library.given(DATA.groups)
+    ranker = library.new(n_estimators=30, **option)
+    scores = ranker.fit(DATA.X, grades, pairs=PAIRS, **queries).predict(DATA.X)
+    must(np.mean(scores[PAIRS[:, 0]] > scores[PAIRS[:, 1]]) > 0.8)
+
+
 # ----------------------------------------------------------------------------------
 
 

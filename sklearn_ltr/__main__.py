@@ -86,6 +86,7 @@ def _steps(data: Bunch) -> dict[str, Callable[[], object]]:
         "MART": partial(_fit_mart, data),
         "SHAP values": partial(_explain, data),
         "networks": partial(_fit_networks, data),
+        "pairs": partial(_fit_pairs, data),
         "metrics": partial(_evaluate_metrics, data),
         "blends": partial(_blend, data),
     }
@@ -223,6 +224,16 @@ def _fit_networks(data: Bunch) -> None:
         ranker.set_params(max_iter=1, learning_rate_init=1e-6, random_state=0)
         ranker.fit(X, y, groups=groups).predict(X)
     RankNetRanker(max_iter=1, random_state=0).fit(X, pairs=[[0, 1], [2, 3]])
+
+
+def _fit_pairs(data: Bunch) -> None:
+    X, y, groups = data.data, data.target, data.groups
+    query = np.flatnonzero(groups == groups[np.argmax(y)])
+    best, worst = query[np.argmax(y[query])], query[np.argmin(y[query])]
+    pairs = [[best, worst], [best, worst]]  # of equal rows, whose pairs are hashed
+    for metric in ("ndcg", "map", None):
+        ranker = LambdaMARTRanker(metric, n_estimators=1, min_samples_leaf=1)
+        ranker.fit(X, y if metric else None, groups=groups, pairs=pairs)
 
 
 def _evaluate_metrics(data: Bunch) -> None:

@@ -312,6 +312,30 @@ GROUPS_TEXT = inspect.cleandoc(
     """
 )
 
+PAIRS_TEXT = inspect.cleandoc(
+    r"""
+    pairs : array-like of shape (n_pairs, 2), integers, default=None
+        Judged pairs: rows of X, of which the first beats the second.  They may be
+        inconsistent.  With `groups` they must lie within queries.  Without a metric
+        they stand in place of `y`, and only the rows that they name are learned from.
+        With a metric `y` is needed, too: the pairs say who should be above whom, and
+        the grades how much that is worth.  With P the probability of a pair and w the
+        weight of its query, its cost is, as in sections 2 and 7 of Burges (2010),
+
+        .. math::
+
+            C_{ij} = w \, |\Delta Z_{ij}| \left((1 - P) \, \sigma (s_i - s_j)
+            + \log(1 + e^{-\sigma (s_i - s_j)})\right), \qquad
+            \lambda_{ij} = w \, |\Delta Z_{ij}| \, \sigma \left(1 - P
+            - \frac{1}{1 + e^{\sigma (s_i - s_j)}}\right),
+
+        where Z is the metric by `y`; without one its change is 1.  With a metric a
+        pair of equal grades counts nothing: its swap changes no metric.
+    pair_probabilities : array-like of shape (n_pairs,), default=None
+        Probability in [0, 1] that the first of a pair beats the second; None: 1.
+    """
+)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowColumns(Generic[T]):
@@ -411,6 +435,7 @@ ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
+TEXTS = {"{groups}": GROUPS_TEXT, "{pairs}": PAIRS_TEXT}
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -446,12 +471,12 @@ def takes_columns(
 
 
 def describe_columns(method: F) -> F:
-    """Replace ``{groups}`` and columns in braces in a docstring by their text."""
+    """Replace ``{groups}``, ``{pairs}`` and columns in a docstring by their text."""
     lines = []
     for line in (method.__doc__ or "").splitlines():
         name, indent = line.strip(), line[: len(line) - len(line.lstrip())]
-        if name == "{groups}" or name[1:-1] in COLUMNS:
-            text = GROUPS_TEXT if name == "{groups}" else COLUMNS[name[1:-1]].text
+        if name in TEXTS or name[1:-1] in COLUMNS:
+            text = TEXTS[name] if name in TEXTS else COLUMNS[name[1:-1]].text
             lines += textwrap.indent(text, indent).splitlines()
         else:
             lines.append(line)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
+from sklearn_ltr._data.pairs import JudgedPairs
+from sklearn_ltr._data.row_hashes import FACTOR_1, HashArray
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -45,6 +48,8 @@ class TrainingData:
         Row of X that each entry of the other arrays refers to.
     numbers : ndarray of shape (n_queries,), int64, or None
         Where several workers have queries: numbers that rise with the labels of all.
+    pairs : JudgedPairs or None
+        The pairs to learn from; None: those of different y.
     """
 
     y: FloatArray
@@ -54,6 +59,7 @@ class TrainingData:
     X: Table = NO_FEATURES
     rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
+    pairs: JudgedPairs | None = None
 
     @property
     def n_rows(self) -> int:
@@ -84,7 +90,9 @@ class TrainingData:
 
     @property
     def has_pairs(self) -> NDArray[np.bool_]:
-        """Whether a query has rows of different y, (n_queries,) bool."""
+        """Whether a query has pairs: judged ones, or rows of different y."""
+        if self.pairs is not None:
+            return np.diff(self.pairs.offsets) > 0
         starts = self.offsets[:-1]
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
@@ -109,7 +117,9 @@ class TrainingData:
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
-        keys = (*reversed(columns.values()), self.y, hashes)
+        keys = [*reversed(columns.values()), self.y, hashes]
+        if self.pairs is not None and len(rows) > 0:
+            keys.insert(0, self.pairs.hashes(hash_together(keys)))
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order
@@ -124,6 +134,7 @@ class TrainingData:
             rows=self.rows[order],
             y=self.y[order],
             columns=self.columns.select(order, queries),
+            pairs=self.pairs and self.pairs.reordered(order, self.offsets),
         )
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
@@ -134,14 +145,33 @@ class TrainingData:
         labels = self.labels
         if labels is not None:
             labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
+        offsets = np.concatenate(([0], np.cumsum(self.sizes[selected])))
         return replace(
             self,
             rows=self.rows[kept],
             y=self.y[kept],
-            offsets=np.concatenate(([0], np.cumsum(self.sizes[selected]))),
+            offsets=offsets,
             labels=labels,
             columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
+            pairs=self.pairs and self.pairs.select(kept, offsets),
+        )
+
+    def compared(self) -> Self:
+        """Return the rows that judged pairs compare, without all others."""
+        assert self.pairs is not None
+        data = self.subset(self.has_pairs)
+        assert data.pairs is not None
+        kept = np.zeros(data.n_rows, dtype=np.bool_)
+        kept[data.pairs.rows] = True
+        offsets = np.concatenate(([0], np.cumsum(kept)))[data.offsets]
+        return replace(
+            data,
+            rows=data.rows[kept],
+            y=data.y[kept],
+            offsets=offsets,
+            columns=data.columns.select(kept, slice(None)),
+            pairs=data.pairs.select(kept, offsets),
         )
 
     def with_init_score(self, init_score: FloatArray) -> Self:
@@ -151,6 +181,17 @@ class TrainingData:
     def without_features(self) -> Self:
         """Return the targets and columns alone, from which a cost is computed."""
         return replace(self, X=NO_FEATURES)
+
+
+def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:
+    """Return one hash for each row of several columns, each (n_rows,)."""
+    hashes = np.zeros(len(keys[0]), dtype=np.uint64)
+    for key in keys:
+        is_hash = key.dtype == np.uint64
+        bits = key if is_hash else (key + 0.0).view(np.uint64)  # -0.0 is 0.0
+        hashes = (hashes ^ bits) * FACTOR_1
+        hashes ^= hashes >> np.uint64(31)
+    return hashes
 
 
 T = TypeVar("T")

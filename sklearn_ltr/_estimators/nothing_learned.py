@@ -97,7 +97,7 @@ def why_no_split(
     )
     own = data.y.min(initial=np.inf), data.y.max(initial=-np.inf)
     lowest, highest = np.transpose(comm.gather(own))
-    if lowest.min() == highest.max():
+    if data.pairs is None and lowest.min() == highest.max():
         return f"y is {lowest.min():g} in all {n_rows:,} rows; check y"
     smaller = max(
         n_rows_of_smaller_side(counted, n_categories)
@@ -106,7 +106,8 @@ def why_no_split(
     has_queries = data.labels is not None
     rows = f"the {n_rows:,} rows that are learned from"
     if has_queries:
-        rows += " (of queries with different grades)"
+        has = "different grades" if data.pairs is None else "pairs"
+        rows += f" (of queries with {has})"
     if smaller == 0:
         return (
             f"all features ({len(counts):,}) are constant in {rows}, or missing, or "

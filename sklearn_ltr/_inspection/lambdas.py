@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data import (
+    GivenColumns,
     QueryGroups,
+    RowColumns,
     TrainingData,
     check_grades,
     check_scores,
@@ -17,6 +19,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
+from sklearn_ltr._lambdas.position_bias import pair_weights_of
 from sklearn_ltr._parameters import POSITIVE
 from sklearn_ltr._typing import IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
@@ -29,6 +32,7 @@ def compute_lambdas(
     sigma: float = 1.0,
     *,
     groups: IdsLike,
+    document_weight: ArrayLike | None = None,
     normalize_lambdas: bool | Literal["distance", "query"] = False,
     n_jobs: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -48,8 +52,9 @@ def compute_lambdas(
         \frac{\partial^2 C}{\partial s_i^2}
         = \sum_j \sigma^2 |\Delta Z_{ij}| \rho_{ij} (1 - \rho_{ij}).
 
-    Documents of equal score and equal grade all get the mean of their values, so the
-    result does not depend on the order of the rows.
+    With weights of documents, each :math:`|\Delta Z_{ij}|` is multiplied by
+    :math:`w_i w_j`.  Documents of equal score and equal grade (and weight) all get the
+    mean of their values, so the result does not depend on the order of the rows.
 
     Parameters
     ----------
@@ -66,6 +71,9 @@ def compute_lambdas(
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
         Query of each document: numbers, text, dates, or tuples of these.
+    document_weight : array-like of shape (n_documents,), default=None
+        How sure the grade of each document is, w >= 0, of each query some above 0;
+        None: 1.
     normalize_lambdas : bool, "distance" or "query", default=False
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in
         queries whose scores are not all equal.  "query": multiply the lambdas of a
@@ -84,9 +92,10 @@ def compute_lambdas(
     Raises
     ------
     ValueError
-        For scores or grades that are not one finite number per row, different scores
-        that are equal in float64, a negative grade, groups of another length or with
-        missing values, an unknown metric, or a parameter out of its range.
+        For scores, grades or weights that are not one finite number per row, different
+        scores that are equal in float64, a negative grade or weight, groups of another
+        length or with missing values, an unknown metric, or a parameter out of its
+        range.
     TypeError
         If `groups` holds anything but numbers, text, dates, booleans or tuples of
         these, or `sigma` is no number.
@@ -105,15 +114,18 @@ def compute_lambdas(
     sigma = POSITIVE.read_as("sigma", sigma)
     normalize = NORMALIZATIONS.read_as("normalize_lambdas", normalize_lambdas)
     queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
+    columns: GivenColumns = RowColumns(document_weight=document_weight)
     data = TrainingData(
         y=check_grades(grades, queries, "grades"),
         offsets=queries.offsets,
         labels=queries.labels,
+        columns=columns.read(queries),
     )
     canonical_scores = check_scores(scores, queries, "scores")
     with ThreadTeam(effective_n_threads(n_jobs, 32 * queries.n_documents)) as team:
         swaps = None if metric is None else get_metric(metric)
         options = PairOptions.read(sigma, normalize)
-        objective = LambdaObjective(data, swaps, options, team)
+        weights = pair_weights_of(data, None, 1.0)
+        objective = LambdaObjective(data, swaps, options, team, weights)
         gradient, hessian = objective(canonical_scores)
     return queries.unsort(gradient), queries.unsort(hessian)

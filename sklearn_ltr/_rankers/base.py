@@ -155,6 +155,26 @@ class RankerParameters(FitParameters):
                 "told of pairs: leave propensities out, or weigh in the function"
             )
 
+    def check_no_clicks(self, columns: GivenColumns) -> None:
+        """Raise a ValueError if judged pairs were given what belongs to grades."""
+        if callable(self.objective):
+            raise ValueError(
+                "objective is a function, which is not told of pairs: give "
+                "objective='lambdarank', or weigh in the function without pairs"
+            )
+        if columns.document_weight is not None:
+            raise ValueError(
+                "document_weight says how sure the grades of documents are, and pairs "
+                "are judged themselves: give one of the two"
+            )
+        if self.position_bias is None and columns.propensities is None:
+            return
+        what = "propensities" if self.position_bias is None else "position_bias"
+        raise ValueError(
+            f"{what} corrects clicks, and pairs are preferences in place of clicks: "
+            "give one of the two"
+        )
+
 
 class BaseRanker(CallbackSupportMixin, Estimator):
     """A ranker: `predict` returns scores, and higher scores are ranked first."""

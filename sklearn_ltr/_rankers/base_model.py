@@ -55,7 +55,7 @@ def requested_metadata(
 def fitted_base_model(
     init: BaseEstimator,
     X: MatrixLike,
-    y: ArrayLike,
+    y: ArrayLike | None,
     rows: NDArray[np.intp],
     **metadata: ArrayLike | IdsLike | None,
 ) -> BaseEstimator:
@@ -69,6 +69,11 @@ def fitted_base_model(
     try:
         check_is_fitted(init)
     except NotFittedError:
+        if y is None:
+            raise ValueError(
+                f"init is a {type(init).__name__} that is not fitted, and pairs come "
+                "without a y to fit it to: give a fitted model, or init_score"
+            ) from None
         given = {name: value for name, value in metadata.items() if value is not None}
         with sklearn.config_context(enable_metadata_routing=True):
             model = clone(init)

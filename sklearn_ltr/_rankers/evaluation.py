@@ -14,7 +14,11 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData, rescale
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.ranknet import pair_costs, weighted_pair_costs
+from sklearn_ltr._lambdas.ranknet import (
+    pair_costs,
+    preference_cost,
+    weighted_pair_costs,
+)
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._closed_form import BoundClosedForm
@@ -180,3 +184,33 @@ def count_pairs(
         n_equal = np.diff(np.append(starts, len(grades))).astype(np.float64)
         np.subtract.at(n_pairs, query[starts], n_equal * (n_equal - 1) / 2)
     return n_pairs
+
+
+class PreferenceCostEvaluation:
+    """RankNet's cost of judged pairs: their mean, weighted like queries."""
+
+    higher_is_better = False
+
+    def __init__(self, data: TrainingData, sigma: float, index: QueryIndex) -> None:
+        assert data.pairs is not None
+        pairs = data.pairs
+        weights = index.gather(data.sample_weight)
+        weights = weights / weights.max()  # the sum of products stays finite
+        self._weights = np.repeat(weights, np.diff(pairs.offsets))
+        self._pairs, self._sigma = pairs, sigma
+        self._scores = np.zeros(data.n_rows)
+
+    def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
+        """Measure these scores from now on, (n_rows,); the array is not copied."""
+        self._scores = scores
+
+    def value(self) -> float:
+        """Return the mean cost of a pair."""
+        total = preference_cost(
+            self._scores,
+            self._pairs.rows,
+            self._pairs.probabilities,
+            self._weights,
+            self._sigma,
+        )
+        return float(total / self._weights.sum())

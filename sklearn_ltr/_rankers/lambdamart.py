@@ -39,6 +39,7 @@ from sklearn_ltr._data import (
     split_validation,
 )
 from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import Matrix, Table
@@ -73,6 +74,7 @@ from sklearn_ltr._lambdas.position_bias import (
     number_of_lists,
     pair_weights_of,
 )
+from sklearn_ltr._lambdas.preferences import PreferenceObjective
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_objective import ObjectiveFunction, UserObjective
 from sklearn_ltr._parameters import Choice, Or, read_parameters, real
@@ -86,13 +88,18 @@ from sklearn_ltr._rankers.base_model import (
 from sklearn_ltr._rankers.evaluation import (
     MetricEvaluation,
     PairCostEvaluation,
+    PreferenceCostEvaluation,
     with_largest_grade,
 )
 from sklearn_ltr._rankers.reading import (
+    NO_VALIDATION_OF_PAIRS,
+    check_judged,
     check_lambdas,
     check_learnable,
     check_weighted_pairs,
     hold_out_queries,
+    read_preferences,
+    with_pairs,
 )
 from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.constraints import Constraints
@@ -217,6 +224,8 @@ class RankingCost:
     ) -> dict[str, ScoredMeasure]:
         """Return RankNet's cost or metrics; queries without pairs count in these."""
         p, measures = self._parameters, dict[str, ScoredMeasure]()
+        if learned.pairs is not None:
+            return judged_measures(learned, p, index)
         if p.metric is None:
             measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
         if p.measures_train or (others_measured and p.metric is not None):
@@ -234,6 +243,19 @@ class RankingCost:
             name: MetricEvaluation(data, metric, index)
             for name, metric in p.measured_metrics().items()
         }
+
+
+def judged_measures(
+    data: TrainingData, parameters: LambdaMARTParameters, index: QueryIndex
+) -> dict[str, ScoredMeasure]:
+    """Return the measures of queries with judged pairs: their cost, or metrics."""
+    p = parameters
+    if p.metric is None:  # then there are no grades
+        return {"cost": PreferenceCostEvaluation(data, p.sigma, index)}
+    return {
+        name: MetricEvaluation(data, metric, index)
+        for name, metric in p.measured_metrics().items()
+    }
 
 
 class RankingObjective:
@@ -261,20 +283,22 @@ class RankingObjective:
         self._bias = new_bias(
             p.position_bias, data, earlier, p.min_propensity, index.comm
         )
-        self._lambdas: LambdaObjective | UserObjective
+        self._lambdas: LambdaObjective | PreferenceObjective | UserObjective
         self._regression: Regression | None = None
         if callable(p.objective):
             self._lambdas = UserObjective(data, p.objective, needs_hessian=True)
         else:
-            self._lambdas = LambdaObjective(
-                data,
-                self._metric,
-                PairOptions.read(p.sigma, p.normalize_lambdas),
-                team,
-                pair_weights_of(data, self._bias, p.min_propensity),
-            )
+            options = PairOptions.read(p.sigma, p.normalize_lambdas)
+            if data.pairs is None:
+                weights = pair_weights_of(data, self._bias, p.min_propensity)
+                self._lambdas = LambdaObjective(
+                    data, self._metric, options, team, weights
+                )
+            else:
+                self._lambdas = PreferenceObjective(data, self._metric, options, team)
             weight = p.weight_of_regression(index.n_rows)
-            if weight > 0:
+            has_grades = data.pairs is None or p.metric is not None
+            if weight > 0 and has_grades:
                 self._regression = Regression(data, weight, p.sigma, index, team)
         self._is_first = True
 
@@ -342,7 +366,8 @@ class LambdaMARTRanker(BaseRanker):
         F_m(x) = F_{m-1}(x) + \eta \gamma.
 
     Queries whose grades are all equal have no pairs: nothing is learned from them, and
-    `min_samples_leaf` does not count their documents.
+    `min_samples_leaf` does not count their documents.  Judged pairs can be given to
+    `fit` in place of those of the grades.
 
     The defaults add to Burges (2010) what made rankings of real data better: a sample
     of the rows for each tree, for few documents a regression of the scores on the
@@ -389,7 +414,8 @@ class LambdaMARTRanker(BaseRanker):
         are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
         are n > 20,000 of them (in queries of different grades).  0: pairs alone.  Tune
         it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
-        Squares of residuals, and means, are weighted by `document_weight`.
+        Squares of residuals, and means, are weighted by `document_weight`.  Judged
+        pairs without grades have no regression.
     grow_policy : {"auto", "best_first", "symmetric"}, default="auto"
         "best_first": the leaf whose best split has the largest gain is split first, up
         to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
@@ -397,8 +423,9 @@ class LambdaMARTRanker(BaseRanker):
         if that is less.  A leaf stays whole if the condition has no gain in it, or
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a document is added to `l2_regularization`.  "auto": symmetric
-        with at most 500 queries (of different grades), which such trees rank better,
-        else best first.  Try both if there are about 500 queries.
+        with at most 500 queries (of different grades, or with judged pairs; without
+        `groups` these are one), which such trees rank better, else best first.  Try
+        both if there are about 500 queries.
     max_depth : int >= 1 or None, default=None
         Maximum number of splits between the root and a leaf; None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
@@ -685,7 +712,7 @@ class LambdaMARTRanker(BaseRanker):
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -693,13 +720,15 @@ class LambdaMARTRanker(BaseRanker):
         init_score: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_probabilities: ArrayLike | None = None,
         X_val: MatricesLike | None = None,
         y_val: ArraysLike | None = None,
         groups_val: IdArraysLike | None = None,
         sample_weight_val: ArraysLike | None = None,
         init_score_val: ArraysLike | None = None,
     ) -> Self:
-        """Learn to rank.
+        """Learn to rank, from grades or from judged pairs.
 
         Parameters
         ----------
@@ -707,14 +736,16 @@ class LambdaMARTRanker(BaseRanker):
             Numbers, and text in categorical features; NaN, which means missing, goes
             to the better side of a split.
             float32 and float64 are used as they are, and CSR stays sparse.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0, not necessarily integers.
+        y : array-like of shape (n_documents,), default=None
+            Relevance grades, finite and >= 0, not necessarily integers.  None: with
+            ``metric=None``, learn from `pairs`.
         {groups}
         {sample_weight}
         {document_weight}
         {init_score}
         {positions}
         {propensities}
+        {pairs}
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
@@ -732,8 +763,10 @@ tuples, default=None
             For a parameter out of its range, arguments of different lengths, an empty
             X, infinite features, columns that are not numbers, grades that are
             negative, not finite or too large for the metric's gain, weights that
-            change within a query, or if no query has two different grades.  The
-            estimator is left as it was.
+            change within a query, if no query has two different grades, for pairs that
+            are not two different rows of X or of one query, or probabilities outside
+            [0, 1], for both `y` and `pairs` with ``metric=None``, or one of them alone
+            with a metric.  The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
@@ -755,10 +788,11 @@ tuples, default=None
                 sample_weight_val=sample_weight_val,
                 init_score_val=init_score_val,
             )
+            judged = GivenPairs(pairs, pair_probabilities)
             cost = RankingCost(p)
             # no name refers to the data that are read: they are freed when binned
             binned = bin_data(
-                model._read(X, y, groups, columns, validation, p, kept),
+                model._read(X, y, groups, columns, judged, validation, p, kept),
                 cost,
                 p,
                 model._categories.feature,
@@ -898,21 +932,33 @@ tuples, default=None
     def _read(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None,
         groups: IdsLike | None,
         columns: GivenColumns,
+        judged: GivenPairs,
         validation: list[ValidationSet],
         parameters: LambdaMARTParameters,
         kept: KeptTrees,
     ) -> FitData[TrainingData]:
         """Read the arguments of `fit`, hold out queries, and find F_0."""
         p = parameters
+        has_pairs = check_judged(judged, y, p.metric)
+        if has_pairs:
+            p.check_no_clicks(columns)
         p.check_clicks(columns)
         if isinstance(X, SharedBins):
             self.__dict__.update(X.known)
         else:
             self._categories = read_categories(X, p.categorical_features, kept)
-        train = self._read_data(X, y, groups, columns, reset=kept.is_new)
+        if has_pairs and y is None:
+            if p.holds_out and not validation:
+                raise ValueError(NO_VALIDATION_OF_PAIRS)
+            table = self._read_table(X, reset=kept.is_new, name="X")
+            train = read_preferences(table, judged, groups, columns)
+        else:
+            train = self._read_data(X, y, groups, columns, reset=kept.is_new)
+            if has_pairs:
+                train = with_pairs(train, judged, groups)
         sets = [
             self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
             for one in validation
@@ -960,7 +1006,7 @@ tuples, default=None
         self,
         init: BaseEstimator | None,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None,
         groups: IdsLike | None,
         columns: GivenColumns,
         rows: NDArray[np.intp],

@@ -75,7 +75,8 @@ class LambdaRankRanker(NetworkRanker):
     batch_size : int >= 1 or "auto", default="auto"
         Queries per update, whose gradients are averaged; Burges (2010) has 1.  "auto":
         a sixteenth of the queries, at least 1 and at most 8; of lists shorter than 20
-        documents as many as have 160, if that leaves 100 updates per epoch.
+        documents as many as have 160, if that leaves 100 updates per epoch.  From
+        pairs alone, without groups: pairs per update, "auto": 200.
     learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
         Schedule of "sgd": constant; divided by ``(1 + t) ** power_t`` after each epoch,
         with t the queries visited so far; or divided by 5 whenever `n_iter_no_change`

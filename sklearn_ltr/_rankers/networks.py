@@ -20,7 +20,6 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
-    TypeVar,
 )
 
 import numpy as np
@@ -39,6 +38,7 @@ from sklearn_ltr._data import (
     split_validation,
 )
 from sklearn_ltr._data.features import check_finite
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.tables import Matrix, Table, dense_rows
 from sklearn_ltr._data.training_data import check_document_weights, check_weights
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
@@ -71,6 +71,7 @@ from sklearn_ltr._lambdas.position_bias import (
     new_bias,
     pair_weights_of,
 )
+from sklearn_ltr._lambdas.preferences import PreferenceObjective
 from sklearn_ltr._lambdas.user_objective import UserObjective
 from sklearn_ltr._networks import (
     GRADIENTS,
@@ -94,11 +95,19 @@ from sklearn_ltr._rankers.base import (
     reported_metric,
 )
 from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
+from sklearn_ltr._rankers.preferences import (
+    AUTO_PAIRS,
+    PreferenceBatches,
+    Preferences,
+)
 from sklearn_ltr._rankers.reading import (
+    NO_VALIDATION_OF_PAIRS,
+    check_judged,
     check_lambdas,
     check_learnable,
     check_weighted_pairs,
     hold_out_queries,
+    with_pairs,
 )
 from sklearn_ltr._typing import (
     ArraysLike,
@@ -298,7 +307,7 @@ class QueryBatches:
         self,
         data: TrainingData,
         rows: NDArray[np.intp],
-        objective: LambdaObjective | UserObjective,
+        objective: LambdaObjective | PreferenceObjective | UserObjective,
         parameters: NetworkParameters,
         bias: PositionBias | None,
     ) -> None:
@@ -400,16 +409,18 @@ def query_batches(
     metric = p.trained_metric()
     earlier = kept.attributes.get("position_bias_")
     bias = new_bias(p.position_bias, learned, earlier, p.min_propensity)
-    objective: LambdaObjective | UserObjective
+    objective: LambdaObjective | PreferenceObjective | UserObjective
+    options = PairOptions(p.sigma)
     if callable(p.objective):
         objective = UserObjective(learned, p.objective, needs_hessian=False)
+    elif learned.pairs is not None:
+        objective = PreferenceObjective(learned, metric, options, team)
     else:
         weights = pair_weights_of(learned, bias, p.min_propensity)
-        options = PairOptions(p.sigma)
         objective = LambdaObjective(learned, metric, options, team, weights)
 
     # if not even the reverse of the best order has a gradient, no order has one
-    if kept.is_new and not p.tied_pairs:
+    if kept.is_new and not p.tied_pairs and learned.pairs is None:
         gradient, _ = objective(-learned.y)
         check_lambdas(
             float(np.abs(gradient).sum()),
@@ -422,22 +433,36 @@ def query_batches(
     return QueryBatches(learned, data.rows, objective, p, bias)
 
 
-class HasTable(Protocol):
-    """Data that a network learns from, with a table of features."""
+def preference_batches(
+    preferences: Preferences, parameters: NetworkParameters
+) -> PreferenceBatches:
+    """Return batches of preferences: of queries, or of pairs where there are none."""
+    auto = AUTO_PAIRS
+    if preferences.by_query:
+        n_queries = len(preferences.offsets) - 1
+        auto = auto_batch_size(n_queries, len(preferences.rows))
+    return PreferenceBatches(
+        preferences, parameters.sigma, parameters.batch_size_or(auto)
+    )
 
-    @property
-    def X(self) -> Table:
-        """The features."""
+
+def new_batches(
+    data: TrainingData | Preferences,
+    parameters: NetworkParameters,
+    kept: KeptNetwork,
+    team: ThreadTeam,
+) -> Batches:
+    """Return batches of graded queries, or of preferences alone."""
+    if isinstance(data, Preferences):
+        return preference_batches(data, parameters)
+    return query_batches(data, parameters, kept, team)
 
 
-Data = TypeVar("Data", bound=HasTable)
-QueryData = FitData[TrainingData]
-NewBatches = Callable[[Data, NetworkParameters, KeptNetwork, ThreadTeam], Batches]
+LearnedData = FitData[TrainingData] | FitData[Preferences]
 
 
 def learn(
-    data: FitData[Data],
-    new_batches: NewBatches[Data],
+    data: LearnedData,
     optimizer: Optimizer,
     parameters: NetworkParameters,
     kept: KeptNetwork,
@@ -644,31 +669,35 @@ class NetworkRanker(BaseRanker):
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
         document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_probabilities: ArrayLike | None = None,
         X_val: MatricesLike | None = None,
         y_val: ArraysLike | None = None,
         groups_val: IdArraysLike | None = None,
         sample_weight_val: ArraysLike | None = None,
     ) -> Self:
-        """Learn to rank.
+        """Learn to rank, from grades or from judged pairs.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
             Finite numbers; float32 is used as it is, and CSR stays sparse.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0, not necessarily integers.
+        y : array-like of shape (n_documents,), default=None
+            Relevance grades, finite and >= 0, not necessarily integers.  None: without
+            a metric, learn from `pairs`.
         {groups}
         {sample_weight}
         {document_weight}
         {positions}
         {propensities}
+        {pairs}
         X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
 default=None
             The same for validation data, which are measured after each epoch.  Tuples
@@ -686,9 +715,12 @@ default=None
             For a parameter out of its range, arguments of different lengths, an empty
             X, features that are not finite numbers, grades that are negative, not
             finite or too large for the metric's gain, weights that change within a
-            query, if no query has two different grades, or if the network diverges.
-            The estimator is left as it was.
+            query, if no query has two different grades, for pairs that are not two
+            different rows of X or of one query, or probabilities outside [0, 1], for
+            both `y` and `pairs` without a metric, or one of them alone with one, or if
+            the network diverges.  The estimator is left as it was.
         """
+        judged = GivenPairs(pairs, pair_probabilities)
         columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
             document_weight=document_weight,
@@ -696,28 +728,29 @@ default=None
             propensities=propensities,
         )
 
-        def read(model: Self, p: NetworkParameters, kept: KeptNetwork) -> QueryData:
+        def read(model: Self, p: NetworkParameters, kept: KeptNetwork) -> LearnedData:
             validation = split_validation(
                 X_val,
                 y_val=y_val,
                 groups_val=groups_val,
                 sample_weight_val=sample_weight_val,
             )
-            data = model._read(X, y, groups, columns, validation, p, kept)
+            data = model._read(X, y, groups, columns, judged, validation, p, kept)
+            if isinstance(data.train, Preferences):
+                return data
             data = hold_out_queries(data, p, kept.seed)
             p.check_learnable(data.train)
             return data
 
         given = {"groups": groups, **columns.given()}
-        return self._fit(X, y, given, read, query_batches)
+        return self._fit(X, y, given, read)
 
     def _fit(
         self,
         X: MatrixLike,
         y: ArrayLike | None,
         metadata: Mapping[str, object],
-        read: Callable[[Self, Any, KeptNetwork], FitData[Data]],
-        new_batches: NewBatches[Data],
+        read: Callable[[Self, Any, KeptNetwork], LearnedData],
     ) -> Self:
         """Read and descend; callbacks are told of X, y and the metadata."""
         with refit(self) as model:
@@ -726,7 +759,7 @@ default=None
             tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **metadata)
             data = read(model, p, kept)
             optimizer = p.new_optimizer()
-            fitted = learn(data, new_batches, optimizer, p, kept, p.max_iter, tasks)
+            fitted = learn(data, optimizer, p, kept, p.max_iter, tasks)
             model.__dict__.update(fitted)
         tasks.end()
         return self
@@ -734,20 +767,22 @@ default=None
     def partial_fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
         document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_probabilities: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more queries: one pass over them, continuing the last fit.
+        """Learn from more queries or pairs: one pass, continuing the last fit.
 
         Parameters
         ----------
-        X, y, groups, sample_weight, document_weight, positions, propensities : \
-array-likes
+        X, y, groups, sample_weight, document_weight, positions, propensities, \
+pairs, pair_probabilities : array-likes
             As in `fit`.  All documents of a query belong in one call: pairs are made
             within it.
 
@@ -767,21 +802,24 @@ array-likes
             propensities=propensities,
         )
 
+        judged = GivenPairs(pairs, pair_probabilities)
+
         def read(
             model: Self, p: NetworkParameters, kept: KeptNetwork
-        ) -> QueryData | None:
-            data = model._read(X, y, groups, columns, [], p, kept)
+        ) -> LearnedData | None:
+            data = model._read(X, y, groups, columns, judged, [], p, kept)
+            if isinstance(data.train, Preferences):
+                return data
             if kept.is_new:
                 p.check_learnable(data.train)
             # in a stream some data have nothing to learn from
             return data if p.has_pairs(data.train).any() else None
 
-        return self._partial_fit(read, query_batches)
+        return self._partial_fit(read)
 
     def _partial_fit(
         self,
-        read: Callable[[Self, Any, KeptNetwork], FitData[Data] | None],
-        new_batches: NewBatches[Data],
+        read: Callable[[Self, Any, KeptNetwork], LearnedData | None],
     ) -> Self:
         """Read and descend for one epoch, if there is anything to learn from."""
         with refit(self) as model:
@@ -791,7 +829,7 @@ array-likes
             fitted = kept.attributes
             if data is not None:
                 optimizer = continued_optimizer(kept, p)
-                fitted = learn(data, new_batches, optimizer, p, kept, 1, None)
+                fitted = learn(data, optimizer, p, kept, 1, None)
             model.__dict__.update(fitted)
             model._trained_queries = None  # the queries of earlier calls are not known
         return self
@@ -871,16 +909,30 @@ array-likes
     def _read(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None,
         groups: IdsLike | None,
         columns: GivenColumns,
+        judged: GivenPairs,
         validation: list[ValidationSet],
         parameters: NetworkParameters,
         kept: KeptNetwork,
-    ) -> QueryData:
-        """Read graded documents."""
-        parameters.check_clicks(columns)
+    ) -> LearnedData:
+        """Read graded documents, or preferences in place of grades."""
+        p = parameters
+        has_pairs = check_judged(judged, y, p.metric)
+        if has_pairs:
+            p.check_no_clicks(columns)
+        p.check_clicks(columns)
+        if has_pairs and y is None:
+            table = self._read_table(X, reset=kept.is_new, name="X")
+            weights = columns.sample_weight
+            preferences = Preferences.read(table, judged, groups, weights)
+            if p.holds_out and not validation:
+                raise ValueError(NO_VALIDATION_OF_PAIRS)
+            return FitData(preferences, self._read_validation(validation))
         train = self._read_data(X, y, groups, columns, reset=kept.is_new)
+        if has_pairs:
+            train = with_pairs(train, judged, groups)
         return FitData(train, self._read_validation(validation))
 
     def _read_validation(self, validation: list[ValidationSet]) -> list[TrainingData]:

@@ -1,4 +1,4 @@
-"""Preferences, which RankNet learns from: the first row of each pair wins."""
+"""Preferences, which networks learn from: the first row of each pair wins."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, check_sample_weight, read_numbers
+from sklearn_ltr._data import QueryGroups, check_sample_weight
+from sklearn_ltr._data.pairs import (
+    GivenPairs,
+    check_pairs,
+    check_probabilities,
+    check_within_queries,
+)
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.monitor import Measure
 from sklearn_ltr._lambdas.ranknet import add_preference_lambdas, preference_cost
 from sklearn_ltr._networks import GRADIENTS, Batch
-from sklearn_ltr._rankers.networks import (
-    KeptNetwork,
-    NetworkParameters,
-    auto_batch_size,
-)
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 
 AUTO_PAIRS = 200  # per batch: as many as MLPRegressor takes rows
@@ -51,19 +51,23 @@ class Preferences:
     offsets: IntArray
     by_query: bool
 
+    @property
+    def rows(self) -> IntArray:
+        """The rows of X that are compared, ascending."""
+        return np.unique(self.pairs)
+
     @classmethod
     def read(
         cls,
         X: Table,
-        pairs: ArrayLike | None,
-        pair_probabilities: ArrayLike | None,
+        given: GivenPairs,
         groups: IdsLike | None,
         sample_weight: ArrayLike | None,
     ) -> Preferences:
         """Check and sort preferences: their given order must not matter."""
         n_rows = X.shape[0]
-        rows = check_pairs(pairs, n_rows)
-        probabilities = check_probabilities(pair_probabilities, len(rows))
+        rows = check_pairs(given.pairs, n_rows)
+        probabilities = check_probabilities(given.probabilities, len(rows))
         if groups is None:
             if sample_weight is not None:
                 raise ValueError(
@@ -110,21 +114,12 @@ class PreferenceBatches:
     higher_is_better = False
     may_tie = True  # where the probability of a pair is 1/2
 
-    def __init__(
-        self,
-        preferences: Preferences,
-        parameters: NetworkParameters,
-        kept: KeptNetwork,
-        team: ThreadTeam,
-    ) -> None:
+    def __init__(self, preferences: Preferences, sigma: float, batch_size: int) -> None:
         check_weights(preferences.weights, "sample_weight", GRADIENTS)
-        self.X, self.rows = preferences.X, np.unique(preferences.pairs)
-        self._preferences, self._sigma = preferences, parameters.sigma
+        self.X, self.rows = preferences.X, preferences.rows
+        self._preferences, self._sigma = preferences, sigma
         self.size = len(preferences.offsets) - 1
-        auto = AUTO_PAIRS
-        if preferences.by_query:
-            auto = auto_batch_size(self.size, len(self.rows))
-        self._batch_size = parameters.batch_size_or(auto)
+        self._batch_size = batch_size
         self._cost = np.nan
 
     @property
@@ -165,64 +160,3 @@ class PreferenceBatches:
     def fitted(self, n_epochs: int) -> dict[str, object]:
         """Return nothing: there are no positions."""
         return {}
-
-
-def check_pairs(pairs: ArrayLike | None, n_rows: int) -> IntArray:
-    """Return (n_pairs, 2) row indices; a ValueError that names the pair if not."""
-    try:
-        rows = np.asarray(pairs)
-    except ValueError as error:
-        raise ValueError(f"pairs must have shape (n_pairs, 2): {error}") from None
-    if rows.ndim != 2 or rows.shape[1:] != (2,) or len(rows) == 0:
-        raise ValueError(
-            "pairs must have shape (n_pairs, 2) with at least one pair, got "
-            f"{rows.shape}"
-        )
-    if rows.dtype.kind not in "iu":
-        raise ValueError(f"pairs must hold integers, rows of X; got dtype {rows.dtype}")
-    outside = ((rows < 0) | (rows >= n_rows)).any(axis=1)
-    if outside.any():
-        number = int(np.argmax(outside))
-        raise ValueError(
-            f"pairs must hold rows of X, 0 to {n_rows - 1}, but pair {number} is "
-            f"{rows[number].tolist()}"
-        )
-    alone = rows[:, 0] == rows[:, 1]
-    if alone.any():
-        number = int(np.argmax(alone))
-        raise ValueError(
-            f"pairs must compare two rows, but pair {number} is {rows[number].tolist()}"
-        )
-    checked: IntArray = rows.astype(np.int64)
-    return checked
-
-
-def check_probabilities(
-    pair_probabilities: ArrayLike | None, n_pairs: int
-) -> FloatArray:
-    """Return (n_pairs,) float64 in [0, 1]; 1 where None was given."""
-    if pair_probabilities is None:
-        return np.ones(n_pairs)
-    chances = read_numbers(pair_probabilities, n_pairs, "pair_probabilities", "pair")
-    bad = ~((chances >= 0) & (chances <= 1))
-    if bad.any():
-        number = int(np.argmax(bad))
-        raise ValueError(
-            f"pair_probabilities must lie in [0, 1], but pair {number} has "
-            f"{chances[number]}"
-        )
-    return chances
-
-
-def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
-    """Return the query of each pair; a ValueError if its rows are of two queries."""
-    query_of_row = queries.query_of_row
-    first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
-    if (first != second).any():
-        number = int(np.argmax(first != second))
-        raise ValueError(
-            "pairs must lie within queries when groups are given, but pair "
-            f"{number} compares rows of the queries {queries.describe(first[number])} "
-            f"and {queries.describe(second[number])}"
-        )
-    return first

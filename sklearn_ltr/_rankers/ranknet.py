@@ -8,33 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Self, cast
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_ltr._compile import expit_of
 from sklearn_ltr._data import (
     FitData,
     GivenColumns,
-    RowColumns,
-    describe_columns,
-    split_validation,
 )
-from sklearn_ltr._estimators.base import with_callbacks
 from sklearn_ltr._networks import Network
 from sklearn_ltr._parameters import BOOL
 from sklearn_ltr._rankers.networks import (
-    KeptNetwork,
     NetworkParameters,
     NetworkRanker,
 )
-from sklearn_ltr._rankers.preferences import PreferenceBatches, Preferences
+from sklearn_ltr._rankers.preferences import Preferences
 from sklearn_ltr._typing import (
-    ArraysLike,
-    IdArraysLike,
-    IdsLike,
-    MatricesLike,
     MatrixLike,
     Seed,
 )
@@ -60,21 +51,6 @@ class RankNetParameters(NetworkParameters):
                 "propensities weigh a pair by its clicked document, and with "
                 "tied_pairs=True there are pairs without one: give tied_pairs=False"
             )
-
-    def check_no_clicks(self, columns: GivenColumns) -> None:
-        """Raise a ValueError if preferences were given what belongs to grades."""
-        if columns.document_weight is not None:
-            raise ValueError(
-                "document_weight says how sure the grades of documents are, and pairs "
-                "are preferences in place of grades: give y, or leave it out"
-            )
-        if self.position_bias is None and columns.propensities is None:
-            return
-        what = "propensities" if self.position_bias is None else "position_bias"
-        raise ValueError(
-            f"{what} corrects clicks, and pairs are preferences in place of clicks: "
-            "give y, the clicks, or leave it out"
-        )
 
 
 class RankNetRanker(NetworkRanker):
@@ -296,167 +272,6 @@ class RankNetRanker(NetworkRanker):
             f"LambdaRankRanker(metric={value!r})"
         )
 
-    @with_callbacks
-    @describe_columns
-    def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        *,
-        groups: IdsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        document_weight: ArrayLike | None = None,
-        positions: ArrayLike | None = None,
-        propensities: ArrayLike | None = None,
-        pairs: ArrayLike | None = None,
-        pair_probabilities: ArrayLike | None = None,
-        X_val: MatricesLike | None = None,
-        y_val: ArraysLike | None = None,
-        groups_val: IdArraysLike | None = None,
-        sample_weight_val: ArraysLike | None = None,
-    ) -> Self:
-        """Learn to rank, from grades or from preferences.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            Finite numbers; float32 is used as it is, and CSR stays sparse.
-        y : array-like of shape (n_documents,), default=None
-            Relevance grades, finite and >= 0, not necessarily integers.  None: learn
-            from `pairs`.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.  With
-            `y` and without it up to 200 rows are taken for one query, with a
-            :class:`MissingGroupsWarning`; more are an error.  With `pairs` it is not
-            needed; if given, pairs must lie within queries, and those of a query are
-            learned together.
-        {sample_weight}
-        {document_weight}
-        {positions}
-        {propensities}
-        pairs : array-like of shape (n_pairs, 2), integers, default=None
-            Preferences in place of grades: rows of X, of which the first beats the
-            second.  They may be inconsistent.  `batch_size` counts pairs then, unless
-            `groups` is given.
-        pair_probabilities : array-like of shape (n_pairs,), default=None
-            Probability in [0, 1] that the first of a pair beats the second; None: 1.
-        X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
-default=None
-            Graded documents, which are measured after each epoch.  Tuples are several
-            sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early stopping follows
-            the first.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, features that are not finite numbers, grades that are negative or not
-            finite, weights that change within a query, if no query has two different
-            grades, for both or neither of `y` and `pairs`, pairs that are not two
-            different rows of X, probabilities outside [0, 1], or if the network
-            diverges.  The estimator is left as it was.
-        """
-        if not is_preferences(y, pairs, pair_probabilities):
-            return super().fit(
-                X,
-                cast(ArrayLike, y),  # which refuses None
-                groups=groups,
-                sample_weight=sample_weight,
-                document_weight=document_weight,
-                positions=positions,
-                propensities=propensities,
-                X_val=X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
-            )
-        columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight,
-            document_weight=document_weight,
-            positions=positions,
-            propensities=propensities,
-        )
-
-        def read(model: Self, p: RankNetParameters, kept: KeptNetwork) -> PairData:
-            preferences = model._read_preferences(
-                X, pairs, pair_probabilities, groups, columns, p, kept
-            )
-            validation = split_validation(
-                X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
-            )
-            if p.holds_out and not validation:
-                raise ValueError(
-                    "early_stopping=True with pairs needs graded documents to look at: "
-                    "give X_val, y_val and groups_val"
-                )
-            return FitData(preferences, model._read_validation(validation))
-
-        given = {"groups": groups, **columns.given()}
-        return self._fit(X, y, given, read, PreferenceBatches)
-
-    def partial_fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        *,
-        groups: IdsLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        document_weight: ArrayLike | None = None,
-        positions: ArrayLike | None = None,
-        propensities: ArrayLike | None = None,
-        pairs: ArrayLike | None = None,
-        pair_probabilities: ArrayLike | None = None,
-    ) -> Self:
-        """Learn from more queries or pairs: one pass, continuing the last fit.
-
-        Parameters
-        ----------
-        X, y, groups, sample_weight, document_weight, positions, propensities, \
-pairs, pair_probabilities : array-likes
-            As in `fit`.  All documents of a query belong in one call: pairs are made
-            within it.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError, TypeError
-            As by `fit`.  The estimator is left as it was.
-        """
-        if not is_preferences(y, pairs, pair_probabilities):
-            return super().partial_fit(
-                X,
-                cast(ArrayLike, y),
-                groups=groups,
-                sample_weight=sample_weight,
-                document_weight=document_weight,
-                positions=positions,
-                propensities=propensities,
-            )
-        columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight,
-            document_weight=document_weight,
-            positions=positions,
-            propensities=propensities,
-        )
-
-        def read(model: Self, p: RankNetParameters, kept: KeptNetwork) -> PairData:
-            preferences = model._read_preferences(
-                X, pairs, pair_probabilities, groups, columns, p, kept
-            )
-            return FitData(preferences, [])
-
-        return self._partial_fit(read, PreferenceBatches)
-
     def predict_pair_proba(
         self, X_i: MatrixLike, X_j: MatrixLike
     ) -> NDArray[np.float64]:
@@ -484,32 +299,3 @@ pairs, pair_probabilities : array-likes
                 f"{len(s_j)}"
             )
         return expit_of(model._sigma * (s_i - s_j))
-
-    def _read_preferences(
-        self,
-        X: MatrixLike,
-        pairs: ArrayLike | None,
-        pair_probabilities: ArrayLike | None,
-        groups: IdsLike | None,
-        columns: GivenColumns,
-        parameters: RankNetParameters,
-        kept: KeptNetwork,
-    ) -> Preferences:
-        """Read X and the preferences between its rows."""
-        parameters.check_no_clicks(columns)
-        table = self._read_table(X, reset=kept.is_new, name="X")
-        weights = columns.sample_weight
-        return Preferences.read(table, pairs, pair_probabilities, groups, weights)
-
-
-def is_preferences(
-    y: ArrayLike | None, pairs: ArrayLike | None, pair_probabilities: ArrayLike | None
-) -> bool:
-    """Return whether to learn from pairs; a ValueError for both, y and pairs."""
-    if pairs is None and pair_probabilities is not None:
-        raise ValueError("pair_probabilities needs pairs, and pairs is None")
-    if pairs is not None and y is not None:
-        raise ValueError(
-            "y and pairs were both given: learn either from grades or from preferences"
-        )
-    return pairs is not None

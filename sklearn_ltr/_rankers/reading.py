@@ -17,8 +17,10 @@ from sklearn_ltr._data import (
     check_grades,
 )
 from sklearn_ltr._data.features import check_has_rows
+from sklearn_ltr._data.pairs import GivenPairs, JudgedPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
+from sklearn_ltr._data.training_data import without_zero_weights
 from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._typing import IdsLike
@@ -64,6 +66,16 @@ VANISHING_LAMBDAS = (
     "the scores that training starts from are so far apart that the lambdas of all "
     "pairs are 0 in float64, so there is nothing to learn: divide the scores (of "
     "init or init_score), or give a smaller sigma; sample_weight must not vanish"
+)
+NO_VALIDATION_OF_PAIRS = (
+    "early_stopping=True with pairs needs graded documents to look at: give X_val, "
+    "y_val and groups_val"
+)
+NO_LAMBDAS_OF_PAIRS = (
+    "the lambdas of the pairs add up to 0 for every document at the scores that "
+    "training starts from, so there is nothing to learn: either the pairs contradict "
+    "each other evenly, or no swap of one changes the metric at its cutoff; give more "
+    "pairs, or a metric without a cutoff"
 )
 
 
@@ -138,8 +150,101 @@ def read_targets(
     )
 
 
+# --- judged pairs ---------------------------------------------------------------------
+
+
+def check_judged(
+    given: GivenPairs, y: ArrayLike | None, metric: str | Metric | None
+) -> bool:
+    """Return whether pairs are judged; a ValueError if y does not go with them."""
+    if given.pairs is None:
+        if given.probabilities is not None:
+            raise ValueError("pair_probabilities needs pairs, and pairs is None")
+        return False
+    if metric is None and y is not None:
+        raise ValueError(
+            "y and pairs were both given: learn either from grades or from "
+            "preferences; only a metric needs both, the grades for its changes"
+        )
+    if metric is not None and y is None:
+        raise ValueError(
+            f"y is None, but metric={metric!r} weighs each of the pairs by how much a "
+            "swap of its documents changes it: give y, the grades, or metric=None to "
+            "learn from pairs alone"
+        )
+    return True
+
+
+def read_preferences(
+    X: Table, given: GivenPairs, groups: IdsLike | None, columns: GivenColumns
+) -> TrainingData:
+    """Return the rows that pairs compare, in place of grades."""
+    # y is the share of its pairs that a row wins, by which categories are sorted
+    check_has_rows(X, "X")
+    n_rows = X.shape[0]
+    if groups is None:
+        if columns.sample_weight is not None:
+            raise ValueError(
+                "sample_weight weighs queries, and without groups pairs have none; "
+                "give groups too"
+            )
+        queries = QueryGroups.single(n_rows)
+    else:
+        queries = QueryGroups.from_groups(groups, n_rows)
+    rows, probabilities, _ = given.read(queries)
+    place = np.argsort(queries.order)
+    data = TrainingData(
+        np.zeros(n_rows),
+        queries.offsets,
+        queries.labels,
+        columns.read(queries),
+        X,
+        queries.order,
+        pairs=JudgedPairs.sort(place[rows], probabilities, queries.offsets),
+    )
+    data = without_zero_weights(data, "sample_weight")
+    if not data.has_pairs.any():
+        raise ValueError(
+            "sample_weight is zero for every query that has pairs: there is nothing to "
+            "learn"
+        )
+    data = data.compared()
+    assert data.pairs is not None
+    return replace(data, y=data.pairs.shares_won(data.n_rows))
+
+
+def with_pairs(
+    data: TrainingData, given: GivenPairs, groups: IdsLike | None
+) -> TrainingData:
+    """Return graded rows with the judged pairs of documents of different grades."""
+    # a swap of documents of equal grades changes no metric
+    n_rows = data.X.shape[0]
+    single = np.zeros(n_rows, dtype=np.int64)
+    queries = QueryGroups.from_groups(single if groups is None else groups, n_rows)
+    rows, probabilities, _ = given.read(queries)
+    place = np.full(n_rows, -1)
+    place[data.rows] = np.arange(data.n_rows)  # without queries of weight 0
+    entries = place[rows]
+    kept = (entries >= 0).all(axis=1)
+    kept &= data.y[entries[:, 0]] != data.y[entries[:, 1]]
+    if not kept.any():
+        raise ValueError(
+            "pairs compare only documents of equal grades, or of queries whose "
+            "sample_weight is zero, and a swap of these changes no metric: there is "
+            "nothing to learn; metric=None without y learns from pairs alone"
+        )
+    pairs = JudgedPairs.sort(entries[kept], probabilities[kept], data.offsets)
+    return replace(data, pairs=pairs)
+
+
 def check_learnable(data: TrainingData) -> None:
     """Raise a ValueError unless a query has different grades."""
+    if data.pairs is not None and not data.has_pairs.any():
+        raise ValueError(
+            "no query that is left to learn from has judged pairs of documents of "
+            "different grades: lower validation_fraction, or give X_val, y_val and "
+            "groups_val"
+        )
     if not data.has_pairs.any():
         raise ValueError(
             "y has no query with two different grades among those of a sample_weight "
@@ -222,6 +327,8 @@ def zero_gradient_message(
 ) -> str:
     """Return the message of the error for data whose lambdas are all zero."""
     # each query of the data has two different grades, so the metric is the cause
+    if data.pairs is not None:
+        return NO_LAMBDAS_OF_PAIRS
     if trained is None:
         return VANISHING_LAMBDAS
     if not trained.closed_form:

@@ -92,7 +92,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         groups: IdsLike | None = None,
         X_val: MatricesLike | None = None,

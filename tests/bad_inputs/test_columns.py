@@ -77,6 +77,17 @@ def prefer(pairs: Any, probabilities: Any = None, **given: Any) -> Any:
     return ranker.fit(X, pairs=pairs, pair_probabilities=probabilities, **given)
 
 
+def prefer_by_trees(pairs: Any, probabilities: Any = None, **given: Any) -> Any:
+    ranker = LambdaMARTRanker(None, **SMALL[LambdaMARTRanker])
+    return ranker.fit(X, pairs=pairs, pair_probabilities=probabilities, **given)
+
+
+def prefer_by_metric(pairs: Any, probabilities: Any = None) -> Any:
+    ranker = LambdaRankRanker(**SMALL[LambdaRankRanker])
+    given = {"groups": GROUPS, "pair_probabilities": probabilities}
+    return ranker.fit(X, Y, pairs=pairs, **given)
+
+
 OTHERS: dict[str, Entry] = {
     "classes": (lambda y: fit(MARTClassifier, {"y": y}), "y"),
     "positions": (
@@ -91,6 +102,14 @@ OTHERS: dict[str, Entry] = {
     ),
     "pairs": (prefer, "pairs"),
     "pair_probabilities": (lambda p: prefer(TWO, p), "pair_probabilities"),
+    "pairs of trees": (prefer_by_trees, "pairs"),
+    "probabilities of trees": (lambda p: prefer_by_trees(TWO, p), "pair_prob"),
+    "pairs of a metric": (prefer_by_metric, "pairs"),
+    "probabilities of a metric": (lambda p: prefer_by_metric(TWO, p), "pair_prob"),
+    "weights of lambdas": (
+        lambda w: compute_lambdas(Y, Y, groups=GROUPS, document_weight=w),
+        "document_weight",
+    ),
 }  # fmt: skip
 #: What their number of rows is compared with
 COUNTED = ("grades of a metric", "scores", "scores of lambdas")
@@ -260,6 +279,14 @@ RULES["pair_probabilities"] = [
     *(([0.5, value], f"must lie in [0, 1], but pair 1 has {value}")
       for value in (NAN, 1.5, -0.5)),
 ]  # fmt: skip
+for taker in ("trees", "a metric"):
+    RULES[f"pairs of {taker}"] = RULES["pairs"]
+    RULES[f"probabilities of {taker}"] = RULES["pair_probabilities"]
+RULES["weights of lambdas"] = [
+    *((last(value), f"must be finite and >= 0, but {ROW} {value}")
+      for value in (-1.0, NAN, INF)),
+    (np.zeros(N), "is zero for every document of query"),
+]  # fmt: skip
 RULES["grades of a metric"] = RULES["grades"][:-1]
 RULES["scores of lambdas"] = RULES["scores"]
 
@@ -417,6 +444,16 @@ COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
        )),
     (RankNetRanker, PAIRS | KNOW, {},
      "propensities corrects clicks, and pairs are preferences in place of clicks"),
+    *((ranker, {"pairs": [[0, 1]]} | columns, parameters, message)
+      for ranker in (LambdaMARTRanker, LambdaRankRanker)
+      for columns, parameters, message in (
+          (SURE, {}, "document_weight says how sure the grades of documents are"),
+          (KNOW, {}, "propensities corrects clicks, and pairs are preferences"),
+          (SHOWN, ADDITIVE, "position_bias corrects clicks, and pairs are prefer"),
+          ({}, {"objective": returns}, "objective is a function, which is not told"),
+          ({}, {"metric": None}, "y and pairs were both given: learn either from gr"),
+          ({"y": None}, {}, "y is None, but metric='ndcg@10' weighs each of the pairs"),
+      )),
 ]  # fmt: skip
 
 

@@ -196,6 +196,11 @@ def test_arguments_must_be_collections_of_the_same_partitions(client):
         ranker.set_params(init=None, learning_rate=-1).fit(**ddf)
 
 
+def test_judged_pairs_are_refused():
+    with pytest.raises(TypeError, match="fit.. has no argument 'pairs'"):
+        DaskLambdaMARTRanker(None).fit([[1.0], [2.0]], groups=[0, 0], pairs=[[0, 1]])
+
+
 def test_callbacks_are_refused():
     callback = pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
     ranker = DaskLambdaMARTRanker(**OPTIONS).set_callbacks()

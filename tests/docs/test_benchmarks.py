@@ -27,6 +27,7 @@ COMMANDS = {
         *("--queries", "20", "--seeds", "1", "--rankers", "RankNetRanker"),
     ],
     "budget.py": ["--made", "8", "--candidates", "2"],
+    "pairs.py": ["--made", "20", "--hours", "0.1", "--seeds", "1", "--error", "0"],
     "calibration.py": ["--made", "30", "--rankers", "LambdaMARTRanker"],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],

@@ -222,9 +222,16 @@ class Case(NamedTuple):
             if self.meta == "GridSearchCV" and self.kind not in BY_GRADES:
                 del of_val["groups"]  # which only the folds need
             given |= {f"{name}_val": column for name, column in of_val.items()}
-        if "pairs" in given:
+        if "pairs" in given and not self.has_metric:
             given["y"] = None
         return given
+
+    @property
+    def has_metric(self) -> bool:
+        """Return whether pairs are weighted by the changes of a metric, of y."""
+        if self.meta == "init":
+            return True
+        return getattr(small(self.kind, **self.options), "metric", None) is not None
 
     def columns(self, data: Rows, *names: str) -> dict[str, Any]:
         """Return X, y and queries, if these are wanted, and other columns."""
@@ -310,7 +317,8 @@ def cases(draw: st.DrawFn, meta: str, weighted: bool = False) -> Case:
         arguments.add("pairs")
     if "pairs" in arguments:
         arguments &= {"pairs", "pair_probabilities", "sample_weight"}
-        options |= {"early_stopping": False, "position_bias": None}
+        without = {"early_stopping": False, "position_bias": None}
+        options |= {k: v for k, v in without.items() if k in parameters}
     if options.get("position_bias"):
         arguments.discard("propensities")
         if "positions" in known:
@@ -423,9 +431,13 @@ class NotPromised(NamedTuple):
 NOT_PROMISED = [
     NotPromised(
         the_order_of_rows,
-        "`pairs`",
+        "`pairs` of networks without a metric",
         "the order of the pairs, and of the rows that they name, is a part of the data",
-        of=lambda case: "pairs" in case.arguments,
+        of=lambda case: (
+            "pairs" in case.arguments
+            and "solver" in case.kind().get_params()
+            and not case.has_metric
+        ),
     ),
     NotPromised(
         rows_of_weight_0,

@@ -250,3 +250,19 @@ def test_pyterrier_trains_and_applies_it(names):
     np.testing.assert_array_equal(found["score"], scores)
     ranks = rank_scores(scores, groups=results["qid"])
     np.testing.assert_array_equal(found["rank"] + 1, ranks)
+
+
+def test_pairs_of_a_judge_who_errs_rank_nearly_as_well_as_all_grades(names):
+    assert set(names["probabilities"]) == {0, 0.5, 1}
+    rows = ~names["is_train"]
+    of_pairs, of_grades = (
+        ndcg_score(
+            names["hidden"][rows],
+            names[name].predict(names["documents"][rows]),
+            groups=names["queries"][rows],
+            k=10,
+        )
+        for name in ("by_pairs", "by_grades")
+    )
+    assert of_grades - 0.15 < of_pairs
+    assert of_pairs > 0.6

@@ -19,6 +19,7 @@ from sklearn_ltr._lambdas.position_bias import PairwiseBias, pair_weights_of
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._rankers.evaluation import PairCostEvaluation
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, NDCG, Metric, get_metric
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import add_up, deltas, normalise, query_factor, softplus
@@ -100,6 +101,30 @@ def test_lambdas_are_sums_over_pairs_of_products_of_weights(name, options, sprea
         )
         for one, other in zip(found, expected, strict=True):
             assert_allclose(one[own], (query + 1) * other, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["ndcg@3", "err", None])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_public_function_takes_weights_of_documents(name, normalize):
+    metric = name and get_metric(name)
+    given = {"groups": GROUPS, "normalize_lambdas": normalize}
+    found = compute_lambdas(
+        SCORES, GRADES, metric, SIGMA, document_weight=WEIGHTS, **given
+    )
+    options = PairOptions.read(SIGMA, normalize)
+    trained = ERR(max_grade=5) if name == "err" else metric
+    for query in range(5):
+        own = query == GROUPS
+        expected = weighted_lambdas(
+            SCORES[own], GRADES[own], WEIGHTS[own], trained, options
+        )
+        for one, other in zip(found, expected, strict=True):
+            assert_allclose(one[own], other, rtol=1e-9, atol=1e-13)
+    of_ones = compute_lambdas(
+        SCORES, GRADES, metric, SIGMA, document_weight=np.ones(N), **given
+    )
+    without = compute_lambdas(SCORES, GRADES, metric, SIGMA, **given)
+    assert_allclose(of_ones, without, rtol=1e-13, atol=1e-15)
 
 
 def test_weights_multiply_those_of_propensities():

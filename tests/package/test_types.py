@@ -56,7 +56,8 @@ LambdaMARTRanker(monotonic_cst={"a": 1}, random_state=np.int64(0)).fit(
     pl.DataFrame({"a": [1.0]}), pl.Series([1]), groups=pl.Series(["q"]),
     X_val=(data.data, [[1.0]]), y_val=(data.target, [1]), groups_val=([1], ["a"]),
 )
-LambdaMARTRanker().fit(data.data, None)  # error
+LambdaMARTRanker().fit(data.data, {1: 0})  # error
+LambdaMARTRanker(None).fit(data.data, pairs=[(0, 1)], pair_probabilities=[0.9])
 LambdaMARTRanker(categorical_features={1: 2})  # error
 LambdaRankRanker(solver_params={"momentum": 0}, hidden_layer_sizes=())
 RankNetRanker().fit(csr_array(data.data), pairs=[[0, 1]], pair_probabilities=[0.9])

@@ -17,6 +17,7 @@ from tests.networks import (
     REPORT,
     VALIDATION,
     Lists,
+    Recorder,
     assert_gradient,
     fitted,
     model,
@@ -116,6 +117,100 @@ def test_the_update_is_the_sum_of_forces_times_swap_deltas(metric, batch_size):
         n_not_zero += any(w for *_, w in pairs)
     # in the other batches all documents are relevant, and no swap changes the metric
     assert n_not_zero > 0.7 * len(updates)
+
+
+# --- judged pairs -----------------------------------------------------------------
+
+GRADED = np.argwhere((DATA.groups[:, None] == DATA.groups) & (DATA.y[:, None] > DATA.y))
+PAIRS = np.random.default_rng(0).permutation(GRADED)[: len(GRADED) // 2]
+PAIRS[::7] = PAIRS[::7, ::-1]  # against the grades
+CHANCES = np.random.default_rng(1).choice([0.3, 0.8, 1.0], len(PAIRS))
+JUDGED = {"groups": DATA.groups, "pairs": PAIRS, "pair_probabilities": CHANCES}
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_without_a_metric_judged_pairs_are_those_of_ranknet(grouped):
+    given = JUDGED | {"groups": DATA.groups if grouped else None}
+    one = small(LambdaRankRanker, metric=None).fit(DATA.X, **given)
+    other = small(RankNetRanker).fit(DATA.X, **given)
+    assert model(one) == model(other)
+    np.testing.assert_array_equal(one.loss_curve_, other.loss_curve_)
+
+
+@pytest.mark.parametrize(
+    ("metric", "batch_size"),
+    [(NDCG(3), 1), (MAP(), 4), (NDCGOfAUser(), FULL_BATCH)],
+    ids=str,
+)
+def test_the_update_by_judged_pairs_has_the_swap_deltas_of_the_grades(
+    metric, batch_size
+):
+    network = Recorder()
+    options = REPORT | {"batch_size": batch_size, "learning_rate_init": 0.1}
+    ranker = small(
+        LambdaRankRanker, metric=metric, network=network, sigma=1.5, max_iter=1,
+        truncation_level=None, **options,
+    )  # fmt: skip
+    ranker.fit(*DATA, **JUDGED, sample_weight=WEIGHT)
+    n_not_zero = 0
+    for update in network.updates:
+        rows = rows_of(update, DATA)
+        groups, pairs = DATA.groups[rows], []
+        for query in set(groups):
+            own = np.flatnonzero(groups == query)
+            s, grades = update.scores[own], DATA.y[rows[own]]
+            order = lambda_oracle.ranked_against_the_model(s, grades)
+            delta = lambda_oracle.deltas(metric, grades, order)
+            index = {row: place for place, row in enumerate(rows[own])}
+            pairs += [
+                (own[index[i]], own[index[j]], P, delta[index[i], index[j]] * WEIGHT[i])
+                for (i, j), P in zip(PAIRS, CHANCES, strict=True)
+                if i in index
+            ]
+        assert_gradient(update, pairs, 1.5, "tanh", len(set(groups)))
+        n_not_zero += any(w for *_, w in pairs)
+    assert n_not_zero > 0.6 * len(network.updates)
+
+
+def test_all_pairs_of_the_grades_train_the_model_of_the_grades():
+    graded = fitted(LambdaRankRanker, max_iter=3)
+    judged = small(LambdaRankRanker, max_iter=3)
+    judged.fit(*DATA, groups=DATA.groups, pairs=GRADED)
+    np.testing.assert_allclose(
+        judged.predict(DATA.X), graded.predict(DATA.X), rtol=0, atol=1e-5
+    )
+    np.testing.assert_allclose(judged.train_score_, graded.train_score_, rtol=1e-6)
+
+
+def test_the_order_of_rows_and_of_judged_pairs_does_not_matter():
+    rng = np.random.default_rng(2)
+    order, of_pairs = rng.permutation(len(DATA.y)), rng.permutation(len(PAIRS))
+    expected = small(LambdaRankRanker).fit(*DATA, **JUDGED)
+    moved = small(LambdaRankRanker).fit(
+        DATA.X[order], DATA.y[order], groups=DATA.groups[order],
+        pairs=np.argsort(order)[PAIRS][of_pairs], pair_probabilities=CHANCES[of_pairs],
+    )  # fmt: skip
+    assert model(moved) == model(expected)
+
+
+def test_partial_fits_on_judged_pairs_are_the_epochs_of_a_fit():
+    whole, ranker = small(LambdaRankRanker, max_iter=2), small(LambdaRankRanker)
+    whole.fit(*DATA, **JUDGED)
+    for _ in range(2):
+        ranker.partial_fit(*DATA, **JUDGED)
+    assert model(ranker) == model(whole)
+
+
+def test_a_metric_needs_grades_and_pairs_that_they_tell_apart():
+    ranker = small(LambdaRankRanker)
+    for method in (ranker.fit, ranker.partial_fit):
+        with pytest.raises(ValueError, match="y is None, but metric='ndcg@10' weighs"):
+            method(DATA.X, **JUDGED)
+        with pytest.raises(ValueError, match="only documents of equal grades"):
+            method(DATA.X, np.ones(len(DATA.y)), **JUDGED)
+        with pytest.raises(ValueError, match="document_weight says how sure"):
+            method(*DATA, **JUDGED, document_weight=np.ones(len(DATA.y)))
+    assert not hasattr(ranker, "network_")
 
 
 # --- metrics ----------------------------------------------------------------------

@@ -1,0 +1,166 @@
+"""Judgements of pairs: which of two rows is the better one, and how probably."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_ltr._compile import float64_bits, int64, kernel, uint64
+from sklearn_ltr._data.groups import QueryGroups
+from sklearn_ltr._data.row_hashes import COLUMN_STEP, HashArray, mix_bits
+from sklearn_ltr._data.rows import read_numbers
+from sklearn_ltr._typing import FloatArray, IntArray
+
+
+class GivenPairs(NamedTuple):
+    """The arguments of `fit` that judge pairs, as they were given."""
+
+    pairs: ArrayLike | None
+    probabilities: ArrayLike | None
+
+    def read(self, queries: QueryGroups) -> tuple[IntArray, FloatArray, IntArray]:
+        """Return rows (n_pairs, 2), probabilities and queries of pairs, checked."""
+        rows = check_pairs(self.pairs, queries.n_documents)
+        probabilities = check_probabilities(self.probabilities, len(rows))
+        return rows, probabilities, check_within_queries(rows, queries)
+
+
+UNITS = 2.0**32  # of probabilities: sums of integers do not depend on their order
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """Judged pairs of training data, sorted by query.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_pairs, 2), int64
+        Entries of the training data; the first beats the second.
+    probabilities : ndarray of shape (n_pairs,), float64
+        That it does.
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Query q owns the pairs ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    """
+
+    rows: IntArray
+    probabilities: FloatArray
+    offsets: IntArray
+
+    @classmethod
+    def sort(
+        cls, rows: IntArray, probabilities: FloatArray, query_offsets: IntArray
+    ) -> Self:
+        """Return pairs of entries, sorted: their given order must not matter."""
+        # the rows of a query stand together, so pairs in their order are by query
+        order = np.lexsort((probabilities, rows[:, 1], rows[:, 0]))
+        rows, probabilities = rows[order], probabilities[order]
+        offsets = np.searchsorted(rows[:, 0], query_offsets).astype(np.int64)
+        return cls(rows, probabilities, offsets)
+
+    def select(self, kept: NDArray[np.bool_], query_offsets: IntArray) -> Self:
+        """Return the pairs of the entries that are kept, given the offsets of these."""
+        place = np.cumsum(kept) - 1
+        of_kept = kept[self.rows].all(axis=1)
+        rows = place[self.rows[of_kept]]
+        return type(self).sort(rows, self.probabilities[of_kept], query_offsets)
+
+    def reordered(self, order: NDArray[np.intp], query_offsets: IntArray) -> Self:
+        """Return the same pairs where entry ``order[i]`` has become entry i."""
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return type(self).sort(place[self.rows], self.probabilities, query_offsets)
+
+    def hashes(self, contents: HashArray) -> HashArray:
+        """Return a hash of the pairs of each entry, given hashes of their contents."""
+        hashes = np.zeros(len(contents), dtype=np.uint64)
+        add_pair_hashes(self.rows, self.probabilities, contents, hashes)
+        return hashes
+
+    def shares_won(self, n_rows: int) -> FloatArray:
+        """Return the mean probability of each entry to win its pairs, (n_rows,)."""
+        won = np.zeros(n_rows, dtype=np.int64)
+        units = np.rint(self.probabilities * UNITS).astype(np.int64)
+        np.add.at(won, self.rows[:, 0], units)
+        np.add.at(won, self.rows[:, 1], int(UNITS) - units)
+        counts = np.bincount(self.rows.ravel(), minlength=n_rows)
+        return won / (UNITS * np.maximum(counts, 1))
+
+
+@kernel
+def add_pair_hashes(
+    rows: IntArray,
+    probabilities: FloatArray,
+    contents: HashArray,
+    hashes: HashArray,
+) -> None:
+    """Add to the hash of each row those of the rows that it is compared with."""
+    for p in range(len(rows)):
+        i, j = rows[p, 0], rows[p, 1]
+        chance = mix_bits(uint64(int64(float64_bits(probabilities[p]))) + COLUMN_STEP)
+        hashes[i] += mix_bits(contents[j] ^ chance)
+        hashes[j] += mix_bits(contents[i] ^ (chance + COLUMN_STEP))
+
+
+def check_pairs(pairs: ArrayLike | None, n_rows: int) -> IntArray:
+    """Return (n_pairs, 2) row indices; a ValueError that names the pair if not."""
+    try:
+        rows = np.asarray(pairs)
+    except ValueError as error:
+        raise ValueError(f"pairs must have shape (n_pairs, 2): {error}") from None
+    if rows.ndim != 2 or rows.shape[1:] != (2,) or len(rows) == 0:
+        raise ValueError(
+            "pairs must have shape (n_pairs, 2) with at least one pair, got "
+            f"{rows.shape}"
+        )
+    if rows.dtype.kind not in "iu":
+        raise ValueError(f"pairs must hold integers, rows of X; got dtype {rows.dtype}")
+    outside = ((rows < 0) | (rows >= n_rows)).any(axis=1)
+    if outside.any():
+        number = int(np.argmax(outside))
+        raise ValueError(
+            f"pairs must hold rows of X, 0 to {n_rows - 1}, but pair {number} is "
+            f"{rows[number].tolist()}"
+        )
+    alone = rows[:, 0] == rows[:, 1]
+    if alone.any():
+        number = int(np.argmax(alone))
+        raise ValueError(
+            f"pairs must compare two rows, but pair {number} is {rows[number].tolist()}"
+        )
+    checked: IntArray = rows.astype(np.int64)
+    return checked
+
+
+def check_probabilities(
+    pair_probabilities: ArrayLike | None, n_pairs: int
+) -> FloatArray:
+    """Return (n_pairs,) float64 in [0, 1]; 1 where None was given."""
+    if pair_probabilities is None:
+        return np.ones(n_pairs)
+    chances = read_numbers(pair_probabilities, n_pairs, "pair_probabilities", "pair")
+    bad = ~((chances >= 0) & (chances <= 1))
+    if bad.any():
+        number = int(np.argmax(bad))
+        raise ValueError(
+            f"pair_probabilities must lie in [0, 1], but pair {number} has "
+            f"{chances[number]}"
+        )
+    return chances
+
+
+def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
+    """Return the query of each pair; a ValueError if its rows are of two queries."""
+    query_of_row = queries.query_of_row
+    first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
+    if (first != second).any():
+        number = int(np.argmax(first != second))
+        i, j = rows[number].tolist()
+        raise ValueError(
+            "pairs must lie within queries when groups are given, but pair "
+            f"{number} compares row {i} of query {queries.describe(first[number])} "
+            f"with row {j} of query {queries.describe(second[number])}"
+        )
+    return first
