@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -31,7 +32,7 @@ class TrainingData:
     Attributes
     ----------
     y : ndarray of shape (n_rows,), float64
-        Grades of documents; targets of MART.
+        Grades of documents; targets of MART.  Of several labels, their weighted mean.
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
     labels : sequence of length n_queries, or None
@@ -45,6 +46,8 @@ class TrainingData:
         Row of X that each entry of the other arrays refers to.
     numbers : ndarray of shape (n_queries,), int64, or None
         Where several workers have queries: numbers that rise with the labels of all.
+    label_grades : LabelGrades or None
+        The grades of several labels, where y has a column for each.
     """
 
     y: FloatArray
@@ -54,6 +57,7 @@ class TrainingData:
     X: Table = NO_FEATURES
     rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
+    label_grades: LabelGrades | None = None
 
     @property
     def n_rows(self) -> int:
@@ -86,6 +90,8 @@ class TrainingData:
     def has_pairs(self) -> NDArray[np.bool_]:
         """Whether a query has rows of different y, (n_queries,) bool."""
         starts = self.offsets[:-1]
+        if self.label_grades is not None:
+            return self.label_grades.have_pairs(np.ones(self.n_rows, bool), starts)
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
 
@@ -96,6 +102,8 @@ class TrainingData:
         if weights is None:
             return self.has_pairs
         starts, counts = self.offsets[:-1], weights > 0
+        if self.label_grades is not None:
+            return self.label_grades.have_pairs(counts, starts)
         highest = np.maximum.reduceat(np.where(counts, self.y, -np.inf), starts)
         lowest = np.minimum.reduceat(np.where(counts, self.y, np.inf), starts)
         return np.asarray(highest > lowest)
@@ -110,6 +118,8 @@ class TrainingData:
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
         keys = (*reversed(columns.values()), self.y, hashes)
+        if self.label_grades is not None:
+            keys = (*self.label_grades.values.T, *keys)
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order
@@ -119,11 +129,13 @@ class TrainingData:
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
         queries = slice(None) if self.labels is not None else order
+        grades = self.label_grades
         return replace(
             self,
             rows=self.rows[order],
             y=self.y[order],
             columns=self.columns.select(order, queries),
+            label_grades=None if grades is None else grades[order],
         )
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
@@ -131,7 +143,7 @@ class TrainingData:
         if selected.all():  # most often: nothing is copied
             return self
         kept = np.repeat(selected, self.sizes)
-        labels = self.labels
+        labels, grades = self.labels, self.label_grades
         if labels is not None:
             labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
         return replace(
@@ -142,7 +154,30 @@ class TrainingData:
             labels=labels,
             columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
+            label_grades=None if grades is None else grades[kept],
         )
+
+    def of_label(self, number: int) -> tuple[Self, NDArray[np.intp]]:
+        """Return the data of one of several labels, and which rows these are."""
+        # the rows that it has judged, and the queries that have any
+        assert self.label_grades is not None
+        grades = self.label_grades.values[:, number]
+        judged = ~np.isnan(grades)
+        before = np.concatenate(([0], np.cumsum(judged)))[self.offsets]
+        has_rows = np.diff(before) > 0
+        labels = self.labels
+        if labels is not None:
+            labels = [labels[query] for query in np.flatnonzero(has_rows).tolist()]
+        data = replace(
+            self,
+            rows=self.rows[judged],
+            y=grades[judged],
+            offsets=np.concatenate(([0], before[1:][has_rows])),
+            labels=labels,
+            columns=self.columns.select(judged, has_rows),
+            label_grades=None,
+        )
+        return data, np.flatnonzero(judged)
 
     def with_init_score(self, init_score: FloatArray) -> Self:
         """Return the data with F_0 of each row."""
