@@ -15,9 +15,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._data.groups import QueryGroups
+from sklearn_ltr._data.groups import Labels, QueryGroups
 from sklearn_ltr._data.rows import numeric_column, read_numbers
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +95,18 @@ def label_names(y: Any) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
+def is_label(label: object) -> bool:
+    """Return whether this may be the name or the number of a column of y."""
+    is_number = isinstance(label, Integral) and not isinstance(label, bool)
+    return is_number or isinstance(label, str)
+
+
 def label_number(label: int | str, names: tuple[str, ...], argument: str) -> int:
     """Return the column that a name or number of a label means."""
-    if isinstance(label, str) and names.count(label) == 1:
+    if isinstance(label, str) and label in names:
         return names.index(label)
-    if isinstance(label, Integral) and not isinstance(label, bool):
-        if 0 <= label < len(names):
-            return int(label)
+    if is_label(label) and not isinstance(label, str) and 0 <= label < len(names):
+        return int(label)
     raise ValueError(
         f"{argument}={label!r} is no column of y: give an integer from 0 to "
         f"{len(names) - 1}, or one of the names {list(names)}"
@@ -122,6 +127,17 @@ def label_shares(label_weights: ArrayLike | None, n_labels: int) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
+def select_rows(
+    judged: NDArray[np.bool_], offsets: IntArray, labels: Labels | None
+) -> tuple[IntArray, Labels | None, NDArray[np.bool_]]:
+    """Return offsets and labels of queries with selected rows, and which these are."""
+    before = np.concatenate(([0], np.cumsum(judged)))[offsets]
+    has_rows = np.diff(before) > 0
+    if labels is not None:
+        labels = [labels[query] for query in np.flatnonzero(has_rows).tolist()]
+    return np.concatenate(([0], before[1:][has_rows])), labels, has_rows
+
+
 def read_label_grades(
     y: Any, queries: QueryGroups, label_weights: ArrayLike | None, name: str = "y"
 ) -> LabelGrades:
@@ -129,16 +145,19 @@ def read_label_grades(
     names = label_names(y)
     if len(set(names)) < len(names):
         raise ValueError(f"{name} has two columns of one name: {list(names)}")
-    table = numeric_column(y, name)
+    table, n = numeric_column(y, name), queries.n_documents
+    if table.shape != (n, len(names)):
+        raise ValueError(
+            f"{name} must hold one number for each of the {n} rows, got shape "
+            f"{table.shape}; of several labels, a dense column for each"
+        )
     values = np.empty(table.shape)
     for number, label in enumerate(names):
         column, own = table[:, number], f"{name}[:, {label}]"
         if column.dtype.kind == "O":  # where a missing grade may be None or pandas.NA
             is_missing = [v is None or type(v).__name__ == "NAType" for v in column]
             column = np.where(is_missing, np.nan, column)
-        rows = read_numbers(
-            column, queries.n_documents, own, describe=queries.describe_row
-        )
+        rows = read_numbers(column, n, own, describe=queries.describe_row)
         invalid = (rows < 0) | (rows == np.inf)
         if invalid.any():
             row = int(np.argmax(invalid))

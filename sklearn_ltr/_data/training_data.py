@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
-from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._data.labels import LabelGrades, select_rows
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -163,16 +163,12 @@ class TrainingData:
         assert self.label_grades is not None
         grades = self.label_grades.values[:, number]
         judged = ~np.isnan(grades)
-        before = np.concatenate(([0], np.cumsum(judged)))[self.offsets]
-        has_rows = np.diff(before) > 0
-        labels = self.labels
-        if labels is not None:
-            labels = [labels[query] for query in np.flatnonzero(has_rows).tolist()]
+        offsets, labels, has_rows = select_rows(judged, self.offsets, self.labels)
         data = replace(
             self,
             rows=self.rows[judged],
             y=grades[judged],
-            offsets=np.concatenate(([0], before[1:][has_rows])),
+            offsets=offsets,
             labels=labels,
             columns=self.columns.select(judged, has_rows),
             label_grades=None,

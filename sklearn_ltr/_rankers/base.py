@@ -89,7 +89,7 @@ class RankerParameters(FitParameters):
     scoring: ScoringChoice
     position_bias: Annotated[BiasOptions | None, BiasChoice("additive", "pairwise")]
     min_propensity: Annotated[float, real(SMALLEST_PROPENSITY, 1)]
-    label_weights: ArrayLike | None
+    takes_labels: ClassVar[bool] = False  # metric and scoring may be of several labels
 
     def __post_init__(self) -> None:
         """Raise an error for values that do not go together."""
@@ -111,19 +111,23 @@ class RankerParameters(FitParameters):
                 "position_bias='pairwise' weighs pairs, and objective is a function, "
                 "which is not told of pairs: give position_bias='additive'"
             )
-        if isinstance(self.metric, list | tuple):
-            for metric in self.metric:  # of each of several labels
+        if self.takes_labels and isinstance(self.metric, list | tuple):
+            for metric in self.metric:
                 get_metric(metric)
-        if isinstance(self.scoring, Mapping):
+            if self.scoring is None:
+                return
+        if self.takes_labels and isinstance(self.scoring, Mapping):
+            if len(self.scoring) == 0:
+                raise ValueError("scoring is an empty dict: name a label, or give None")
             for metric in self.scoring.values():
                 get_metric(metric)
-        elif self.scoring is not None or not isinstance(self.metric, list | tuple):
-            self.measured_metrics()  # raises for an unknown metric or scoring
+            return
+        self.measured_metrics()  # raises for an unknown metric or scoring
 
     def of_label(self, number: int) -> Self:
         """Return the parameters of one of several labels."""
         metric = metric_of_label(self.metric, number)
-        return replace(self, metric=metric, scoring=None, label_weights=None)
+        return replace(self, metric=metric, scoring=None)
 
     def measured_metrics(self) -> dict[str, Metric]:
         """Return the metrics of validation data by name; the first is followed."""
@@ -246,7 +250,10 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         "sample_weight_val": True,
         **fit_requests(),
     }
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "label": True,
+    }
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: a ranker; y is required, X may be sparse."""

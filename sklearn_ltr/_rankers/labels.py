@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
@@ -44,6 +44,7 @@ FORCES = "label_forces_"  # the attribute that a warm start keeps
 
 def check_labels(
     parameters: RankerParameters,
+    label_weights: ArrayLike | None,
     train: TrainingData,
     validation: Iterable[TrainingData],
 ) -> None:
@@ -65,9 +66,9 @@ def check_labels(
                     f"{name}={value!r} is for several labels, but y has one column: "
                     "give all of them, or one metric"
                 )
-        if p.label_weights is not None:
+        if label_weights is not None:
             raise ValueError(
-                f"label_weights={p.label_weights!r} is for several labels, but y has "
+                f"label_weights={label_weights!r} is for several labels, but y has "
                 "one column: give all of them, or label_weights=None"
             )
         return

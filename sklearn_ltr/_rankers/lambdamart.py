@@ -148,6 +148,8 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
+    label_weights: ArrayLike | None
+    takes_labels: ClassVar[bool] = True
 
     def weight_of_regression(self, n_rows: int) -> float:
         """Return the weight of the regression on the grades of `n_rows` documents."""
@@ -975,7 +977,7 @@ tuples, default=None
             self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
             for one in validation
         ]
-        check_labels(p, train, sets)
+        check_labels(p, p.label_weights, train, sets)
         warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
         train, sets = hold_out_queries(FitData(train, sets), p, kept.seed)
         warn_if_short(p, train.sample_weight[train.has_pairs])
@@ -1103,7 +1105,7 @@ class SharedBins:
         p.check_clicks(columns)
         model._categories = read_categories(X, p.categorical_features, KeptTrees(seed))
         data = model._read_data(X, y, groups, columns, reset=True)
-        check_labels(p, data, [])
+        check_labels(p, p.label_weights, data, [])
         check_learnable(data)
         learned = data.subset(data.has_pairs)
         # Rows of queries without pairs are needed only where they are held out; then
