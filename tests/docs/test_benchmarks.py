@@ -27,6 +27,7 @@ COMMANDS = {
         *("--queries", "20", "--seeds", "1", "--rankers", "RankNetRanker"),
     ],
     "calibration.py": ["--made", "30", "--rankers", "LambdaMARTRanker"],
+    "several_labels.py": ["--shop", "40"],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],
     "larger_than_memory.py": [
