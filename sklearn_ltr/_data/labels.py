@@ -117,6 +117,10 @@ def label_shares(label_weights: ArrayLike | None, n_labels: int) -> FloatArray:
     """Return the share of each label, (n_labels,) float64, with a sum of 1."""
     if label_weights is None:
         return np.full(n_labels, 1.0 / n_labels)
+    if isinstance(label_weights, str | bytes) or np.ndim(label_weights) != 1:
+        raise ValueError(
+            f"label_weights must hold one number per label, got {label_weights!r}"
+        )
     weights = read_numbers(label_weights, n_labels, "label_weights", item="label")
     if not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
         raise ValueError(

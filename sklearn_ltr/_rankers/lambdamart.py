@@ -246,7 +246,7 @@ class RankingCost:
             if p.metric is None:
                 measures = cost_measures(p, learned)
             if measured:
-                measures |= metric_measures(p, data, "X", learned)
+                measures |= metric_measures(p, data, "the training data", learned)
             return measures
         if p.metric is None:
             measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
