@@ -309,8 +309,8 @@ default=None
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
-        init_score: ArrayLike | None = None,
         label: int | str | None = None,
+        init_score: ArrayLike | None = None,
     ) -> float:
         """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
 

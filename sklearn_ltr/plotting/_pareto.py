@@ -60,8 +60,10 @@ class ParetoDisplay:
         Standard errors, by the same names; NaN where there is none.  None: no bars.
     point_names : dict of str to list of str, default=None
         What to write beside the points of some of the curves, such as the weights.
-    x_name, y_name : str, default="x", "y"
-        Names of the metrics.
+    x_name : str, default="x"
+        Name of the metric of the x axis.
+    y_name : str, default="y"
+        Name of the metric of the y axis.
 
     Attributes
     ----------
@@ -130,6 +132,10 @@ class ParetoDisplay:
             None if given is None else self._read_like_x(given, argument, finite=False)
             for argument, given in errors.items()
         )
+        if not isinstance(point_names, Mapping | None):
+            raise ValueError(
+                f"point_names must be a dict of lists, got {point_names!r}"
+            )
         self.point_names = {n: list(names) for n, names in (point_names or {}).items()}
         for name, names in self.point_names.items():
             if name not in self.x or len(names) != len(self.x[name]):
@@ -207,7 +213,8 @@ class ParetoDisplay:
         metrics: list[Any] = [metric] * 2
         if isinstance(metric, list | tuple):
             metrics = list(metric)
-        if isinstance(labels, str) or len(labels) != 2 or len(metrics) != 2:
+        is_list = isinstance(labels, list | tuple)
+        if not is_list or len(labels) != 2 or len(metrics) != 2:
             raise ValueError(
                 "labels must be two columns of y_true, and metric one for both or two, "
                 f"got labels={labels!r} and metric={metric!r}"

@@ -63,7 +63,7 @@ FITS = [
     (Y, {}, {"label_weights": [1, -1]}, "label_weights must be finite and >= 0"),
     (Y, {}, {"label_weights": [1, NAN]}, "label_weights must be finite and >= 0"),
     (Y, {}, {"label_weights": "equal"}, "label_weights must hold one number per label"),
-    (Y, {}, {"label_weights": 1}, "label_weights must hold one number per label, got 1"),
+    (Y, {}, {"label_weights": 1}, "label_weights must hold one number per label, got"),
     (Y, {}, {"metric": ["ndcg"]}, "metric is a list of 1, but y has 2 labels"),
     (Y, {}, {"metric": ["ndcg", "no"]}, "unknown metric 'no'"),
     (Y, {}, {"scoring": {2: "ndcg"}}, "scoring: label=2 is no column of y"),

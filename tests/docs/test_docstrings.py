@@ -136,6 +136,7 @@ OBJECTS: dict[str, Any] = {
     "LambdaMARTRanker": lambda: [
         fit(LambdaMARTRanker, VALIDATED, position_bias="additive"),
         fit(LambdaMARTRanker, VALIDATED, metric=None),
+        LambdaMARTRanker().fit(X, np.column_stack([Y, Y]), groups=GROUPS),
     ],
     "LambdaRankRanker": lambda: [
         fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR)

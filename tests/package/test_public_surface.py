@@ -50,7 +50,7 @@ NAMES = {
     "model_selection": "GroupTimeSeriesSplit LetorFolds PairComparison "
     "RankerComparison compare_rankers group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
-    "ForcesDisplay GradeReliabilityDisplay PropensityCurveDisplay "
+    "ForcesDisplay GradeReliabilityDisplay ParetoDisplay PropensityCurveDisplay "
     "QueryComparisonDisplay RankerComparisonDisplay ShapBeeswarmDisplay "
     "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "
     "WeightCurvesDisplay",
