@@ -242,19 +242,17 @@ class MeanOverLabels:
 
 def metrics_of_labels(
     parameters: RankerParameters, grades: LabelGrades
-) -> list[list[Metric]]:
-    """Return what is measured: each entry is a metric for each label."""
+) -> list[list[tuple[str, Metric]]]:
+    """Return what is measured: each entry is a metric, with its name, of each label."""
     p, n = parameters, grades.n_labels
     own = [reported_metric(metric_of_label(p.metric, label)) for label in range(n)]
-    if p.scoring is None:
-        return [own]
     if isinstance(p.scoring, Mapping):
         for label, metric in p.scoring.items():
-            own[label_number(label, grades.names, "scoring: label")] = get_metric(
-                metric
-            )
-        return [own]
-    return [[metric] * n for metric in p.measured_metrics().values()]
+            number = label_number(label, grades.names, "scoring: label")
+            own[number] = get_metric(metric)
+    elif p.scoring is not None:
+        return [[named] * n for named in p.measured_metrics().items()]
+    return [[(metric.name, metric) for metric in own]]
 
 
 def name_measures(
@@ -274,16 +272,19 @@ def metric_measures(
 ) -> dict[str, ScoredMeasure]:
     """Return the metrics of each label and their weighted mean; the first is followed.
 
-    With `learned`, as for `MetricEvaluation`.
+    With `learned`, as for `MetricEvaluation`; labels of weight 0, whose queries may
+    have no scores there, are left out then.
     """
     grades = data.label_grades
     assert grades is not None
+    numbers = np.arange(grades.n_labels)
+    if learned is not None:
+        numbers = np.flatnonzero(grades.weights)
     found: dict[str, ScoredMeasure] = {}
-    for metrics in metrics_of_labels(parameters, grades):
+    for named in metrics_of_labels(parameters, grades):
         of_labels = {}
-        for number, (label, metric) in enumerate(
-            zip(grades.names, metrics, strict=True)
-        ):
+        for number in numbers.tolist():
+            label, (name, metric) = grades.names[number], named[number]
             own, rows = data.of_label(number)
             if own.n_rows == 0:
                 raise ValueError(
@@ -297,15 +298,16 @@ def metric_measures(
                 rows = rows[np.repeat(has_pairs, trained.sizes)]
                 trained = trained.subset(has_pairs)
             measure = MetricEvaluation(own, metric, learned=trained)
-            of_labels[f"{label}: {metric.name}"] = LabelMeasure(measure, rows)
-        names = {metric.name for metric in metrics}
-        title = f"mean {metrics[0].name}" if len(names) == 1 else "mean"
-        found |= name_measures(title, of_labels, grades.weights)
+            of_labels[f"{label}: {name}"] = LabelMeasure(measure, rows)
+        names = {name for name, _ in named}
+        title = f"mean {named[0][0]}" if len(names) == 1 else "mean"
+        found |= name_measures(title, of_labels, grades.weights[numbers])
     if isinstance(parameters.scoring, Mapping):
         followed = next(iter(parameters.scoring))
         number = label_number(followed, grades.names, "scoring: label")
-        first = list(found)[1 + number]
-        found = {first: found[first], **found}
+        first = f"{grades.names[number]}: {named[number][0]}"
+        if first in found:
+            found = {first: found[first], **found}
     return found
 
 

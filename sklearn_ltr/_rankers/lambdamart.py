@@ -391,9 +391,10 @@ class LambdaMARTRanker(BaseRanker):
     normalize_lambdas=False)``.
 
     The parameters come in groups: what to tune (`metric` to `regression_weight`),
-    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to `label_weights`),
-    categories and constraints (`categorical_features` to `interaction_cst`), clicks
-    (`position_bias`, `min_propensity`), and running (`early_stopping` to `n_jobs`).
+    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to
+    `label_weights`), categories and constraints (`categorical_features` to
+    `interaction_cst`), clicks (`position_bias`, `min_propensity`), and running
+    (`early_stopping` to `n_jobs`).
 
     Parameters
     ----------
@@ -502,8 +503,8 @@ class LambdaMARTRanker(BaseRanker):
         :math:`|\lambda_i|` over its documents at the scores that training starts from,
         weights w sum to 1, and :math:`\bar F = \sum_l w_l F_l`.  So label l has the
         share w_l of the force at the start, whatever the sizes of the labels are.
-        0: as if the label were not there, but it is measured.  Try a few, and look at
-        the curve (:class:`sklearn_ltr.plotting.ParetoDisplay`).
+        0: as if the label were not there, but in validation data it is measured.  Try
+        a few, and look at the curve (:class:`sklearn_ltr.plotting.ParetoDisplay`).
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and

@@ -252,6 +252,24 @@ def test_each_metric_of_a_list_is_measured_of_each_label():
     ]  # fmt: skip
 
 
+def test_a_label_of_weight_0_is_measured_in_validation_data_only():
+    """Its queries without pairs of the other label are not among those learned from."""
+    model = LambdaMARTRanker(**TREES, label_weights=[0, 1], scoring=["map", NDCG(3)])
+    data = {"X_val": X, "y_val": Y, "groups_val": GROUPS}
+    curves = model.fit(X, Y, groups=GROUPS, **data).evals_result_
+    assert list(curves["train"]) == [
+        "mean map", "1: map", "mean ndcg@3", "1: ndcg@3",
+    ]  # fmt: skip
+    values = curves["validation"]
+    assert_array_equal(values["mean map"], values["1: map"])
+    assert_array_equal(curves["train"]["1: map"], values["1: map"])
+    found = MAP()(CLICKS, model.predict(X), groups=GROUPS)
+    assert_allclose(values["0: map"][model.n_iter_], found, rtol=1e-12)
+    linear = NDCG(3, gain="linear")
+    both = fitted(Y, scoring=[NDCG(3), linear]).evals_result_["train"]
+    assert len(both) == 6
+
+
 def test_pairs_without_a_metric_report_the_mean_cost():
     model = fitted(JUDGED, metric=None, label_weights=[1, 3])
     curves = model.evals_result_["train"]
