@@ -126,8 +126,9 @@ class RankerParameters(FitParameters):
 
     def of_label(self, number: int) -> Self:
         """Return the parameters of one of several labels."""
-        metric = metric_of_label(self.metric, number)
-        return replace(self, metric=metric, scoring=None)
+        if not isinstance(self.metric, list | tuple):
+            return self
+        return replace(self, metric=self.metric[number], scoring=None)
 
     def measured_metrics(self) -> dict[str, Metric]:
         """Return the metrics of validation data by name; the first is followed."""

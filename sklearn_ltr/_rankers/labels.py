@@ -19,7 +19,9 @@ model of one: all a_l are w_l then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from copy import copy
+from math import fsum
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +30,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.labels import LabelGrades, label_number
 from sklearn_ltr._estimators.monitor import ScoredMeasure
+from sklearn_ltr._lambdas.objective import LambdaObjective, move_queries
 from sklearn_ltr._rankers.base import (
     RankerParameters,
     check_metrics_of_labels,
@@ -36,7 +39,7 @@ from sklearn_ltr._rankers.base import (
     weighted_mean,
 )
 from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 
 FORCES = "label_forces_"  # the attribute that a warm start keeps
@@ -156,6 +159,97 @@ class LabelsObjective:
         return self._gradient, self._hessian
 
     def fitted(self, n_trees: int) -> dict[str, object]:
+        """Return the forces of the labels."""
+        return {FORCES: self._forces}
+
+
+class BatchesOfLabel(NamedTuple):
+    """The lambdas of one label, and where they belong."""
+
+    factor: float
+    queries: IntArray  # places of its queries among all, ascending
+    rows: NDArray[np.intp]  # places of its documents among all
+    objective: LambdaObjective
+
+
+class LabelsBatches:
+    """The lambdas of networks for several labels, in batches of whole queries.
+
+    As `LambdaObjective` it has `offsets` and `documents`, and can be reordered.  F_l is
+    that of scores which are all 0.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        earlier: Mapping[str, object],
+        is_new: bool,
+        objective_of: Callable[[int, TrainingData], LambdaObjective],
+    ) -> None:
+        grades = data.label_grades
+        assert grades is not None
+        self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
+        query = np.repeat(np.arange(data.n_queries), data.sizes)
+        forces = np.zeros(grades.n_labels)
+        if not is_new:
+            forces = kept_forces(earlier, grades)
+        found = []
+        for number in np.flatnonzero(grades.weights).tolist():
+            own, rows = learned_of_label(data, number)
+            try:
+                objective = objective_of(number, own)
+            except ValueError as error:
+                raise ValueError(f"label {grades.names[number]!r}: {error}") from None
+            if is_new:
+                gradient, _ = objective(np.zeros(own.n_rows))
+                forces[number] = fsum(np.abs(gradient).tolist())
+            found.append((number, query[rows[own.offsets[:-1]]], rows, objective))
+        self._forces = forces
+        mean = weighted_mean(forces.tolist(), grades.weights)
+        self._parts: list[BatchesOfLabel] = []
+        for number, queries, rows, objective in found:
+            factor = float(grades.weights[number] * (mean / forces[number]))
+            self._parts.append(BatchesOfLabel(factor, queries, rows, objective))
+        self._gradient, self._hessian = np.zeros((2, data.n_rows))
+
+    def reordered(self, queries: IntArray) -> LabelsBatches:
+        """Return the lambdas of these queries, all of them, in their order."""
+        other = copy(self)
+        other.offsets, documents = move_queries(self.offsets, queries)
+        other.documents = self.documents[documents]
+        place = np.argsort(queries)
+        place_of_row = np.argsort(documents)
+        other._parts = []
+        for factor, own_queries, rows, objective in self._parts:
+            order = np.argsort(place[own_queries])
+            moved = objective.reordered(order)
+            own_rows = place_of_row[rows[moved.documents]]
+            own_places = place[own_queries][order]
+            other._parts.append(BatchesOfLabel(factor, own_places, own_rows, moved))
+        other._gradient, other._hessian = np.zeros((2, len(documents)))
+        return other
+
+    def differentiate(
+        self, scores: FloatArray, first: int, last: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        documents = slice(self.offsets[first], self.offsets[last])
+        self._gradient[documents], self._hessian[documents] = 0.0, 0.0
+        for factor, queries, rows, objective in self._parts:
+            start, stop = np.searchsorted(queries, np.array([first, last])).tolist()
+            if start == stop:
+                continue
+            documents_of_label = slice(
+                objective.offsets[start], objective.offsets[stop]
+            )
+            own, own_scores = rows[documents_of_label], np.empty(len(rows))
+            own_scores[documents_of_label] = scores[own]
+            gradient, hessian = objective.differentiate(own_scores, start, stop)
+            self._gradient[own] += factor * gradient
+            self._hessian[own] += factor * hessian
+        return self._gradient[documents], self._hessian[documents]
+
+    def fitted(self) -> dict[str, object]:
         """Return the forces of the labels."""
         return {FORCES: self._forces}
 

@@ -169,8 +169,8 @@ def read_labels(
         raise ValueError(
             f"y{suffix} must hold one number for each of the {queries.n_documents} "
             f"rows, got shape ({queries.n_documents}, {n_label_columns(y)}): give one "
-            "label, such as a column of it; LambdaMARTRanker learns from several, and "
-            "score and scorers take one of them as label="
+            "label, such as a column of it; the rankers of trees and networks learn "
+            "from several, and score and scorers take one of them as label="
         )
     grades = read_label_grades(y, queries, labels.weights, f"y{suffix}")
     read = columns.read(queries, suffix)

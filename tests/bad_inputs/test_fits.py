@@ -277,7 +277,7 @@ NO_METRIC = "metric must be a name such as 'ndcg@10'"
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_scoring_names_metrics(ranker):
     of_labels: tuple[type[Exception], str] = (TypeError, NO_METRIC)
-    if ranker is LambdaMARTRanker:
+    if ranker in (LambdaMARTRanker, LambdaRankRanker, RankNetRanker):
         of_labels = ValueError, "is for several labels, but y has one column"
     for scoring, error, message in [
         ([], ValueError, "scoring is an empty list: name a metric, or give None"),

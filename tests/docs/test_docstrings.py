@@ -139,10 +139,12 @@ OBJECTS: dict[str, Any] = {
         LambdaMARTRanker().fit(X, np.column_stack([Y, Y]), groups=GROUPS),
     ],
     "LambdaRankRanker": lambda: [
-        fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR)
+        fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR),
+        LambdaRankRanker().fit(X, np.column_stack([Y, Y]), groups=GROUPS),
     ],
     "RankNetRanker": lambda: [
-        fit(RankNetRanker, VALIDATED, position_bias="additive", **LINEAR)
+        fit(RankNetRanker, VALIDATED, position_bias="additive", **LINEAR),
+        RankNetRanker().fit(X, np.column_stack([Y, Y]), groups=GROUPS),
     ],
     "MARTRegressor": lambda: [fitted(MARTRegressor)],
     "MARTClassifier": lambda: [fitted(MARTClassifier)],

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns
@@ -24,6 +24,7 @@ from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._estimators.boosted_trees import KeptTrees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters, RankingCost
+from sklearn_ltr._rankers.networks import keep_network, labels_batches
 from sklearn_ltr._rankers.reading import LabelChoice, read_targets
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
@@ -368,10 +369,95 @@ def test_models_of_several_labels_are_saved_like_others():
         BaggingRanker(LambdaMARTRanker(**TREES), n_estimators=2),
         BlendedRanker([(name, LambdaMARTRanker(**TREES)) for name in "ab"]),
         CalibratedRanker(LambdaMARTRanker(**TREES)),
-        LambdaRankRanker(max_iter=1),
     ],
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_other_rankers_refuse_several_labels_by_name(ranker):
-    with pytest.raises(ValueError, match="LambdaMARTRanker learns from several"):
+    with pytest.raises(
+        ValueError, match="the rankers of trees and networks learn from"
+    ):
         ranker.fit(X, Y, groups=GROUPS)
+
+
+# --- networks -----------------------------------------------------------------------
+
+NETWORK = {"max_iter": 3, "hidden_layer_sizes": (5,), "random_state": 0}
+SMALL = np.arctan(X)  # networks learn well from such features
+networks = pytest.mark.parametrize("ranker", [LambdaRankRanker, RankNetRanker])
+
+
+@networks
+def test_lambdas_of_batches_of_networks_are_the_weighted_sums(ranker):
+    metric = None if ranker is RankNetRanker else "ndcg"
+    options = {"truncation_level": None} if metric else {}
+    model = ranker(**NETWORK, **options, label_weights=[1, 3], batch_size=4)
+    if metric:
+        model.set_params(metric=metric)
+    p = read_parameters(ranker._parameters, model)
+    queries = QueryGroups.from_groups(GROUPS, len(X))
+    choice = LabelChoice(True, p.label_weights)
+    data = read_targets(JUDGED, queries, RowColumns(), "", choice)
+    kept = keep_network({}, p)
+    with ThreadTeam(1) as team:
+        batches = labels_batches(data, p, kept, team)
+        order = np.random.default_rng(2).permutation(data.n_queries)
+        moved = batches.reordered(order)
+        scores = np.round(RNG.normal(size=len(X)), 3)
+        given = scores[moved.documents]
+        found = np.hstack(
+            [
+                moved.differentiate(given, first, min(first + 4, data.n_queries))
+                for first in range(0, data.n_queries, 4)
+            ]
+        )
+    own = queries.order[moved.documents]
+    by_row = np.empty(len(X))
+    by_row[own] = given
+    objects = [metric and get_metric(metric)] * 2
+    expected = oracle(JUDGED, by_row, objects, [1, 3], np.zeros(len(X)))
+    assert_allclose(found, expected[:, own], rtol=1e-8, atol=1e-11)
+
+
+@networks
+@pytest.mark.parametrize(
+    ("y", "weights"),
+    [(np.column_stack([CLICKS, CLICKS]), None), (Y, [1, 0]), (Y[:, ::-1], [0, 5])],
+    ids=["equal", "weight 0", "first weight 0"],
+)
+def test_equal_labels_and_weights_of_0_change_no_bit_of_networks(ranker, y, weights):
+    one = ranker(**NETWORK).fit(SMALL, CLICKS, groups=GROUPS)
+    several = ranker(**NETWORK, label_weights=weights).fit(SMALL, y, groups=GROUPS)
+    assert_array_equal(one.predict(SMALL), several.predict(SMALL))
+
+
+@networks
+def test_networks_of_several_labels_do_not_depend_on_the_order_of_rows(ranker):
+    rows = RNG.permutation(len(X))
+    model = ranker(**NETWORK, early_stopping=True, label_weights=[1, 3])
+    one = model.fit(SMALL, JUDGED, groups=GROUPS).predict(SMALL)
+    curves = model.evals_result_["validation"]
+    assert list(curves) == ["mean ndcg@10", "0: ndcg@10", "1: ndcg@10"]
+    assert_array_equal(model.validation_score_, curves["mean ndcg@10"])
+    other = clone(model).set_params(n_jobs=2)
+    other.fit(SMALL[rows], JUDGED[rows], groups=GROUPS[rows])
+    assert_array_equal(one, other.predict(SMALL))
+    again = pickle.loads(pickle.dumps(model)).partial_fit(SMALL, JUDGED, groups=GROUPS)
+    assert_array_equal(again.label_forces_, model.label_forces_)
+
+
+@networks
+def test_networks_measure_each_label_as_its_batches_met_it(ranker):
+    model = ranker(**NETWORK, label_weights=[1, 3], batch_size=10_000, scoring=["map"])
+    curves = model.fit(SMALL, JUDGED, groups=GROUPS).evals_result_["train"]
+    mean = 0.25 * curves["0: map"] + 0.75 * curves["1: map"]
+    assert_allclose(curves["mean map"], mean, rtol=1e-12)
+    assert (np.diff(curves["mean map"]) != 0).any()  # not those of the first epoch
+    if ranker is RankNetRanker:
+        cost = 0.25 * curves["0: cost"] + 0.75 * curves["1: cost"]
+        assert_allclose(model.loss_curve_, cost, rtol=1e-12)
+        assert model.loss_curve_[-1] < model.loss_curve_[0]
+
+
+def test_networks_refuse_tied_pairs_of_several_labels():
+    with pytest.raises(ValueError, match="tied_pairs=True makes pairs of documents"):
+        RankNetRanker(tied_pairs=True).fit(SMALL, Y, groups=GROUPS)
