@@ -276,9 +276,7 @@ NO_METRIC = "metric must be a name such as 'ndcg@10'"
 
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_scoring_names_metrics(ranker):
-    of_labels: tuple[type[Exception], str] = (TypeError, NO_METRIC)
-    if ranker in (LambdaMARTRanker, LambdaRankRanker, RankNetRanker):
-        of_labels = ValueError, "is for several labels, but y has one column"
+    of_labels = ValueError, "is for several labels, but y has one column"
     for scoring, error, message in [
         ([], ValueError, "scoring is an empty list: name a metric, or give None"),
         ((), ValueError, "scoring is an empty list"),

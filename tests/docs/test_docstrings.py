@@ -140,11 +140,11 @@ OBJECTS: dict[str, Any] = {
     ],
     "LambdaRankRanker": lambda: [
         fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR),
-        LambdaRankRanker().fit(X, np.column_stack([Y, Y]), groups=GROUPS),
+        LambdaRankRanker(early_stopping=True).fit(X, np.column_stack([Y, Y]), groups=GROUPS),
     ],
     "RankNetRanker": lambda: [
         fit(RankNetRanker, VALIDATED, position_bias="additive", **LINEAR),
-        RankNetRanker().fit(X, np.column_stack([Y, Y]), groups=GROUPS),
+        RankNetRanker(early_stopping=True).fit(X, np.column_stack([Y, Y]), groups=GROUPS),
     ],
     "MARTRegressor": lambda: [fitted(MARTRegressor)],
     "MARTClassifier": lambda: [fitted(MARTClassifier)],

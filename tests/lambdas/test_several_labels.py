@@ -373,9 +373,7 @@ def test_models_of_several_labels_are_saved_like_others():
     ids=lambda ranker: type(ranker).__name__,
 )
 def test_other_rankers_refuse_several_labels_by_name(ranker):
-    with pytest.raises(
-        ValueError, match="the rankers of trees and networks learn from"
-    ):
+    with pytest.raises(ValueError, match="trees and networks learn "):
         ranker.fit(X, Y, groups=GROUPS)
 
 
