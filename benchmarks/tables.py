@@ -32,6 +32,7 @@ PAGES = [
     DOCS / "guide" / "cluster.md",
     DOCS / "guide" / "tuning.md",
     DOCS / "guide" / "data.md",
+    DOCS / "guide" / "several_labels.md",
     DOCS / "what_works_where.md",
 ]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
@@ -826,6 +827,41 @@ def pairs() -> str:
     return markdown(["ranker", "judged", *head], by_ranker.values(), 1)
 
 
+WAYS_OF_LABELS = {
+    "weights": "one model, `label_weights`",
+    "blend": "blend of two models",
+    "sum of grades": "one model of the sum of the grades",
+}
+
+
+def several_labels() -> str:
+    """NDCG@10 of two labels by the share of the second, with standard errors."""
+    rows, shares = [], []
+    for r in records("several_labels"):
+        cells = [r["data"], WAYS_OF_LABELS[r["way"]]]
+        shares = r["shares"]
+        for means, errors in zip(r["means"], r["errors"], strict=True):
+            (a, b), (c, d) = means, errors
+            cells.append(f"{a:.3f} ({c:.3f}) / {b:.3f} ({d:.3f})")
+        rows.append(cells)
+    return markdown(["data", "", *(f"{share:.0%}" for share in shares)], rows, 1)
+
+
+def several_labels_short() -> str:
+    """The fronts of two labels, and their differences from that of weights."""
+    of_ways: dict[str, list[str]] = {}
+    collections = []
+    for r in records("several_labels"):
+        if r["data"] not in collections:
+            collections.append(r["data"])
+        value, difference, error = r["front"]
+        cell = f"{value:.3f}"
+        if r["way"] != "weights":
+            cell += f", {difference:+.3f} ({error:.3f})"
+        of_ways.setdefault(r["way"], [WAYS_OF_LABELS[r["way"]]]).append(cell)
+    return markdown(["", *(f"front, {name}" for name in collections)], of_ways.values())
+
+
 def what_works_where() -> str:
     """What each library can do, by the last run."""
     cells: dict[str, dict[str, str]] = {}
@@ -863,6 +899,8 @@ TABLES = (
     calibration_short,
     budget,
     pairs,
+    several_labels,
+    several_labels_short,
     clicks_corrections,
     clicks_peers,
     propensities,

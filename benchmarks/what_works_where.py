@@ -826,6 +826,23 @@ def probabilities(library):
         must(abs(found[part].mean() - other.y[part].mean()) < 0.1)
 
 
+@feature("several labels with weights, each with its own metric")
+def several_labels(library):
+    """A label of weight 0 changes nothing, and one of another weight does."""
+    labels = np.column_stack([DATA.y, np.random.default_rng(0).permutation(DATA.y)])
+
+    def scores(weights):
+        options = {"label_weights": weights, "metric": ["ndcg", "map"]}
+        model = library.new(**library.one_of({}, sklearn_ltr=options))
+        model.fit(DATA.X, labels, **library.given(DATA.groups))
+        return model.predict(DATA.X)
+
+    option = library.one_of({}, sklearn_ltr={"metric": "ndcg"})
+    one = library.new(**option).fit(DATA.X, DATA.y, **library.given(DATA.groups))
+    same(scores([1, 0]), one.predict(DATA.X))
+    must(np.ptp(scores([1, 1]) - scores([1, 0])) > 1e-3)
+
+
 @feature("correction of position bias in clicks")
 def position_bias(library):
     option = library.one_of(

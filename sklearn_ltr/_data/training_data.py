@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._data.columns import ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
+from sklearn_ltr._data.labels import LabelGrades, select_rows
 from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr._data.row_hashes import FACTOR_1, HashArray
 from sklearn_ltr._data.tables import DenseTable, Table
@@ -34,7 +35,7 @@ class TrainingData:
     Attributes
     ----------
     y : ndarray of shape (n_rows,), float64
-        Grades of documents; targets of MART.
+        Grades of documents; targets of MART.  Of several labels, their weighted mean.
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
     labels : sequence of length n_queries, or None
@@ -50,6 +51,8 @@ class TrainingData:
         Where several workers have queries: numbers that rise with the labels of all.
     pairs : JudgedPairs or None
         The pairs to learn from; None: those of different y.
+    label_grades : LabelGrades or None
+        The grades of several labels, where y has a column for each.
     """
 
     y: FloatArray
@@ -60,6 +63,7 @@ class TrainingData:
     rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
     pairs: JudgedPairs | None = None
+    label_grades: LabelGrades | None = None
 
     @property
     def n_rows(self) -> int:
@@ -94,6 +98,8 @@ class TrainingData:
         if self.pairs is not None:
             return np.diff(self.pairs.offsets) > 0
         starts = self.offsets[:-1]
+        if self.label_grades is not None:
+            return self.label_grades.have_pairs(np.ones(self.n_rows, bool), starts)
         highest = np.maximum.reduceat(self.y, starts)
         return highest > np.minimum.reduceat(self.y, starts)
 
@@ -104,6 +110,8 @@ class TrainingData:
         if weights is None:
             return self.has_pairs
         starts, counts = self.offsets[:-1], weights > 0
+        if self.label_grades is not None:
+            return self.label_grades.have_pairs(counts, starts)
         highest = np.maximum.reduceat(np.where(counts, self.y, -np.inf), starts)
         lowest = np.minimum.reduceat(np.where(counts, self.y, np.inf), starts)
         return np.asarray(highest > lowest)
@@ -118,6 +126,8 @@ class TrainingData:
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
         keys = [*reversed(columns.values()), self.y, hashes]
+        if self.label_grades is not None:
+            keys = [*self.label_grades.values.T, *keys]
         if self.pairs is not None and len(rows) > 0:
             keys.insert(0, self.pairs.hashes(hash_together(keys)))
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
@@ -129,12 +139,14 @@ class TrainingData:
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
         queries = slice(None) if self.labels is not None else order
+        grades = self.label_grades
         return replace(
             self,
             rows=self.rows[order],
             y=self.y[order],
             columns=self.columns.select(order, queries),
             pairs=self.pairs and self.pairs.reordered(order, self.offsets),
+            label_grades=None if grades is None else grades[order],
         )
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
@@ -142,7 +154,7 @@ class TrainingData:
         if selected.all():  # most often: nothing is copied
             return self
         kept = np.repeat(selected, self.sizes)
-        labels = self.labels
+        labels, grades = self.labels, self.label_grades
         if labels is not None:
             labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
         offsets = np.concatenate(([0], np.cumsum(self.sizes[selected])))
@@ -155,6 +167,7 @@ class TrainingData:
             columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
             pairs=self.pairs and self.pairs.select(kept, offsets),
+            label_grades=None if grades is None else grades[kept],
         )
 
     def compared(self) -> Self:
@@ -173,6 +186,24 @@ class TrainingData:
             columns=data.columns.select(kept, slice(None)),
             pairs=data.pairs.select(kept, offsets),
         )
+
+    def of_label(self, number: int) -> tuple[Self, NDArray[np.intp]]:
+        """Return the data of one of several labels, and which rows these are."""
+        # the rows that it has judged, and the queries that have any
+        assert self.label_grades is not None
+        grades = self.label_grades.values[:, number]
+        judged = ~np.isnan(grades)
+        offsets, labels, has_rows = select_rows(judged, self.offsets, self.labels)
+        data = replace(
+            self,
+            rows=self.rows[judged],
+            y=grades[judged],
+            offsets=offsets,
+            labels=labels,
+            columns=self.columns.select(judged, has_rows),
+            label_grades=None,
+        )
+        return data, np.flatnonzero(judged)
 
     def with_init_score(self, init_score: FloatArray) -> Self:
         """Return the data with F_0 of each row."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData, fit_requests
 from sklearn_ltr._data.cross_validation import KnownQueries, warn_if_cut
 from sklearn_ltr._data.features import read_feature_table
+from sklearn_ltr._data.labels import label_number
 from sklearn_ltr._data.rows import n_rows, routing_advice
 from sklearn_ltr._data.tables import Matrix, Table, table_of
 from sklearn_ltr._data.training_data import without_zero_weights
@@ -27,17 +29,22 @@ from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
 from sklearn_ltr._lambdas.user_objective import ObjectiveFunction
 from sklearn_ltr._parameters import POSITIVE, integer, real, shown
 from sklearn_ltr._rankers.reading import (
+    LabelChoice,
     read_queries,
     read_targets,
     read_training_data,
     single_query,
 )
-from sklearn_ltr._typing import IdsLike, MatrixLike
+from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
 
 LONGEST_LIST = 2**31  # rows are numbered by int32
 SMALLEST_PROPENSITY = 1e-6  # whose inverses, and products of these, stay moderate
 
+MetricChoice = str | Metric | None | Sequence[str | Metric]
+ScoringChoice = (
+    str | Metric | Sequence[str | Metric] | Mapping[int | str, str | Metric] | None
+)
 PositionBiasValue = Literal["additive", "pairwise"] | Mapping[str, object] | None
 
 
@@ -59,6 +66,13 @@ def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
     return named
 
 
+def metric_of_label(metric: Any, number: int) -> str | Metric | None:
+    """Return the metric of one of several labels: its own, or the one of all."""
+    own: str | Metric | None
+    own = metric[number] if isinstance(metric, list | tuple) else metric
+    return own
+
+
 def reported_metric(metric: str | Metric | None) -> Metric:
     """Return the metric that a ranker reports: its own, NDCG@10 for None."""
     return NDCG(10) if metric is None else get_metric(metric)
@@ -68,13 +82,14 @@ def reported_metric(metric: str | Metric | None) -> Metric:
 class RankerParameters(FitParameters):
     """The parameters of every ranker that learns from lambdas, and their meaning."""
 
-    metric: str | Metric | None  # None: pairs alone
+    metric: Any  # MetricChoice; None: pairs alone
     objective: Literal["lambdarank"] | ObjectiveFunction
     truncation_level: Annotated[int | None, integer(1, optional=True)]
     sigma: Annotated[float, POSITIVE]
-    scoring: str | Metric | Sequence[str | Metric] | None
+    scoring: ScoringChoice
     position_bias: Annotated[BiasOptions | None, BiasChoice("additive", "pairwise")]
     min_propensity: Annotated[float, real(SMALLEST_PROPENSITY, 1)]
+    takes_labels: ClassVar[bool] = False  # metric and scoring may be of several labels
 
     def __post_init__(self) -> None:
         """Raise an error for values that do not go together."""
@@ -96,7 +111,24 @@ class RankerParameters(FitParameters):
                 "position_bias='pairwise' weighs pairs, and objective is a function, "
                 "which is not told of pairs: give position_bias='additive'"
             )
+        if self.takes_labels and isinstance(self.metric, list | tuple):
+            for metric in self.metric:
+                get_metric(metric)
+            if self.scoring is None:
+                return
+        if self.takes_labels and isinstance(self.scoring, Mapping):
+            if len(self.scoring) == 0:
+                raise ValueError("scoring is an empty dict: name a label, or give None")
+            for metric in self.scoring.values():
+                get_metric(metric)
+            return
         self.measured_metrics()  # raises for an unknown metric or scoring
+
+    def of_label(self, number: int) -> Self:
+        """Return the parameters of one of several labels."""
+        if not isinstance(self.metric, list | tuple):
+            return self
+        return replace(self, metric=self.metric[number], scoring=None)
 
     def measured_metrics(self) -> dict[str, Metric]:
         """Return the metrics of validation data by name; the first is followed."""
@@ -176,10 +208,55 @@ class RankerParameters(FitParameters):
         )
 
 
+def mean_over_labels(
+    metric: MetricChoice,
+    data: TrainingData,
+    scores: FloatArray,
+    label: int | str | None = None,
+) -> float:
+    """Return the metric of one of several labels, or the weighted mean of theirs."""
+    grades = data.label_grades
+    if grades is None:
+        raise ValueError(
+            f"label={label!r} names one of several labels, but y has one column: give "
+            "all of them, or no label"
+        )
+    check_metrics_of_labels(metric, grades.n_labels)
+    numbers = np.flatnonzero(grades.weights).tolist()
+    if label is not None:
+        numbers = [label_number(label, grades.names, "label")]
+    values = []
+    for number in numbers:
+        own, rows = data.of_label(number)
+        bound = reported_metric(metric_of_label(metric, number)).bind(
+            own.y, own.offsets, own.labels
+        )
+        values.append(bound.mean(scores[rows], own.sample_weight))
+    if label is not None:
+        return values[0]
+    return weighted_mean(values, grades.weights[numbers])
+
+
+def weighted_mean(values: Sequence[float], weights: FloatArray) -> float:
+    """Return the mean of values of labels by weights that sum to 1."""
+    return fsum(w * value for w, value in zip(weights.tolist(), values, strict=True))
+
+
+def check_metrics_of_labels(metric: MetricChoice, n_labels: int) -> None:
+    """Raise a ValueError unless there is a metric for each label, or one for all."""
+    if isinstance(metric, list | tuple) and len(metric) != n_labels:
+        raise ValueError(
+            f"metric is a list of {len(metric)}, but y has {n_labels} labels: give "
+            "one for each, or one for all"
+        )
+
+
 class BaseRanker(CallbackSupportMixin, Estimator):
     """A ranker: `predict` returns scores, and higher scores are ranked first."""
 
-    metric: str | Metric | None
+    metric: Any  # MetricChoice
+    label_weights: ArrayLike | None = None  # a parameter of some rankers
+    _takes_labels: ClassVar[bool] = False  # whether y may have several columns
     _trained_queries: KnownQueries | None = None  # of the last fit
     _attributes: ClassVar[Attributes] = {
         "_trained_queries": Attribute(when="the data are queries", saved=False)
@@ -194,7 +271,10 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         "sample_weight_val": True,
         **fit_requests(),
     }
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "label": True,
+    }
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: a ranker; y is required, X may be sparse."""
@@ -240,19 +320,25 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        label: int | str | None = None,
     ) -> float:
         """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
 
         Parameters
         ----------
         X : array-like of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels)
+            Relevance grades, finite and >= 0; of several labels, NaN where a label has
+            not judged a document.
         groups : array-like of shape (n_documents,), default=None
             The query of each document.  Without it up to 200 rows are taken for one
             query, with a :class:`MissingGroupsWarning`; more are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within a query.
+        label : int or str or None, default=None
+            Of a y with several columns, the one that is measured: its number, or its
+            name in a DataFrame.  None: the mean over labels, by `label_weights`, of
+            rankers that have these.
 
         Returns
         -------
@@ -261,10 +347,12 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         Raises
         ------
         NotFittedError, ValueError, TypeError
-            As by `predict`; for grades, weights or groups that the metric refuses, no
-            rows, or more than 200 of them without groups.
+            As by `predict`; for a label that y does not have; for grades, weights or
+            groups that the metric refuses, no rows, or more than 200 of them without
+            groups.
         """
-        return self._mean_metric(self.predict(X), y, groups, sample_weight)
+        scores = self.predict(X)
+        return self._mean_metric(scores, y, groups, sample_weight, label)
 
     def _ranks(
         self, scores: NDArray[np.float64], groups: IdsLike | None
@@ -283,16 +371,32 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         y: ArrayLike,
         groups: IdsLike | None,
         sample_weight: ArrayLike | None,
+        label: int | str | None = None,
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores))
         if groups is not None:
             warn_if_cut(self, queries)
-        data = read_targets(y, queries, RowColumns(sample_weight=sample_weight))
+        columns: GivenColumns = RowColumns(sample_weight=sample_weight)
+        labels = self._label_choice
+        if label is not None:
+            labels = LabelChoice(True, None)
+        data = read_targets(y, queries, columns, labels=labels)
         data = without_zero_weights(data, "sample_weight")
+        if label is not None or data.label_grades is not None:
+            return mean_over_labels(self.metric, data, scores[data.rows], label)
+        if isinstance(self.metric, list | tuple):
+            raise ValueError(
+                f"metric is a list of {len(self.metric)}, one for each label, but y "
+                "has one column: give all of them, with label= for one"
+            )
         metric = reported_metric(self.metric)
         bound = metric.bind(data.y, data.offsets, data.labels)
         return bound.mean(scores[data.rows], data.sample_weight)
+
+    @property
+    def _label_choice(self) -> LabelChoice:
+        return LabelChoice(self._takes_labels, self.label_weights)
 
     def _read_features(
         self, X: MatrixLike, *, reset: bool = False, name: str = "X"
@@ -316,7 +420,8 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     ) -> TrainingData:
         """Read training data, or, with a suffix of the arguments' names, validation."""
         table = self._read_table(X, reset=reset, name=f"X{suffix}")
-        data = read_training_data(table, y, groups, columns, suffix)
+        labels = self._label_choice
+        data = read_training_data(table, y, groups, columns, suffix, labels)
         if not suffix:
             assert data.labels is not None  # the rows are of queries
             self._trained_queries = data.labels, data.sizes

@@ -10,8 +10,9 @@ members of a bag with the bins of one table (`SharedBins`).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import fsum
 from typing import (
     Annotated,
     Any,
@@ -78,7 +79,13 @@ from sklearn_ltr._lambdas.preferences import PreferenceObjective
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_objective import ObjectiveFunction, UserObjective
 from sklearn_ltr._parameters import Choice, Or, read_parameters, real
-from sklearn_ltr._rankers.base import BaseRanker, PositionBiasValue, RankerParameters
+from sklearn_ltr._rankers.base import (
+    BaseRanker,
+    MetricChoice,
+    PositionBiasValue,
+    RankerParameters,
+    ScoringChoice,
+)
 from sklearn_ltr._rankers.base_model import (
     base_scores,
     check_base_score_size,
@@ -91,6 +98,13 @@ from sklearn_ltr._rankers.evaluation import (
     PreferenceCostEvaluation,
     with_largest_grade,
 )
+from sklearn_ltr._rankers.labels import (
+    FORCES,
+    LabelsObjective,
+    check_labels,
+    cost_measures,
+    metric_measures,
+)
 from sklearn_ltr._rankers.reading import (
     NO_VALIDATION_OF_PAIRS,
     check_judged,
@@ -102,6 +116,7 @@ from sklearn_ltr._rankers.reading import (
     with_pairs,
 )
 from sklearn_ltr._trees.binning import BinnedTable
+from sklearn_ltr._trees.boosting import TreeObjective
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
@@ -117,7 +132,6 @@ from sklearn_ltr._typing import (
     MonotonicConstraints,
     Seed,
 )
-from sklearn_ltr.metrics import Metric
 
 F = TypeVar("F", bound=Callable[..., Any])
 Normalization: TypeAlias = bool | Literal["distance", "query"]
@@ -141,6 +155,8 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
+    label_weights: ArrayLike | None
+    takes_labels: ClassVar[bool] = True
 
     def weight_of_regression(self, n_rows: int) -> float:
         """Return the weight of the regression on the grades of `n_rows` documents."""
@@ -210,9 +226,17 @@ class RankingCost:
 
     def objective(
         self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
-    ) -> RankingObjective:
+    ) -> TreeObjective:
         """Return the objective of the queries to learn from."""
-        return RankingObjective(self._parameters, data, kept, index, team)
+        if data.label_grades is None:
+            return RankingObjective(self._parameters, data, kept, index, team)
+
+        def of_label(number: int, own: TrainingData) -> RankingObjective:
+            p = self._parameters.of_label(number)
+            own_index = QueryIndex.locate(own, index.comm)
+            return RankingObjective(p, own, kept, own_index, team)
+
+        return LabelsObjective(data, kept.attributes, kept.is_new, of_label)
 
     def training_measures(
         self,
@@ -226,9 +250,16 @@ class RankingCost:
         p, measures = self._parameters, dict[str, ScoredMeasure]()
         if learned.pairs is not None:
             return judged_measures(learned, p, index)
+        measured = p.measures_train or (others_measured and p.metric is not None)
+        if data.label_grades is not None:
+            if p.metric is None:
+                measures = cost_measures(p, learned)
+            if measured:
+                measures |= metric_measures(p, data, "the training data", learned)
+            return measures
         if p.metric is None:
             measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
-        if p.measures_train or (others_measured and p.metric is not None):
+        if measured:
             everywhere = QueryIndex.locate(data, index.comm)
             for name, metric in p.measured_metrics().items():
                 measures[name] = MetricEvaluation(data, metric, everywhere, learned)
@@ -238,6 +269,8 @@ class RankingCost:
         """Return the metrics of validation data."""
         p = self._parameters
         check_base_score_size(p.sigma, data.init_score)
+        if data.label_grades is not None:
+            return metric_measures(p, data, "the validation data")
         index = QueryIndex.locate(data, comm)
         return {
             name: MetricEvaluation(data, metric, index)
@@ -317,6 +350,12 @@ class RankingObjective:
             self._bias.step(gradient, hessian, learning_rate)
         return gradient, hessian
 
+    def force(self, scores: FloatArray) -> float:
+        """Return the sum of |dC/ds| over the pairs alone; a ValueError if it is 0."""
+        gradient, _ = self._lambdas(scores)
+        self._check(gradient)
+        return fsum(np.abs(gradient).tolist())
+
     def _check(self, gradient: FloatArray) -> None:
         """Raise a ValueError if there is nothing to learn from."""
         total = sum(self._comm.gather(float(np.abs(gradient).sum())))
@@ -377,17 +416,19 @@ class LambdaMARTRanker(BaseRanker):
     normalize_lambdas=False)``.
 
     The parameters come in groups: what to tune (`metric` to `regression_weight`),
-    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to `init`),
-    categories and constraints (`categorical_features` to `interaction_cst`), clicks
-    (`position_bias`, `min_propensity`), and running (`early_stopping` to `n_jobs`).
+    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to
+    `label_weights`), categories and constraints (`categorical_features` to
+    `interaction_cst`), clicks (`position_bias`, `min_propensity`), and running
+    (`early_stopping` to `n_jobs`).
 
     Parameters
     ----------
-    metric : str, Metric or None, default="ndcg@10"
+    metric : str, Metric, None or list of these, default="ndcg@10"
         Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
         from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
-        on trees; NDCG@10 is reported then.  Choose the one that you report.
+        on trees; NDCG@10 is reported then.  Choose the one that you report.  Of several
+        labels (see `label_weights`) one metric for all, or a list of one for each.
     n_estimators : int >= 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
@@ -482,6 +523,15 @@ class LambdaMARTRanker(BaseRanker):
         clones, wrap a fitted one in :class:`sklearn.frozen.FrozenEstimator`.  None:
         F_0 = 0, or the `init_score` given to `fit`.  Use it to improve on a model that
         you have.
+    label_weights : array-like of shape (n_labels,) or None, default=None
+        Shares of several labels, where y has a column for each; None: equal.  Label l
+        has lambdas and hessians of its own, with its regression; they are multiplied by
+        :math:`w_l \bar F / F_l` and added up, where :math:`F_l` is the sum of
+        :math:`|\lambda_i|` over its documents at the scores that training starts from,
+        weights w sum to 1, and :math:`\bar F = \sum_l w_l F_l`.  So label l has the
+        share w_l of the force at the start, whatever the sizes of the labels are.
+        0: as if the label were not there, but in validation data it is measured.  Try
+        a few, and look at the curve (:class:`sklearn_ltr.plotting.ParetoDisplay`).
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
@@ -538,10 +588,12 @@ class LambdaMARTRanker(BaseRanker):
     tol : float >= 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.  Raise
         it to stop earlier, with fewer trees.
-    scoring : str, Metric, list of these or None, default=None
+    scoring : str, Metric, list or dict of these or None, default=None
         Metric to measure by during the fit, which early stopping follows; None:
         `metric`.  A list: all are measured, and the first is followed.  Use it to stop
-        by another metric than the one that is optimised.
+        by another metric than the one that is optimised.  Of several labels each is
+        measured, and the weighted mean, which is followed; or, of a dict from labels
+        (names or numbers of columns) to metrics, its first label.
     warm_start : bool, default=False
         Keep the trees of the last `fit` (its bins, seed and base model, too), and add
         to them, up to `n_estimators`.  Use it to add trees without growing the first
@@ -583,6 +635,8 @@ class LambdaMARTRanker(BaseRanker):
     position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
         Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
         clicked document of a pair and t- of the other: 1 for position 0.
+    label_forces_ : ndarray of shape (n_labels,), float64
+        Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each feature in the gain of all splits; they sum to 1, or are 0 without
         a split.
@@ -610,7 +664,7 @@ class LambdaMARTRanker(BaseRanker):
 
     def __init__(
         self,
-        metric: str | Metric | None = "ndcg@10",
+        metric: MetricChoice = "ndcg@10",
         *,
         n_estimators: int = 100,
         learning_rate: LearningRate = 0.1,
@@ -630,6 +684,7 @@ class LambdaMARTRanker(BaseRanker):
         sigma: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         init: BaseEstimator | None = None,
+        label_weights: ArrayLike | None = None,
         categorical_features: FeaturesLike = "from_dtype",
         category_smoothing: float = 10.0,
         monotonic_cst: MonotonicConstraints = None,
@@ -640,7 +695,7 @@ class LambdaMARTRanker(BaseRanker):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 20,
         tol: float = 0.0,
-        scoring: str | Metric | Sequence[str | Metric] | None = None,
+        scoring: ScoringChoice = None,
         warm_start: bool = False,
         random_state: Seed = None,
         verbose: int = 0,
@@ -665,6 +720,7 @@ class LambdaMARTRanker(BaseRanker):
         self.sigma = sigma
         self.split_gain = split_gain
         self.init = init
+        self.label_weights = label_weights
         self.categorical_features = categorical_features
         self.category_smoothing = category_smoothing
         self.monotonic_cst = monotonic_cst
@@ -687,6 +743,7 @@ class LambdaMARTRanker(BaseRanker):
     n_features_in_: int
     _uses_init_score: bool
     _categories: FeatureCategories
+    _takes_labels = True
     _is_imported = False  # trees of another library, or joined from two models
     _absent_is_missing = False  # what a sparse X does not store
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
@@ -698,6 +755,7 @@ class LambdaMARTRanker(BaseRanker):
         "position_bias_": Attribute(
             "(n_positions,) or (2, n_positions)", when="position_bias is given"
         ),
+        FORCES: Attribute("(n_labels,)", when="y has several labels"),
     }
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -736,9 +794,11 @@ class LambdaMARTRanker(BaseRanker):
             Numbers, and text in categorical features; NaN, which means missing, goes
             to the better side of a split.
             float32 and float64 are used as they are, and CSR stays sparse.
-        y : array-like of shape (n_documents,), default=None
-            Relevance grades, finite and >= 0, not necessarily integers.  None: with
-            ``metric=None``, learn from `pairs`.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
+            Relevance grades, finite and >= 0, not necessarily integers.  Columns are
+            several labels, such as clicks and purchases; NaN in one of them: the label
+            has not judged this document, which then takes no part in the label.  None:
+            with ``metric=None``, learn from `pairs`.
         {groups}
         {sample_weight}
         {document_weight}
@@ -876,10 +936,11 @@ tuples, default=None
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        label: int | str | None = None,
         init_score: ArrayLike | None = None,
     ) -> float:
         scores = self.predict(X, init_score=init_score)
-        return self._mean_metric(scores, y, groups, sample_weight)
+        return self._mean_metric(scores, y, groups, sample_weight, label)
 
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Find the leaf of each tree that a document comes to.
@@ -963,6 +1024,7 @@ tuples, default=None
             self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
             for one in validation
         ]
+        check_labels(p, p.label_weights, train, sets)
         warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
         train, sets = hold_out_queries(FitData(train, sets), p, kept.seed)
         warn_if_short(p, train.sample_weight[train.has_pairs])
@@ -1090,6 +1152,7 @@ class SharedBins:
         p.check_clicks(columns)
         model._categories = read_categories(X, p.categorical_features, KeptTrees(seed))
         data = model._read_data(X, y, groups, columns, reset=True)
+        check_labels(p, p.label_weights, data, [])
         check_learnable(data)
         learned = data.subset(data.has_pairs)
         # Rows of queries without pairs are needed only where they are held out; then

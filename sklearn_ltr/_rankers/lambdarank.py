@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from numpy.typing import ArrayLike
+
 from sklearn_ltr._lambdas.user_objective import ObjectiveFunction
 from sklearn_ltr._networks import Network
+from sklearn_ltr._rankers.base import MetricChoice, ScoringChoice
 from sklearn_ltr._rankers.networks import NetworkRanker
 from sklearn_ltr._typing import Seed
-from sklearn_ltr.metrics import Metric
 
 
 class LambdaRankRanker(NetworkRanker):
@@ -34,11 +36,12 @@ class LambdaRankRanker(NetworkRanker):
 
     Parameters
     ----------
-    metric : str, Metric or None, default="ndcg@10"
+    metric : str, Metric, None or list of these, default="ndcg@10"
         Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
         your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
-        errors alone, RankNet; NDCG@10 is reported then.
+        errors alone, RankNet; NDCG@10 is reported then.  Of several labels one for all,
+        or a list of one for each.
     objective : "lambdarank" or callable, default="lambdarank"
         Lambdas of the metric, or the derivatives of a cost of your own, as for
         :class:`LambdaMARTRanker`: ``objective(scores, grades, offsets) -> (gradient,
@@ -99,6 +102,9 @@ class LambdaRankRanker(NetworkRanker):
         click and a document without one, or for the sum of their weights if larger.
     min_propensity : float from 1e-6 to 1, default=0.05
         Smaller `propensities` given to `fit` count as this.
+    label_weights : array-like of shape (n_labels,) or None, default=None
+        Shares of several labels, where y has a column for each, as for
+        :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
@@ -108,9 +114,10 @@ class LambdaRankRanker(NetworkRanker):
     n_iter_no_change : int >= 1, default=10
         Epochs to wait for a better validation score.  Without early stopping
         training runs to the end: a metric may stand still for long and then rise.
-    scoring : str, Metric, list of these or None, default=None
+    scoring : str, Metric, list or dict of these or None, default=None
         Metric to measure by during the fit, which early stopping follows; None: the
         metric of `score`.  A list: all are measured, and the first is followed.
+        Of several labels as for :class:`LambdaMARTRanker`.
     warm_start : bool, default=False
         Continue from the weights of the last `fit`.
     random_state : int, RandomState instance or None, default=None
@@ -145,6 +152,8 @@ class LambdaRankRanker(NetworkRanker):
         Validation score of each epoch; empty without early stopping.
     position_bias_ : ndarray of shape (n_positions,), float64
         With `position_bias`: in units of scores, 0 for position 0.
+    label_forces_ : ndarray of shape (n_labels,), float64
+        Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -167,7 +176,7 @@ class LambdaRankRanker(NetworkRanker):
 
     def __init__(
         self,
-        metric: str | Metric | None = "ndcg@10",
+        metric: MetricChoice = "ndcg@10",
         *,
         objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
         truncation_level: int | None = 30,
@@ -185,10 +194,11 @@ class LambdaRankRanker(NetworkRanker):
         tol: float = 1e-4,
         position_bias: Literal["additive"] | Mapping[str, object] | None = None,
         min_propensity: float = 0.05,
+        label_weights: ArrayLike | None = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        scoring: str | Metric | Sequence[str | Metric] | None = None,
+        scoring: ScoringChoice = None,
         warm_start: bool = False,
         random_state: Seed = None,
         verbose: int = 0,
@@ -211,6 +221,7 @@ class LambdaRankRanker(NetworkRanker):
         self.tol = tol
         self.position_bias = position_bias
         self.min_propensity = min_propensity
+        self.label_weights = label_weights
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

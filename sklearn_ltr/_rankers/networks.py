@@ -95,6 +95,13 @@ from sklearn_ltr._rankers.base import (
     reported_metric,
 )
 from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
+from sklearn_ltr._rankers.labels import (
+    FORCES,
+    LabelsBatches,
+    check_labels,
+    cost_measures,
+    metric_measures,
+)
 from sklearn_ltr._rankers.preferences import (
     AUTO_PAIRS,
     PreferenceBatches,
@@ -171,7 +178,9 @@ class NetworkParameters(RankerParameters):
     max_iter: Annotated[int, integer(1)]
     # not "pairwise": networks ranked no better with it than without a bias
     position_bias: Annotated[BiasOptions | None, BiasChoice("additive")]
+    label_weights: ArrayLike | None
     tied_pairs: bool = field(default=False, init=False)  # a parameter of RankNet
+    takes_labels: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raise an error for values that do not go together."""
@@ -307,7 +316,10 @@ class QueryBatches:
         self,
         data: TrainingData,
         rows: NDArray[np.intp],
-        objective: LambdaObjective | PreferenceObjective | UserObjective,
+        objective: LambdaObjective
+        | PreferenceObjective
+        | UserObjective
+        | LabelsBatches,
         parameters: NetworkParameters,
         bias: PositionBias | None,
     ) -> None:
@@ -320,6 +332,10 @@ class QueryBatches:
         self._scores = np.zeros(data.n_rows)
         self._shown_scores = self._scores if bias is None else np.zeros(data.n_rows)
         self.measures = training_measures(data, parameters)
+        self._update_measures()
+
+    def _update_measures(self) -> None:
+        """Have the measures see the scores of the last epoch."""
         for name, measure in self.measures.items():
             measure.update(self._shown_scores if name == "cost" else self._scores)
 
@@ -352,6 +368,7 @@ class QueryBatches:
 
             yield Batch(self._data.rows[documents[own]], last - first, gradient)
         self._scores[documents], self._shown_scores[documents] = scores, shown
+        self._update_measures()  # those of a label have copies of its own scores
         if self._bias is not None:
             gradients, hessians = np.zeros((2, len(documents)))
             gradients[documents], hessians[documents] = derivatives
@@ -359,6 +376,8 @@ class QueryBatches:
 
     def fitted(self, n_epochs: int) -> dict[str, object]:
         """Return the bias of positions after the first epochs of this fit."""
+        if isinstance(self._objective, LabelsBatches):
+            return self._objective.fitted()
         if self._bias is None:
             return {}
         return {"position_bias_": self._bias.path[n_epochs]}
@@ -378,6 +397,11 @@ def training_measures(
 ) -> dict[str, ScoredMeasure]:
     """Return measures of the training data by name, the cost or the metric first."""
     p, measures = parameters, dict[str, ScoredMeasure]()
+    if data.label_grades is not None:
+        measured = metric_measures(p, data, "the training data", data)
+        if p.metric is not None:
+            return measured
+        return cost_measures(p, data) | (measured if p.measures_train else {})
     wanted = list(p.measured_metrics().values()) if p.measures_train else []
     if p.metric is None:
         measures["cost"] = PairCostEvaluation(data, p.sigma, p.tied_pairs)
@@ -409,8 +433,11 @@ def query_batches(
     metric = p.trained_metric()
     earlier = kept.attributes.get("position_bias_")
     bias = new_bias(p.position_bias, learned, earlier, p.min_propensity)
-    objective: LambdaObjective | PreferenceObjective | UserObjective
+    objective: LambdaObjective | PreferenceObjective | UserObjective | LabelsBatches
     options = PairOptions(p.sigma)
+    if learned.label_grades is not None:
+        objective = labels_batches(learned, p, kept, team)
+        return QueryBatches(learned, data.rows, objective, p, None)
     if callable(p.objective):
         objective = UserObjective(learned, p.objective, needs_hessian=False)
     elif learned.pairs is not None:
@@ -431,6 +458,30 @@ def query_batches(
             by_function=callable(p.objective),
         )
     return QueryBatches(learned, data.rows, objective, p, bias)
+
+
+def labels_batches(
+    data: TrainingData,
+    parameters: NetworkParameters,
+    kept: KeptNetwork,
+    team: ThreadTeam,
+) -> LabelsBatches:
+    """Return the lambdas of several labels."""
+
+    def of_label(number: int, own: TrainingData) -> LambdaObjective:
+        p = parameters.of_label(number)
+        metric, weights = (
+            p.trained_metric(),
+            pair_weights_of(own, None, p.min_propensity),
+        )
+        objective = LambdaObjective(own, metric, PairOptions(p.sigma), team, weights)
+        gradient, _ = objective(-own.y)
+        total = float(np.abs(gradient).sum())
+        totals = SINGLE_LAMBDA_TOTALS
+        check_lambdas(total, totals, p.metric, metric, own, by_function=False)
+        return objective
+
+    return LabelsBatches(data, kept.attributes, kept.is_new, of_label)
 
 
 def preference_batches(
@@ -478,6 +529,16 @@ def learn(
         )
 
 
+def held_out_measures(
+    data: TrainingData, parameters: NetworkParameters
+) -> Mapping[str, ScoredMeasure]:
+    """Return the metrics of validation data by name."""
+    if data.label_grades is not None:
+        return metric_measures(parameters, data, "the validation data")
+    metrics = parameters.measured_metrics()
+    return {name: MetricEvaluation(data, metric) for name, metric in metrics.items()}
+
+
 def run_epochs(
     batches: Batches,
     optimizer: Optimizer,
@@ -500,11 +561,7 @@ def run_epochs(
 
     # the measures after each epoch
     held_out = [held.X.take(held.rows) for held in validation]
-    metrics = p.measured_metrics()
-    measures = [
-        {name: MetricEvaluation(held, metric) for name, metric in metrics.items()}
-        for held in validation
-    ]
+    measures = [held_out_measures(held, p) for held in validation]
     names = [TRAIN, *name_sets(len(validation))]
     sets = zip(names, [batches.measures, *measures], strict=True)
     curves = curves_of(dict(sets), {}, 0)
@@ -644,6 +701,7 @@ class NetworkRanker(BaseRanker):
     _sigma: float  # of the last fit
 
     _parameters: ClassVar[type[NetworkParameters]] = NetworkParameters
+    _takes_labels = True
     _attributes: ClassVar[Attributes] = {
         **FEATURES,
         "network_": Attribute(),
@@ -653,6 +711,7 @@ class NetworkRanker(BaseRanker):
         "train_score_": Attribute("(n_iter,)", when="metric is not None"),
         "validation_score_": Attribute("(n_iter,)"),
         "position_bias_": Attribute("(n_positions,)", when="position_bias is given"),
+        FORCES: Attribute("(n_labels,)", when="y has several labels"),
         "_fitted_architecture": Attribute(),
         "_optimizer": Attribute(),
         "_seed": Attribute(),
@@ -689,9 +748,10 @@ class NetworkRanker(BaseRanker):
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
             Finite numbers; float32 is used as it is, and CSR stays sparse.
-        y : array-like of shape (n_documents,), default=None
-            Relevance grades, finite and >= 0, not necessarily integers.  None: without
-            a metric, learn from `pairs`.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
+            Relevance grades, finite and >= 0, not necessarily integers; of several
+            labels, NaN where a label has not judged a document.  None: without a
+            metric, learn from `pairs`.
         {groups}
         {sample_weight}
         {document_weight}
@@ -933,7 +993,15 @@ pairs, pair_probabilities : array-likes
         train = self._read_data(X, y, groups, columns, reset=kept.is_new)
         if has_pairs:
             train = with_pairs(train, judged, groups)
-        return FitData(train, self._read_validation(validation))
+        sets = self._read_validation(validation)
+        check_labels(parameters, parameters.label_weights, train, sets)
+        if parameters.tied_pairs and train.label_grades is not None:
+            raise ValueError(
+                "tied_pairs=True makes pairs of documents of equal grade of one label, "
+                f"but y has {train.label_grades.n_labels} columns: give one of them, "
+                "or tied_pairs=False"
+            )
+        return FitData(train, sets)
 
     def _read_validation(self, validation: list[ValidationSet]) -> list[TrainingData]:
         """Read the validation sets that `fit` was given."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import expit_of
 from sklearn_ltr._data import (
@@ -20,6 +20,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._networks import Network
 from sklearn_ltr._parameters import BOOL
+from sklearn_ltr._rankers.base import ScoringChoice
 from sklearn_ltr._rankers.networks import (
     NetworkParameters,
     NetworkRanker,
@@ -29,7 +30,6 @@ from sklearn_ltr._typing import (
     MatrixLike,
     Seed,
 )
-from sklearn_ltr.metrics import Metric
 
 PairData = FitData[Preferences]
 
@@ -140,6 +140,9 @@ class RankNetRanker(NetworkRanker):
         click and a document without one, or for the sum of their weights if larger.
     min_propensity : float from 1e-6 to 1, default=0.05
         Smaller `propensities` given to `fit` count as this.
+    label_weights : array-like of shape (n_labels,) or None, default=None
+        Shares of several labels, where y has a column for each, as for
+        :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
         and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
@@ -149,9 +152,10 @@ class RankNetRanker(NetworkRanker):
     n_iter_no_change : int >= 1, default=10
         Epochs to wait for a better validation score.  Without early stopping
         training stops when the cost has not fallen for as many.
-    scoring : str, Metric, list of these or None, default=None
+    scoring : str, Metric, list or dict of these or None, default=None
         Metric to measure by during the fit, which early stopping follows; None: the
         metric of `score`.  A list: all are measured, and the first is followed.
+        Of several labels as for :class:`LambdaMARTRanker`.
     warm_start : bool, default=False
         Continue from the weights of the last `fit`.
     random_state : int, RandomState instance or None, default=None
@@ -186,6 +190,8 @@ class RankNetRanker(NetworkRanker):
         Validation score of each epoch; empty without early stopping.
     position_bias_ : ndarray of shape (n_positions,), float64
         With `position_bias`: in units of scores, 0 for position 0.
+    label_forces_ : ndarray of shape (n_labels,), float64
+        Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
     n_features_in_ : int
         Number of features at `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -225,10 +231,11 @@ class RankNetRanker(NetworkRanker):
         tol: float = 1e-4,
         position_bias: Literal["additive"] | Mapping[str, object] | None = None,
         min_propensity: float = 0.05,
+        label_weights: ArrayLike | None = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        scoring: str | Metric | Sequence[str | Metric] | None = None,
+        scoring: ScoringChoice = None,
         warm_start: bool = False,
         random_state: Seed = None,
         verbose: int = 0,
@@ -249,6 +256,7 @@ class RankNetRanker(NetworkRanker):
         self.tol = tol
         self.position_bias = position_bias
         self.min_propensity = min_propensity
+        self.label_weights = label_weights
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

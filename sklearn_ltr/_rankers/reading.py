@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from sklearn_ltr._data import (
     check_grades,
 )
 from sklearn_ltr._data.features import check_has_rows
+from sklearn_ltr._data.labels import n_label_columns, read_label_grades
 from sklearn_ltr._data.pairs import GivenPairs, JudgedPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
@@ -79,6 +81,16 @@ NO_LAMBDAS_OF_PAIRS = (
 )
 
 
+class LabelChoice(NamedTuple):
+    """Whether y may have a column for each of several labels, and their weights."""
+
+    are_taken: bool
+    weights: ArrayLike | None
+
+
+ONE_LABEL = LabelChoice(False, None)
+
+
 def read_queries(
     groups: IdsLike | None, n_documents: int, suffix: str = ""
 ) -> QueryGroups:
@@ -128,25 +140,62 @@ def read_training_data(
     groups: IdsLike | None,
     columns: GivenColumns,
     suffix: str = "",
+    labels: LabelChoice = ONE_LABEL,
 ) -> TrainingData:
     """Check y and the columns that come with X, and sort them by query."""
     # `suffix` is put after the names of arguments in messages: "_val"
     check_has_rows(X, f"X{suffix}")
     check_y_given(y, suffix)
     queries = read_queries(groups, X.shape[0], suffix)
-    return replace(read_targets(y, queries, columns, suffix), X=X)
+    return replace(read_targets(y, queries, columns, suffix, labels), X=X)
 
 
 def read_targets(
-    y: ArrayLike | None, queries: QueryGroups, columns: GivenColumns, suffix: str = ""
+    y: ArrayLike | None,
+    queries: QueryGroups,
+    columns: GivenColumns,
+    suffix: str = "",
+    labels: LabelChoice = ONE_LABEL,
 ) -> TrainingData:
     """Check grades and columns, and sort them by query; without features."""
+    if n_label_columns(y) > 1:
+        return read_labels(y, queries, columns, suffix, labels)
     return TrainingData(
         check_grades(y, queries, f"y{suffix}"),
         queries.offsets,
         queries.labels,
         columns.read(queries, suffix),
         rows=queries.order,
+    )
+
+
+def read_labels(
+    y: ArrayLike | None,
+    queries: QueryGroups,
+    columns: GivenColumns,
+    suffix: str,
+    labels: LabelChoice,
+) -> TrainingData:
+    """Check the grades of several labels, and columns, and sort them by query."""
+    if not labels.are_taken:
+        raise ValueError(
+            f"y{suffix} must hold one number for each of the {queries.n_documents} "
+            f"rows, got shape ({queries.n_documents}, {n_label_columns(y)}): give one "
+            "label, such as a column of it; the rankers of trees and networks learn "
+            "from several, and score and scorers take one of them as label="
+        )
+    grades = read_label_grades(y, queries, labels.weights, f"y{suffix}")
+    read = columns.read(queries, suffix)
+    counts = np.ones(queries.n_documents, dtype=np.bool_)
+    if read.sample_weight is not None:
+        counts = np.repeat(read.sample_weight > 0, queries.sizes)
+    return TrainingData(
+        grades.in_one(counts),
+        queries.offsets,
+        queries.labels,
+        read,
+        rows=queries.order,
+        label_grades=grades,
     )
 
 
@@ -218,6 +267,11 @@ def with_pairs(
 ) -> TrainingData:
     """Return graded rows with the judged pairs of documents of different grades."""
     # a swap of documents of equal grades changes no metric
+    if data.label_grades is not None:
+        raise ValueError(
+            "pairs are weighed by the metric of one label, but y has "
+            f"{data.label_grades.n_labels} columns: give one of them, or no pairs"
+        )
     n_rows = data.X.shape[0]
     single = np.zeros(n_rows, dtype=np.int64)
     queries = QueryGroups.from_groups(single if groups is None else groups, n_rows)

@@ -84,6 +84,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     """
 
     traffic_: Traffic
+    _takes_labels = False
     _attributes: ClassVar[Attributes] = {
         "traffic_": Attribute(when="it was fitted on a cluster")
     }
@@ -155,6 +156,12 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
                 **{name: arguments[name] for name in COLUMNS}
             )
             p.check_clicks(given)
+            if p.label_weights is not None or isinstance(p.metric, list | tuple):
+                name = "metric" if p.label_weights is None else "label_weights"
+                raise ValueError(
+                    f"{name} is for several labels, which are not learned on a "
+                    "cluster: give one label, or fit a LambdaMARTRanker on one machine"
+                )
             self._check_fittable(arguments, validation)
             client = current_client()
             kept = keep_trees(vars(self), p)
@@ -302,6 +309,7 @@ default=None
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        label: int | str | None = None,
         init_score: ArrayLike | None = None,
     ) -> float:
         """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
@@ -312,6 +320,8 @@ default=None
             As for `predict`.
         y, groups, sample_weight : Dask collections or array-likes, default=None
             As for :class:`~sklearn_ltr.LambdaMARTRanker`.
+        label : int or str or None, default=None
+            Of a y with several columns, the one that is measured.
 
         Returns
         -------
@@ -320,7 +330,7 @@ default=None
         """
         scores = self.predict(X, init_score=init_score)
         scores, y, weight, groups = computed(scores, y, sample_weight, groups=groups)
-        return self._mean_metric(np.asarray(scores), y, groups, weight)
+        return self._mean_metric(np.asarray(scores), y, groups, weight, label)
 
     def staged_predict(
         self, X: MatrixLike, *, init_score: ArrayLike | None = None

@@ -303,6 +303,8 @@ def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
         estimator.classes_, estimator._sigma = model.classes, model.sigma
     if training is not None and training.position_bias is not None:
         estimator.position_bias_ = np.array(training.position_bias, dtype=np.float64)
+    if training is not None and training.label_forces is not None:
+        estimator.label_forces_ = np.array(training.label_forces, dtype=np.float64)
 
 
 def bin_mapper(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> BinMapper:
@@ -482,4 +484,5 @@ def training_state(fitted: BoostedTrees) -> TrainingState | None:
             for set_name, curves in fitted.evals_result_.items()
         },
         position_bias=getattr(fitted, "position_bias_", None),
+        label_forces=getattr(fitted, "label_forces_", None),
     )

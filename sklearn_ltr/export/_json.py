@@ -180,7 +180,7 @@ def tree_value(tree: Tree) -> dict[str, object]:
 
 def training_value(training: TrainingState) -> dict[str, object]:
     """Return what a warm start needs."""
-    bias = training.position_bias
+    bias, forces = training.position_bias, training.label_forces
     return {
         "seed": training.seed,
         "bin_thresholds": [[*thresholds] for thresholds in training.bin_thresholds],
@@ -192,6 +192,7 @@ def training_value(training: TrainingState) -> dict[str, object]:
             name: curve_values(curves) for name, curves in training.evals_result.items()
         },
         **({} if bias is None else {"position_bias": np.atleast_2d(bias).tolist()}),
+        **({} if forces is None else {"label_forces": forces.tolist()}),
     }
 
 
@@ -409,7 +410,20 @@ def read_training(value: dict[str, Any]) -> TrainingState:
             for name, set_curves in results.items()
         },
         position_bias=read_position_bias(value),
+        label_forces=read_label_forces(value),
     )
+
+
+def read_label_forces(value: dict[str, Any]) -> NDArray[np.float64] | None:
+    """Return the forces of several labels."""
+    if "label_forces" not in value:
+        return None
+    where = "training.label_forces"
+    given = member(value, "label_forces", list, "training")
+    forces = np.array(items(given, float, where), dtype=np.float64)
+    if len(forces) < 2 or not (forces >= 0).all():
+        raise ValueError(f"{where} must be two numbers >= 0 or more")
+    return forces
 
 
 def read_position_bias(value: dict[str, Any]) -> NDArray[np.float64] | None:

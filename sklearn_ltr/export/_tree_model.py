@@ -120,6 +120,8 @@ class TrainingState:
         `evals_result_`, by name of the set and of what was measured.
     position_bias : ndarray or None
         `position_bias_` of a ranker that has learned one.
+    label_forces : ndarray or None
+        `label_forces_` of a ranker that has learned from several labels.
     """
 
     seed: int
@@ -130,6 +132,7 @@ class TrainingState:
     curves: Mapping[str, tuple[float, ...]]
     evals_result: Mapping[str, Mapping[str, tuple[float, ...]]]
     position_bias: NDArray[np.float64] | None = None
+    label_forces: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ matplotlib artists.
 - :class:`FeatureImportancesDisplay`: the features that a model uses most.
 - :class:`ForcesDisplay`: the lambdas of the documents of one query, as arrows.
 - :class:`GradeReliabilityDisplay`: given grades against predicted ones.
+- :class:`ParetoDisplay`: two metrics against each other, over weights of labels.
 - :class:`PropensityCurveDisplay`: how often users examine each position, by clicks.
 - :class:`QueryComparisonDisplay`: difference of two rankers on each query.
 - :class:`RankerComparisonDisplay`: intervals of the differences between rankers.
@@ -37,6 +38,7 @@ from sklearn_ltr.plotting._features import (
 )
 from sklearn_ltr.plotting._forces import ForcesDisplay
 from sklearn_ltr.plotting._grade_reliability import GradeReliabilityDisplay
+from sklearn_ltr.plotting._pareto import ParetoDisplay
 from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
@@ -51,6 +53,7 @@ __all__ = [
     "FeatureImportancesDisplay",
     "ForcesDisplay",
     "GradeReliabilityDisplay",
+    "ParetoDisplay",
     "PropensityCurveDisplay",
     "QueryComparisonDisplay",
     "RankerComparisonDisplay",

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from sklearn_ltr._data import (
+    Labels,
     QueryGroups,
     check_grades,
     check_sample_weight,
@@ -23,7 +24,14 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._data.cross_validation import warn_if_cut
-from sklearn_ltr._typing import IdsLike, MatrixLike
+from sklearn_ltr._data.labels import (
+    is_label,
+    label_number,
+    n_label_columns,
+    read_label_grades,
+    select_rows,
+)
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._arguments import OTHER_ARGUMENTS as METRIC_ARGUMENTS
 from sklearn_ltr.metrics._arguments import explain_options
@@ -61,7 +69,10 @@ OTHER_ARGUMENTS = (
 
 @partial(explain_options, others=OTHER_ARGUMENTS)
 def make_ranking_scorer(
-    metric: Metrics = "ndcg@10", *, response_method: ResponseMethod = "predict"
+    metric: Metrics = "ndcg@10",
+    *,
+    response_method: ResponseMethod = "predict",
+    label: int | str | None = None,
 ) -> RankingScorer:
     """Make a scorer: rank the documents of each query, average a metric over queries.
 
@@ -81,6 +92,10 @@ default="predict"
         Method whose result documents are ranked by.  For classifiers: "predict" leaves
         ties, which count against the model; "predict_proba" ranks by the expected
         grade, sum_g g P(g | x) over the grades in ``classes_`` [1]_.
+    label : int or str or None, default=None
+        Of a y with a column for each of several labels, the one to measure: its number,
+        or its name in a DataFrame.  Documents that it has not judged (NaN) are left
+        out, as if they were not there.  None: y is of one label.
 
     Returns
     -------
@@ -93,7 +108,7 @@ default="predict"
     ------
     ValueError, TypeError
         If a metric is not known, two of a list have the same name, there is none, or
-        `response_method` is none of those above.
+        `response_method` or `label` is none of those above.
 
     Notes
     -----
@@ -142,7 +157,7 @@ default="predict"
     >>> list(make_ranking_scorer(["ndcg@10", "map"])(search, X, y, groups=groups))
     ['ndcg@10', 'map']
     """
-    return RankingScorer(metric, response_method)
+    return RankingScorer(metric, response_method, label)
 
 
 class RankingScorer:
@@ -154,15 +169,24 @@ class RankingScorer:
         The metrics, by name.
     """
 
-    def __init__(self, metric: Metrics, response_method: ResponseMethod) -> None:
+    def __init__(
+        self,
+        metric: Metrics,
+        response_method: ResponseMethod,
+        label: int | str | None = None,
+    ) -> None:
         if response_method not in RESPONSE_METHODS:
             raise ValueError(
                 f"response_method must be one of {RESPONSE_METHODS}, got "
                 f"{response_method!r}"
             )
+        if label is not None and not is_label(label):
+            raise ValueError(
+                f"label must be the number or the name of a column of y, got {label!r}"
+            )
         self._shown = _shown(metric)
         self.metrics = _by_name(self._shown)
-        self.response_method = response_method
+        self.response_method, self.label = response_method, label
         self._requests: dict[str, RequestValue] = dict(DEFAULT_REQUESTS)
 
     def __call__(
@@ -182,7 +206,7 @@ class RankingScorer:
         estimator : estimator
             Fitted, with the method that `response_method` names.
         X : array-like of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
+        y : array-like of shape (n_documents,), or with `label` (n_documents, n_labels)
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,)
             The query of each document: numbers, text, dates, or tuples of these.
@@ -211,16 +235,38 @@ class RankingScorer:
         source = f"{type(estimator).__name__}.{self.response_method}(X)"
         queries = QueryGroups.from_groups(groups, count_rows(scores, source))
         warn_if_cut(estimator, queries)
-        grades = check_grades(y, queries)
+        grades = self._read_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)
         scores = check_scores(scores, queries, source, only_order=True)
+        offsets: IntArray = queries.offsets
+        labels: Labels | None = queries.labels
+        if self.label is not None:
+            judged = ~np.isnan(grades)
+            offsets, labels, has_rows = select_rows(judged, offsets, labels)
+            grades, scores, weights = grades[judged], scores[judged], weights[has_rows]
         values = {
-            name: metric.bind(grades, queries.offsets, queries.labels).mean(
-                scores, weights
-            )
+            name: metric.bind(grades, offsets, labels).mean(scores, weights)
             for name, metric in self.metrics.items()
         }
         return next(iter(values.values())) if self._has_one else values
+
+    def _read_grades(self, y: ArrayLike, queries: QueryGroups) -> FloatArray:
+        """Return the grades in canonical order; NaN where a label has judged none."""
+        n_labels = n_label_columns(y)
+        if self.label is None:
+            if n_labels > 1:
+                raise ValueError(
+                    f"y has {n_labels} columns, one for each label: name one of them, "
+                    f"as in make_ranking_scorer({self._shown!r}, label=0)"
+                )
+            return check_grades(y, queries)
+        if n_labels == 1:
+            raise ValueError(
+                f"label={self.label!r} names one of several labels, but y has one "
+                "column: give all of them, or a scorer without label"
+            )
+        grades = read_label_grades(y, queries, None)
+        return grades.values[:, label_number(self.label, grades.names, "label")]
 
     def set_score_request(
         self,
@@ -280,12 +326,14 @@ default=sklearn.utils.metadata_routing.UNCHANGED
 
     def __hash__(self) -> int:
         """Return a hash that a change of the requests does not change."""
-        return hash((tuple(self.metrics.items()), self._has_one, self.response_method))
+        own = self._has_one, self.response_method, self.label
+        return hash((tuple(self.metrics.items()), *own))
 
     def __repr__(self) -> str:
         """Return the call that makes this scorer."""
         method = self.response_method
         option = "" if method == "predict" else f", response_method={method!r}"
+        option += "" if self.label is None else f", label={self.label!r}"
         changed = ", ".join(
             f"{name}={request!r}"
             for name, request in self._requests.items()
@@ -300,7 +348,8 @@ default=sklearn.utils.metadata_routing.UNCHANGED
         return isinstance(self._shown, str | Metric)
 
     def _identity(self) -> tuple[object, ...]:
-        return self.metrics, self._has_one, self.response_method, self._requests
+        own = self._has_one, self.response_method, self.label
+        return self.metrics, *own, self._requests
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn calls this on scorers in a dict while routing is disabled

@@ -163,8 +163,10 @@ def test_columns_of_other_lengths_and_shapes_are_refused(entry):
     others["targets"] = "y has 29 values for 30 rows of X"
     if entry not in others:
         sparse_column = sparse.csr_array(NUMBERS[:, None])
+        # two columns of grades are two labels
+        table = np.zeros((N, 2, 2) if entry == "grades" else (N, 2))
         for value, shape in (
-            (np.zeros((N, 2)), "(30, 2)"), (sparse_column, "()"),
+            (table, f"{table.shape}"), (sparse_column, "()"),
             (NUMBERS[None, :], "(1, 30)"),
         ):  # fmt: skip
             refused(lambda v=value: call(v), ValueError, f"{one_each} {shape}")

@@ -72,6 +72,9 @@ OTHERS: dict[str, dict[str, Any]] = {
         for what in ("estimator", "predictions")
     },
     "LambdaMARTRanker.fit": {"init_score": ONES},
+    "ParetoDisplay.from_predictions": {
+        "y_true": np.column_stack([Y, Y]), "y_score": {"a": [X[:, 0]]},
+    },
     "sklearn_ltr.preprocessing": {"X": FRAME},
 }  # fmt: skip
 #: Not read, or any object is one

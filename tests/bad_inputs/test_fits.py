@@ -276,6 +276,7 @@ NO_METRIC = "metric must be a name such as 'ndcg@10'"
 
 @pytest.mark.parametrize("ranker", RANKERS)
 def test_scoring_names_metrics(ranker):
+    of_labels = ValueError, "is for several labels, but y has one column"
     for scoring, error, message in [
         ([], ValueError, "scoring is an empty list: name a metric, or give None"),
         ((), ValueError, "scoring is an empty list"),
@@ -283,7 +284,8 @@ def test_scoring_names_metrics(ranker):
         (["map", MAP()], ValueError, "scoring holds MAP() twice"),
         (["map", "ndgc"], ValueError, "unknown metric 'ndgc'"),
         *((bad, TypeError, NO_METRIC)
-          for bad in (["map", None], [["map"]], {"map": MAP()}, {"map"}, 5)),
+          for bad in (["map", None], [["map"]], {"map"}, 5)),
+        ({"map": MAP()}, *of_labels),
     ]:  # fmt: skip
         refused(lambda s=scoring: fit(ranker, scoring=s), error, message)
     for scoring in (["map"], ("map", "ndcg@3"), [MAP(), MAP(3)]):

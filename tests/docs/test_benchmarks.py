@@ -29,6 +29,7 @@ COMMANDS = {
     "budget.py": ["--made", "8", "--candidates", "2"],
     "pairs.py": ["--made", "20", "--hours", "0.1", "--seeds", "1", "--error", "0"],
     "calibration.py": ["--made", "30", "--rankers", "LambdaMARTRanker"],
+    "several_labels.py": ["--shop", "40"],
     "dask_fit.py": [*TINY, *OURS, "--workers", "2"],
     "cluster_growth.py": ["--measured-rows", "2000", "--trees", "2"],
     "larger_than_memory.py": [

@@ -107,6 +107,7 @@ def test_arguments_are_documented_in_order_with_their_defaults(call):
 
 VALIDATED = {"X_val": X, "y_val": Y, "groups_val": GROUPS, "positions": PLACES}
 LINEAR = {"hidden_layer_sizes": ()}
+TWO = np.column_stack([Y, Y])  # labels
 COLUMNS = {
     name: LOG[name]
     for name in ("clicks", "groups", "documents", "positions", "sessions")
@@ -136,12 +137,15 @@ OBJECTS: dict[str, Any] = {
     "LambdaMARTRanker": lambda: [
         fit(LambdaMARTRanker, VALIDATED, position_bias="additive"),
         fit(LambdaMARTRanker, VALIDATED, metric=None),
+        LambdaMARTRanker().fit(X, TWO, groups=GROUPS),
     ],
     "LambdaRankRanker": lambda: [
-        fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR)
+        fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR),
+        LambdaRankRanker(early_stopping=True).fit(X, TWO, groups=GROUPS),
     ],
     "RankNetRanker": lambda: [
-        fit(RankNetRanker, VALIDATED, position_bias="additive", **LINEAR)
+        fit(RankNetRanker, VALIDATED, position_bias="additive", **LINEAR),
+        RankNetRanker(early_stopping=True).fit(X, TWO, groups=GROUPS),
     ],
     "MARTRegressor": lambda: [fitted(MARTRegressor)],
     "MARTClassifier": lambda: [fitted(MARTClassifier)],

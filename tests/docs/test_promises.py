@@ -153,6 +153,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "class_weight": st.sampled_from([None, "balanced"]),
     "solver_params": st.none(),
     "network": st.none(),
+    "label_weights": st.none(),
 }
 #: of the promises themselves, or of no effect on a model
 NOT_DRAWN = ("init", "verbose", "n_jobs", "warm_start")

@@ -51,7 +51,7 @@ NAMES = {
     "RankerComparison RankerSearch compare_rankers group_train_test_split "
     "lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
-    "ForcesDisplay GradeReliabilityDisplay PropensityCurveDisplay "
+    "ForcesDisplay GradeReliabilityDisplay ParetoDisplay PropensityCurveDisplay "
     "QueryComparisonDisplay RankerComparisonDisplay SearchTraceDisplay "
     "ShapBeeswarmDisplay "
     "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "

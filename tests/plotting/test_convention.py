@@ -84,6 +84,19 @@ DISPLAYS = {
             ({"unit": "bin"}, r"unit must be one of \('document', 'query'\)"),
         ],
     ),
+    "ParetoDisplay": (
+        {"x": {"a": [0.1, 0.3], "b": [0.2]}, "y": {"a": [0.5, 0.2], "b": [0.1]},
+         "x_errors": {"a": [0.1, 0.1], "b": [NAN]}, "point_names": {"a": ["1", "2"]}},
+        [
+            *(({"x": no}, "x must be a dict with an array") for no in ({}, [1, 0.5])),
+            ({"x": {"a": [NAN, 1], "b": [0]}}, r"x\['a'\] must be finite"),
+            ({"y": {"a": [1, 2]}}, r"y must be a dict of the curves of x, \['a', 'b"),
+            ({"y": {"a": [1], "b": [1]}}, r"y\['a'\] .* each point, 2 in all, got"),
+            ({"y_errors": 0.1}, "y_errors must be a dict of the curves of x"),
+            ({"point_names": {"c": ["1"]}}, r"point_names\['c'\] must hold one name"),
+            ({"point_names": {"a": ["1"]}}, r"point_names\['a'\] must hold one name"),
+        ],
+    ),
     "PropensityCurveDisplay": (
         {"propensities": {"a": [1, 0.5, 0.4], "b": [1, 0.6]},
          "standard_errors": {"a": [0, 0.1, NAN]}, "true_propensities": [1, 0.5]},

@@ -1,0 +1,178 @@
+"""Grades of several labels, such as clicks and purchases: a column of y for each.
+
+A document that a label has not judged (NaN) takes no part in this label: neither in its
+pairs, nor in the list that its metric ranks, nor in the ideal list.  So a label learns
+from the documents that it has judged, and is measured on them, as if there were no
+others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_ltr._data.groups import Labels, QueryGroups
+from sklearn_ltr._data.rows import numeric_column, read_numbers
+from sklearn_ltr._typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGrades:
+    """The grades of several labels, in canonical order.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_labels), float64
+        Grades >= 0; NaN: not judged by this label.
+    weights : ndarray of shape (n_labels,), float64
+        Share of each label; they sum to 1.
+    names : tuple of str
+        Those of the columns of a DataFrame, else "0", "1", ...
+    """
+
+    values: FloatArray
+    weights: FloatArray
+    names: tuple[str, ...]
+
+    def __getitem__(self, rows: NDArray[Any]) -> Self:
+        """Return the grades of some rows."""
+        return replace(self, values=self.values[rows])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return len(self.names)
+
+    def have_pairs(self, counts: NDArray[Any], starts: NDArray[Any]) -> NDArray[Any]:
+        """Return whether a label of a weight above 0 has different grades in a query.
+
+        Only rows that `counts`, (n_rows,) bool, selects are looked at.
+        """
+        values = np.where(counts[:, None], self.values, np.nan)[:, self.weights > 0]
+        highest = np.fmax.reduceat(values, starts, axis=0)
+        # a query without a grade has NaN for both, which is not above NaN
+        differ = highest > np.fmin.reduceat(values, starts, axis=0)
+        return np.asarray(differ.any(axis=1))
+
+    def in_one(self, counts: NDArray[np.bool_]) -> FloatArray:
+        """Return the weighted mean of the grades of a row, in units of each label.
+
+        The unit is the largest grade of the rows that `counts` selects.  A grade that
+        is missing counts as 0.
+        """
+        # in the mean of the units, so that labels of one unit keep their grades' bits
+        largest = np.nanmax(np.where(counts[:, None], self.values, 0.0), axis=0)
+        largest[largest == 0.0] = 1.0
+        factors = self.weights * ((self.weights * largest).sum() / largest)
+        mean = np.zeros(len(self.values))
+        for factor, grades in zip(factors, np.nan_to_num(self.values.T), strict=True):
+            mean += factor * grades
+        return mean
+
+
+def n_label_columns(y: Any) -> int:
+    """Return the number of columns of y: 1 unless it is a table."""
+    shape = getattr(y, "shape", None)
+    if shape is not None:
+        return int(shape[1]) if len(shape) == 2 else 1
+    if isinstance(y, list | tuple) and len(y) > 0:
+        row = y[0]
+        is_row = isinstance(row, list | tuple) or np.ndim(row) == 1
+        return len(row) if is_row else 1
+    return 1
+
+
+def label_names(y: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a table of labels."""
+    columns = getattr(y, "column_names", None)  # of Arrow
+    if columns is None:
+        columns = getattr(y, "columns", None)
+    names = range(n_label_columns(y)) if columns is None else list(columns)
+    return tuple(map(str, names))
+
+
+def is_label(label: object) -> bool:
+    """Return whether this may be the name or the number of a column of y."""
+    is_number = isinstance(label, Integral) and not isinstance(label, bool)
+    return is_number or isinstance(label, str)
+
+
+def label_number(label: int | str, names: tuple[str, ...], argument: str) -> int:
+    """Return the column that a name or number of a label means."""
+    if isinstance(label, str) and label in names:
+        return names.index(label)
+    if is_label(label) and not isinstance(label, str) and 0 <= label < len(names):
+        return int(label)
+    raise ValueError(
+        f"{argument}={label!r} is no column of y: give an integer from 0 to "
+        f"{len(names) - 1}, or one of the names {list(names)}"
+    )
+
+
+def label_shares(label_weights: ArrayLike | None, n_labels: int) -> FloatArray:
+    """Return the share of each label, (n_labels,) float64, with a sum of 1."""
+    if label_weights is None:
+        return np.full(n_labels, 1.0 / n_labels)
+    if isinstance(label_weights, str | bytes) or np.ndim(label_weights) != 1:
+        raise ValueError(
+            f"label_weights must hold one number per label, got {label_weights!r}"
+        )
+    weights = read_numbers(label_weights, n_labels, "label_weights", item="label")
+    if not ((weights >= 0) & (weights < np.inf)).all() or not weights.any():
+        raise ValueError(
+            "label_weights must be finite and >= 0, and one of them above 0; got "
+            f"{weights.tolist()}"
+        )
+    weights = weights / weights.max()  # whose sum is finite
+    return np.asarray(weights / weights.sum())
+
+
+def select_rows(
+    judged: NDArray[np.bool_], offsets: IntArray, labels: Labels | None
+) -> tuple[IntArray, Labels | None, NDArray[np.bool_]]:
+    """Return offsets and labels of queries with selected rows, and which these are."""
+    before = np.concatenate(([0], np.cumsum(judged)))[offsets]
+    has_rows = np.diff(before) > 0
+    if labels is not None:
+        labels = [labels[query] for query in np.flatnonzero(has_rows).tolist()]
+    return np.concatenate(([0], before[1:][has_rows])), labels, has_rows
+
+
+def read_label_grades(
+    y: Any, queries: QueryGroups, label_weights: ArrayLike | None, name: str = "y"
+) -> LabelGrades:
+    """Return the grades of several labels in canonical order, checked."""
+    names = label_names(y)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} has two columns of one name: {list(names)}")
+    table, n = numeric_column(y, name), queries.n_documents
+    if table.shape != (n, len(names)):
+        raise ValueError(
+            f"{name} must hold one number for each of the {n} rows, got shape "
+            f"{table.shape}; of several labels, a dense column for each"
+        )
+    values = np.empty(table.shape)
+    for number, label in enumerate(names):
+        column, own = table[:, number], f"{name}[:, {label}]"
+        if column.dtype.kind == "O":  # where a missing grade may be None or pandas.NA
+            is_missing = [v is None or type(v).__name__ == "NAType" for v in column]
+            column = np.where(is_missing, np.nan, column)
+        rows = read_numbers(column, n, own, describe=queries.describe_row)
+        invalid = (rows < 0) | (rows == np.inf)
+        if invalid.any():
+            row = int(np.argmax(invalid))
+            raise ValueError(
+                f"{own} must hold finite relevance grades >= 0, or NaN for documents "
+                f"that this label has not judged, but {queries.describe_row(row)} has "
+                f"{rows[row]}"
+            )
+        if np.isnan(rows).all():
+            raise ValueError(
+                f"{own} is NaN in every row: leave a label out that has judged nothing"
+            )
+        values[:, number] = queries.sort(rows)
+    return LabelGrades(values, label_shares(label_weights, len(names)), names)

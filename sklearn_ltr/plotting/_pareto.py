@@ -1,0 +1,338 @@
+"""Plot of two metrics against each other, for models that weigh them differently.
+
+point of a model  =  (mean over queries of metric 1, mean over queries of metric 2),
+each with its standard error
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_ltr._data import QueryGroups, check_scores
+from sklearn_ltr._data.labels import label_number, read_label_grades, select_rows
+from sklearn_ltr._typing import FloatArray, IdsLike
+from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.model_selection._comparison import mean_and_standard_error
+from sklearn_ltr.plotting._arguments import RowsLike, group_rows, read_items
+from sklearn_ltr.plotting._axes import (
+    Style,
+    check_matplotlib,
+    draw_legend,
+    escape_label,
+    get_axes,
+    name_of_metric,
+    read_style,
+    style_axes,
+    style_of_each,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import ErrorbarContainer
+
+Curves = dict[str, FloatArray]
+
+
+class ParetoDisplay:
+    r"""Two metrics against each other, such as NDCG of clicks and of purchases.
+
+    Each curve is a way to weigh two labels, and each of its points a model, such as
+    those of different `label_weights`.  A point is at the means of both metrics over n
+    queries, and its bars are one standard error long to each side:
+
+    .. math::
+
+        \bar{M} = \frac{1}{n} \sum_q M_q, \qquad
+        \text{SE}^2 = \frac{1}{n (n - 1)} \sum_q (M_q - \bar{M})^2.
+
+    A model is worth a choice if no other is better by both metrics: those are the
+    Pareto front.  :meth:`from_predictions` computes the points and draws them.
+
+    Parameters
+    ----------
+    x, y : dicts of str to array-like of shape (n_points,)
+        The two metrics of each curve, by its name, in the order of the weights.
+    x_errors, y_errors : dicts of str to array-like of shape (n_points,), default=None
+        Standard errors, by the same names; NaN where there is none.  None: no bars.
+    point_names : dict of str to list of str, default=None
+        What to write beside the points of some of the curves, such as the weights.
+    x_name : str, default="x"
+        Name of the metric of the x axis.
+    y_name : str, default="y"
+        Name of the metric of the y axis.
+
+    Attributes
+    ----------
+    curves_ : list of matplotlib ErrorbarContainer
+        One for each curve.
+    texts_ : list of matplotlib Annotation
+        Names of the points.
+    legend_ : matplotlib Legend
+        Names of all curves on the axes.
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    ValueError
+        If there is no curve, curves do not have as many finite numbers in x as in y, or
+        errors and names of points are not those of the curves.
+
+    See Also
+    --------
+    BlendCurveDisplay : One metric of all blends of two rankers.
+
+    Notes
+    -----
+    The bars of two models overlap although one is better on nearly every query, since
+    queries that are hard for one tend to be hard for the other: see
+    :class:`QueryComparisonDisplay`.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import ParetoDisplay
+    >>> display = ParetoDisplay(
+    ...     {"weights": [0.5, 0.6]},
+    ...     {"weights": [0.4, 0.2]},
+    ...     point_names={"weights": ["1:3", "3:1"]},
+    ... )
+    >>> display.x["weights"]
+    array([0.5, 0.6])
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        x: Mapping[str, ArrayLike],
+        y: Mapping[str, ArrayLike],
+        *,
+        x_errors: Mapping[str, ArrayLike] | None = None,
+        y_errors: Mapping[str, ArrayLike] | None = None,
+        point_names: Mapping[str, Sequence[str]] | None = None,
+        x_name: str = "x",
+        y_name: str = "y",
+    ) -> None:
+        if not isinstance(x, Mapping) or not x:
+            raise ValueError(
+                f"x must be a dict with an array for each curve, got {x!r}"
+            )
+        self.x: Curves = {
+            name: read_items(values, f"x[{name!r}]", "point")
+            for name, values in x.items()
+        }
+        self.y = self._read_like_x(y, "y")
+        errors = {"x_errors": x_errors, "y_errors": y_errors}
+        self.x_errors, self.y_errors = (
+            None if given is None else self._read_like_x(given, argument, finite=False)
+            for argument, given in errors.items()
+        )
+        if not isinstance(point_names, Mapping | None):
+            raise ValueError(
+                f"point_names must be a dict of lists, got {point_names!r}"
+            )
+        self.point_names = {n: list(names) for n, names in (point_names or {}).items()}
+        for name, names in self.point_names.items():
+            if name not in self.x or len(names) != len(self.x[name]):
+                raise ValueError(
+                    f"point_names[{name!r}] must hold one name for each point of a "
+                    f"curve of x, got {names!r}"
+                )
+        self.x_name, self.y_name = x_name, y_name
+
+    def _read_like_x(
+        self, curves: Mapping[str, ArrayLike], argument: str, *, finite: bool = True
+    ) -> Curves:
+        """Return arrays for the curves of x, of the same lengths."""
+        if not isinstance(curves, Mapping) or curves.keys() != self.x.keys():
+            raise ValueError(
+                f"{argument} must be a dict of the curves of x, {list(self.x)}, got "
+                f"{list(curves) if isinstance(curves, Mapping) else curves!r}"
+            )
+        return {
+            name: read_items(
+                curves[name], f"{argument}[{name!r}]", "point", len(x), finite=finite
+            )
+            for name, x in self.x.items()
+        }
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: Mapping[str, RowsLike],
+        *,
+        groups: IdsLike,
+        metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
+        labels: Sequence[int | str] = (0, 1),
+        point_names: Mapping[str, Sequence[str]] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ParetoDisplay:
+        """Draw the metrics of two labels, of several models each.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_documents, n_labels)
+            Grades of each label, finite and >= 0; NaN where it has not judged a
+            document, which is then left out of its metric.
+        y_score : dict of str to list of array-like of shape (n_documents,)
+            Scores of the models of each curve, finite; higher is ranked first.
+        groups : array-like of shape (n_documents,)
+            The query of each document: numbers, text, dates, or tuples of these.
+        metric : str or Metric, or a list of two, default="ndcg@10"
+            Metric of both labels, or one for each.
+        labels : list of two int or str, default=(0, 1)
+            Columns of `y_true` for the x and the y axis, by number or by name.
+        point_names : dict of str to list of str, default=None
+            What to write beside the points of some of the curves.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
+            axes of a new figure.
+        **kwargs : dict
+            Keyword arguments of :meth:`plot`.
+
+        Returns
+        -------
+        display : ParetoDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError, TypeError
+            For grades, scores, groups, labels or metrics that are none, or if there
+            are not two labels, or not one metric or two.
+        """
+        check_matplotlib(f"{cls.__name__}.from_predictions")
+        metrics: list[Any] = [metric] * 2
+        if isinstance(metric, list | tuple):
+            metrics = list(metric)
+        is_list = isinstance(labels, list | tuple)
+        if not is_list or len(labels) != 2 or len(metrics) != 2:
+            raise ValueError(
+                "labels must be two columns of y_true, and metric one for both or two, "
+                f"got labels={labels!r} and metric={metric!r}"
+            )
+        if not isinstance(y_score, Mapping) or not y_score:
+            raise ValueError("y_score must be a dict with a list of scores per curve")
+        queries = group_rows(y_true, groups)
+        grades = read_label_grades(y_true, queries, None, "y_true")
+        scores = {
+            name: [
+                check_scores(values, queries, f"y_score[{name!r}]", only_order=True)
+                for values in models
+            ]
+            for name, models in y_score.items()
+        }
+        found, names = [], []
+        for label, one in zip(labels, map(get_metric, metrics), strict=True):
+            number = label_number(label, grades.names, "labels: label")
+            own = grades.values[:, number]
+            found.append(evaluate_label(one, own, queries, scores))
+            names.append(f"{name_of_metric(one)} of {grades.names[number]}")
+        (x, x_errors), (y, y_errors) = found
+        return cls(
+            x,
+            y,
+            x_errors=x_errors,
+            y_errors=y_errors,
+            point_names=point_names,
+            x_name=names[0],
+            y_name=names[1],
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        curve_kwargs: Style | Sequence[Style] | None = None,
+        text_kwargs: Style | None = None,
+    ) -> ParetoDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on.  None: axes of a new figure.
+        curve_kwargs : dict or list of dict, default=None
+            Keyword arguments of matplotlib's `errorbar`, for all curves or one for
+            each.
+        text_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `annotate`.
+
+        Returns
+        -------
+        display : ParetoDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `curve_kwargs` is a list of another length.
+        """
+        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.8))
+        from matplotlib.lines import Line2D
+        from matplotlib.text import Text
+
+        self.ax_, self.figure_ = ax, ax.figure
+        style_axes(ax, grid="both")
+        self.curves_: list[ErrorbarContainer] = []
+        self.texts_ = []
+        styles = style_of_each(curve_kwargs, len(self.x))
+        for (name, x), style in zip(self.x.items(), styles, strict=True):
+            y = self.y[name]
+            options: dict[str, object] = {"label": escape_label(name), "marker": "o"}
+            options |= {"markersize": 4, "elinewidth": 0.6} | read_style(style, Line2D)
+            for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
+                if errors is not None:
+                    options[axis] = errors[name]
+            self.curves_.append(ax.errorbar(x, y, **options))
+            text_options: dict[str, object] = {
+                "xytext": (4, 4),
+                "textcoords": "offset points",
+            }
+            text_options |= {"fontsize": "small"} | read_style(text_kwargs, Text)
+            self.texts_ += [
+                ax.annotate(escape_label(text), point, **text_options)
+                for text, point in zip(
+                    self.point_names.get(name, ()), zip(x, y, strict=True), strict=False
+                )
+            ]
+        has_bars = self.x_errors is not None or self.y_errors is not None
+        suffix = " (mean ± standard error)" if has_bars else ""
+        ax.set(
+            xlabel=escape_label(self.x_name) + suffix,
+            ylabel=escape_label(self.y_name) + suffix,
+        )
+        self.legend_ = draw_legend(ax)
+        return self
+
+
+def evaluate_label(
+    metric: Metric,
+    grades: FloatArray,
+    queries: QueryGroups,
+    scores: Mapping[str, Sequence[FloatArray]],
+) -> tuple[Curves, Curves]:
+    """Return means and standard errors of a label's metric, by curve."""
+    judged = ~np.isnan(grades)
+    offsets, labels, _ = select_rows(judged, queries.offsets, queries.labels)
+    bound = metric.bind(grades[judged], offsets, labels)
+    weights = np.ones(len(offsets) - 1)
+    means: Curves = {}
+    errors: Curves = {}
+    for name, models in scores.items():
+        found = [
+            mean_and_standard_error(bound.values(own[judged]), weights)
+            for own in models
+        ]
+        means[name], errors[name] = np.transpose(found)
+    return means, errors
