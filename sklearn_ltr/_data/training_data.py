@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._data.columns import ReadColumns, RowColumns
+from sklearn_ltr._data.columns import COLUMNS, ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
 from sklearn_ltr._data.labels import LabelGrades, select_rows
 from sklearn_ltr._data.pairs import JudgedPairs
@@ -129,7 +129,11 @@ class TrainingData:
         if self.label_grades is not None:
             keys = [*self.label_grades.values.T, *keys]
         if self.pairs is not None and len(rows) > 0:
-            keys.insert(0, self.pairs.hashes(hash_together(keys)))
+            # without what is the same for all rows of a query: a common factor of the
+            # weights must not change the order
+            own = [v for name, v in columns.items() if not COLUMNS[name].per_query]
+            contents = hash_together([*own, self.y, hashes])
+            keys.insert(0, self.pairs.hashes(contents))
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order

@@ -12,6 +12,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._data import RowColumns, TrainingData
+from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_json, to_json
 
@@ -122,6 +124,26 @@ def test_equal_rows_with_other_pairs_do_not_depend_on_their_order():
         given = {"y": np.tile(Y, 2), "groups": groups, "X": twice}
         found = [preferring(metric, pairs=p, **given) for p in (pairs, swapped)]
         assert_array_equal(*(ranker.predict(X) for ranker in found))
+
+
+def test_a_factor_of_weights_does_not_change_the_order_of_equal_rows():
+    judged = np.array([[0, 1], [2, 3], [2, 1]])
+    offsets = np.array([0, 4])
+    pairs = JudgedPairs.sort(judged, np.ones(3), offsets)
+    orders = {
+        tuple(
+            TrainingData(
+                np.zeros(4),
+                offsets,
+                ["a"],
+                RowColumns(sample_weight=np.array([2.0**-k])),
+                rows=np.arange(4),
+                pairs=pairs,
+            ).content_order(np.zeros(4, dtype=np.uint64))
+        )
+        for k in range(20)
+    }
+    assert len(orders) == 1
 
 
 def test_rows_that_no_pair_names_are_as_if_not_given():
