@@ -229,8 +229,11 @@ def _fit_networks(data: Bunch) -> None:
 def _fit_pairs(data: Bunch) -> None:
     X, y, groups = data.data, data.target, data.groups
     query = np.flatnonzero(groups == groups[np.argmax(y)])
-    best, worst = query[np.argmax(y[query])], query[np.argmin(y[query])]
-    pairs = [[best, worst], [best, worst]]  # of equal rows, whose pairs are hashed
+    best = query[np.argmax(y[query])]
+    others = query[query != best]
+    X = X.copy()
+    X[others[0]] = X[others[1]]  # the pairs of equal rows are hashed
+    pairs = [[best, row] for row in others]
     for metric in ("ndcg", "map", None):
         ranker = LambdaMARTRanker(metric, n_estimators=1, min_samples_leaf=1)
         ranker.fit(X, y if metric else None, groups=groups, pairs=pairs)

@@ -18,6 +18,7 @@ from pathlib import Path
 import distributed
 import joblib
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sklearn
@@ -258,7 +259,7 @@ def run(python_docs, monkeypatch):
             computed = runpy.run_path(str(path), run_name="an_example")
             # what starts processes is a function, which these can import
             computed |= computed["main"]() if "main" in computed else {}
-            mpl.pyplot.close("all")
+            plt.close("all")
         return computed
 
     return run

@@ -89,7 +89,8 @@ def test_a_type_checker_sees_what_public_functions_take_and_return(tmp_path):
     )  # fmt: skip
     said = {
         int(line): text
-        for line, text in re.findall(r"program\.py:(\d+): (.*)", done.stdout)
+        # the first of a line, which notes follow
+        for line, text in reversed(re.findall(r"program\.py:(\d+): (.*)", done.stdout))
     }
     for number, line in enumerate(PROGRAM.splitlines(), start=1):
         _, _, expected = line.partition("  # ")
