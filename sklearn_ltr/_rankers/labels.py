@@ -45,7 +45,7 @@ from sklearn_ltr.metrics import Metric, get_metric
 FORCES = "label_forces_"  # the attribute that a warm start keeps
 
 
-def check_labels(
+def check_several_labels(
     parameters: RankerParameters,
     label_weights: ArrayLike | None,
     train: TrainingData,

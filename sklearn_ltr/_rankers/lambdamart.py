@@ -101,7 +101,7 @@ from sklearn_ltr._rankers.evaluation import (
 from sklearn_ltr._rankers.labels import (
     FORCES,
     LabelsObjective,
-    check_labels,
+    check_several_labels,
     cost_measures,
     metric_measures,
 )
@@ -1024,7 +1024,7 @@ tuples, default=None
             self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
             for one in validation
         ]
-        check_labels(p, p.label_weights, train, sets)
+        check_several_labels(p, p.label_weights, train, sets)
         warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
         train, sets = hold_out_queries(FitData(train, sets), p, kept.seed)
         warn_if_short(p, train.sample_weight[train.has_pairs])
@@ -1152,7 +1152,7 @@ class SharedBins:
         p.check_clicks(columns)
         model._categories = read_categories(X, p.categorical_features, KeptTrees(seed))
         data = model._read_data(X, y, groups, columns, reset=True)
-        check_labels(p, p.label_weights, data, [])
+        check_several_labels(p, p.label_weights, data, [])
         check_learnable(data)
         learned = data.subset(data.has_pairs)
         # Rows of queries without pairs are needed only where they are held out; then

@@ -98,7 +98,7 @@ from sklearn_ltr._rankers.evaluation import MetricEvaluation, PairCostEvaluation
 from sklearn_ltr._rankers.labels import (
     FORCES,
     LabelsBatches,
-    check_labels,
+    check_several_labels,
     cost_measures,
     metric_measures,
 )
@@ -125,6 +125,7 @@ from sklearn_ltr._typing import (
     MatricesLike,
     MatrixLike,
 )
+from sklearn_ltr.metrics import Metric
 
 SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoch
@@ -430,14 +431,14 @@ def query_batches(
     learned = learned.reordered(learned.content_order(hashes))
 
     # the lambdas: metric, bias of positions, weights of pairs
+    if learned.label_grades is not None:
+        labels = labels_batches(learned, p, kept, team)
+        return QueryBatches(learned, data.rows, labels, p, None)
     metric = p.trained_metric()
     earlier = kept.attributes.get("position_bias_")
     bias = new_bias(p.position_bias, learned, earlier, p.min_propensity)
-    objective: LambdaObjective | PreferenceObjective | UserObjective | LabelsBatches
+    objective: LambdaObjective | PreferenceObjective | UserObjective
     options = PairOptions(p.sigma)
-    if learned.label_grades is not None:
-        objective = labels_batches(learned, p, kept, team)
-        return QueryBatches(learned, data.rows, objective, p, None)
     if callable(p.objective):
         objective = UserObjective(learned, p.objective, needs_hessian=False)
     elif learned.pairs is not None:
@@ -446,18 +447,24 @@ def query_batches(
         weights = pair_weights_of(learned, bias, p.min_propensity)
         objective = LambdaObjective(learned, metric, options, team, weights)
 
-    # if not even the reverse of the best order has a gradient, no order has one
     if kept.is_new and not p.tied_pairs and learned.pairs is None:
-        gradient, _ = objective(-learned.y)
-        check_lambdas(
-            float(np.abs(gradient).sum()),
-            SINGLE_LAMBDA_TOTALS,
-            p.metric,
-            metric,
-            learned,
-            by_function=callable(p.objective),
-        )
+        check_gradient(objective, learned, metric, p)
     return QueryBatches(learned, data.rows, objective, p, bias)
+
+
+def check_gradient(
+    objective: LambdaObjective | PreferenceObjective | UserObjective,
+    data: TrainingData,
+    metric: Metric | None,
+    parameters: NetworkParameters,
+) -> None:
+    """Raise a ValueError if no order of the documents has a gradient."""
+    # if not even the reverse of the best order has one
+    gradient, _ = objective(-data.y)
+    p, total = parameters, float(np.abs(gradient).sum())
+    by_function = callable(p.objective)
+    totals = SINGLE_LAMBDA_TOTALS
+    check_lambdas(total, totals, p.metric, metric, data, by_function=by_function)
 
 
 def labels_batches(
@@ -470,15 +477,10 @@ def labels_batches(
 
     def of_label(number: int, own: TrainingData) -> LambdaObjective:
         p = parameters.of_label(number)
-        metric, weights = (
-            p.trained_metric(),
-            pair_weights_of(own, None, p.min_propensity),
-        )
+        metric = p.trained_metric()
+        weights = pair_weights_of(own, None, p.min_propensity)
         objective = LambdaObjective(own, metric, PairOptions(p.sigma), team, weights)
-        gradient, _ = objective(-own.y)
-        total = float(np.abs(gradient).sum())
-        totals = SINGLE_LAMBDA_TOTALS
-        check_lambdas(total, totals, p.metric, metric, own, by_function=False)
+        check_gradient(objective, own, metric, p)
         return objective
 
     return LabelsBatches(data, kept.attributes, kept.is_new, of_label)
@@ -994,7 +996,7 @@ pairs, pair_probabilities : array-likes
         if has_pairs:
             train = with_pairs(train, judged, groups)
         sets = self._read_validation(validation)
-        check_labels(parameters, parameters.label_weights, train, sets)
+        check_several_labels(parameters, parameters.label_weights, train, sets)
         if parameters.tied_pairs and train.label_grades is not None:
             raise ValueError(
                 "tied_pairs=True makes pairs of documents of equal grade of one label, "

@@ -159,7 +159,7 @@ def read_targets(
 ) -> TrainingData:
     """Check grades and columns, and sort them by query; without features."""
     if n_label_columns(y) > 1:
-        return read_labels(y, queries, columns, suffix, labels)
+        return read_several_labels(y, queries, columns, suffix, labels)
     return TrainingData(
         check_grades(y, queries, f"y{suffix}"),
         queries.offsets,
@@ -169,7 +169,7 @@ def read_targets(
     )
 
 
-def read_labels(
+def read_several_labels(
     y: ArrayLike | None,
     queries: QueryGroups,
     columns: GivenColumns,

@@ -44,7 +44,7 @@ class Drift(NamedTuple):
     now: IntArray
 
 
-def columns_of(X: MatrixLike) -> tuple[Any, list[str]]:
+def named_table(X: MatrixLike) -> tuple[Any, list[str]]:
     """Return X as a table whose columns can be read, and their names."""
     table: Any = X if issparse(X) else as_table(X)
     if is_frame(table):
@@ -68,8 +68,8 @@ def drift_of_columns(X_reference: MatrixLike, X: MatrixLike) -> dict[str, Drift]
             "X_reference must be a table with a row for each document, got "
             f"{type(X_reference).__name__} of shape {shape}"
         )
-    before, old_names = columns_of(X_reference)
-    now, names = columns_of(X)
+    before, old_names = named_table(X_reference)
+    now, names = named_table(X)
     if before.shape[1] != len(names) or (
         is_frame(before) and is_frame(now) and old_names != names
     ):

@@ -41,9 +41,9 @@ from sklearn_ltr.inspection import _html as html
 from sklearn_ltr.inspection._drift import (
     Drift,
     column_of,
-    columns_of,
     drift_of_columns,
     drift_of_numbers,
+    named_table,
 )
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
@@ -916,7 +916,7 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
 
 def columns_part(subject: Subject, effects: Effects | None) -> str:
     """Return what the columns of X hold, the most important ones."""
-    X, names = columns_of(subject.X)
+    X, names = named_table(subject.X)
     n_columns = len(names)
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them

@@ -531,7 +531,7 @@ def try_candidates(
                 break
             try:
                 scores = out_of_fold(ranker, rows, splits, p.n_jobs)
-                values = measure(scores, rows, splits, metric)
+                values = metric_of_folds(scores, rows, splits, metric)
             except Exception as error:
                 error.add_note(f"of candidate {number}, with the settings {params}")
                 raise
@@ -588,7 +588,7 @@ def out_of_fold(
     return scores
 
 
-def measure(
+def metric_of_folds(
     scores: ArrayLike, rows: FitRows, splits: list[Split], metric: Metric
 ) -> list[float]:
     """Return the metric of the queries of each fold, then of all queries."""
