@@ -72,7 +72,7 @@ def compute_short_lists(
     # is empty: all swap deltas are 1.
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
     options, result = PairOptions(*options), Derivatives(*result)
-    queries, n_remaining = np.empty(WINDOW, np.int64), 0
+    queries, n_remaining = np.empty(WINDOW, np.int64), int64(0)
     for start in range(first, last, WINDOW):
         n_queries = min(WINDOW, last - start)
         n_short = sort_by_length(lists.offsets, start, start + n_queries, queries)
