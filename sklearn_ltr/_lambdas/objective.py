@@ -206,11 +206,11 @@ class LambdaObjective:
         else:
             remaining = iter(chunks)  # each thread computes the next one that remains
 
-            def work(thread: int) -> None:
+            def compute_chunks(thread: int) -> None:
                 for start, stop in remaining:
                     self._compute_chunk(scores, start, stop, thread)
 
-            self.team.run(work)
+            self.team.run(compute_chunks)
         return self.gradient[documents], self.hessian[documents]
 
     def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
