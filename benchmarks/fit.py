@@ -35,6 +35,7 @@ FITS = {
     BAGGED: peers.fit_sklearn_ltr_bagged,
     f"{OURS} symmetric": partial(peers.fit_sklearn_ltr, grow_policy="symmetric"),
 }
+CATEGORICAL = {OURS: "categorical_features", "LightGBM": "categorical_feature"}
 MSLR_LIKE = {
     "n_documents": 121.74,
     "n_features": 136,
@@ -94,9 +95,13 @@ def read(folder: Path, part: str) -> list[np.ndarray]:
     return [np.load(folder / f"{part}_{name}.npy") for name in "Xyg"]
 
 
-def measure(name: str, folder: Path, settings: Settings) -> dict[str, float]:
-    """Measure one fit; runs in a new process."""
+def measure(
+    name: str, folder: Path, settings: Settings, categorical: Sequence[int] = ()
+) -> dict[str, float]:
+    """Measure one fit, with these columns as categories; runs in a new process."""
     fit = FITS[name]
+    if categorical:
+        fit = partial(fit, **{CATEGORICAL[name]: list(categorical)})
     X, y, groups = read(folder, "train")
     # so many queries that trees of one kind are grown, as in the fit that is timed
     few = groups < MOST_SYMMETRIC_QUERIES + 100

@@ -26,16 +26,25 @@ from peers import OURS, Settings
 from sklearn_ltr.datasets import make_ranking
 
 N_HELD_OUT_DOCUMENTS = 40_000
+N_CATEGORIES = 100
 LIBRARIES = (OURS, "LightGBM", "LightGBM quantized", "XGBoost hist")
 
 
 class Shape(NamedTuple):
-    """Training data: lists have `n_documents` on average."""
+    """Training data: lists have `n_documents` on average.
+
+    The last `n_categorical` columns hold categories, N_CATEGORIES in each.
+    """
 
     n_queries: int
     n_documents: int
     n_features: int
     n_estimators: int
+    n_categorical: int = 0
+
+    @property
+    def categorical(self) -> list[int]:
+        return list(range(self.n_features - self.n_categorical, self.n_features))
 
 
 SHAPES = {
@@ -44,6 +53,7 @@ SHAPES = {
     "lists-of-8": Shape(50_000, 8, 30, 100),
     "mq2008": Shape(500, 20, 46, 200),
     "lists-of-40": Shape(1_500, 40, 23, 150),
+    "categories": Shape(1_500, 40, 23, 150, n_categorical=3),
     "narrow": Shape(1_500, 122, 23, 100),
     # LightGBM takes lists of up to 10,000 documents
     "few-queries": Shape(30, 3_000, 30, 100),
@@ -65,6 +75,13 @@ def write_data(folder: Path, shape: Shape) -> None:
         random_state=0,
         dtype="float32",
     )
+    for column in shape.categorical:
+        # equally frequent categories, whose numbers have nothing to do with their order
+        values = made.data[:, column]
+        inner = np.linspace(0, 1, N_CATEGORIES + 1)[1:-1]
+        codes = np.searchsorted(np.quantile(values, inner), values)
+        renumbered = np.random.default_rng(column).permutation(N_CATEGORIES)
+        made.data[:, column] = renumbered[codes]
     is_train = made.groups < shape.n_queries
     columns = made.data, made.target, made.groups
     parts = [[column[rows] for column in columns] for rows in (is_train, ~is_train)]
@@ -80,7 +97,7 @@ def print_row(name: str, shape: Shape, runs: dict[str, list[dict]]) -> None:
     of_peers = {library: s for library, s in seconds.items() if library != OURS}
     rows = f"{shape.n_queries:,} x {shape.n_documents} x {shape.n_features}"
     line = f"{name:14}{rows:>22}"
-    line += "".join(f"{s:20.2f}" for s in seconds.values())
+    line += "".join(f"{seconds.get(library, np.nan):20.2f}" for library in LIBRARIES)
     if OURS in seconds and of_peers:
         fastest = min(of_peers, key=lambda library: of_peers[library])
         line += f"{of_peers[fastest] / seconds[OURS]:8.2f} times"
@@ -99,17 +116,26 @@ def main() -> None:
 
     print(peers.machine())
     print(f"{arguments.threads} threads; seconds; NDCG@10: ours, the fastest peer's")
-    print(f"{'':36}" + "".join(f"{name:>20}" for name in arguments.libraries))
+    print(f"{'':36}" + "".join(f"{name:>20}" for name in LIBRARIES))
     for name in arguments.shapes:
         shape = SHAPES[name]
         settings = Settings(shape.n_estimators, n_threads=arguments.threads)
-        runs: dict[str, list[dict]] = {library: [] for library in arguments.libraries}
+        runs: dict[str, list[dict]] = {
+            library: []
+            for library in arguments.libraries
+            if library in fit.CATEGORICAL or not shape.n_categorical
+        }
         records = []
         with tempfile.TemporaryDirectory() as folder:
             write_data(Path(folder), shape)
             calls = {
                 library: partial(
-                    in_a_new_process, fit.measure, library, Path(folder), settings
+                    in_a_new_process,
+                    fit.measure,
+                    library,
+                    Path(folder),
+                    settings,
+                    shape.categorical,
                 )
                 for library in runs
             }

@@ -202,21 +202,25 @@ def shapes() -> str:
     found: dict[str, dict[str, list[Record]]] = {}
     for r in records("shapes"):
         found.setdefault(r["shape"], {}).setdefault(r["library"], []).append(r)
-    rows = []
+    rows, libraries = [], list(next(iter(found.values())))
     for of_library in found.values():
         seconds = {of: middle(runs, "seconds") for of, runs in of_library.items()}
         quality = {of: middle(runs, "ndcg@10") for of, runs in of_library.items()}
         r = of_library[OURS][0]
         lists = f"{r['n_queries']:,} x {r['n_documents']:,} x {r['n_features']}"
         cells = [f"{lists}, {r['n_estimators']} trees"]
-        for of, runs in of_library.items():
-            times = [r["seconds"] for r in runs]
+        if r.get("n_categorical", 0):
+            cells[0] += f", {r['n_categorical']} columns with categories"
+        for of in libraries:
+            if of not in of_library:
+                cells.append("-")
+                continue
+            times = [r["seconds"] for r in of_library[of]]
             spread = f"{seconds[of]:.2f} ({min(times):.2f} to {max(times):.2f})"
             cells.append(f"{spread}, {quality[of]:.3f}")
         fastest = min(s for of, s in seconds.items() if of != OURS)
         rows.append([*cells, f"{fastest / seconds[OURS]:.2f}"])
-    libraries = [name(of) for of in next(iter(found.values()))]
-    head = ["queries x documents x features", *libraries, "times as fast"]
+    head = ["queries x documents x features", *map(name, libraries), "times as fast"]
     return markdown(head, rows)
 
 
