@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 import sys
+import tomllib
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -82,6 +83,14 @@ def test_the_readme_names_metrics_and_formats_that_exist():
     assert len(named) == 9
     for name in named:
         assert hasattr(export, f"to_{writers.get(name, name.lower())}")
+
+
+def test_the_package_is_pure_python_as_the_readme_says():
+    files = [path for path in (ROOT / "sklearn_ltr").rglob("*.*") if path.is_file()]
+    kinds = {path.suffix for path in files if path.parent.name != "__pycache__"}
+    assert kinds == {".py", ".typed", ".json"}  # the schema of models
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert built["build-system"]["requires"][0].startswith("hatchling")
 
 
 def test_every_section_of_the_report_has_a_row():
