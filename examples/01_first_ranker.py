@@ -1,16 +1,16 @@
-"""Search Python's own documentation, better than BM25 does
-========================================================
+"""Search Python's documentation better than BM25
+==============================================
 
 Run it by ``python 01_first_ranker.py``. Nothing is downloaded.
 
-The documents are the functions, methods and classes of the Python that runs this; a
-query is the first sentence of one of their docstrings, which is not searched. SQLite
-finds up to 50 documents for each query and orders them by BM25. LambdaMART learns from
-some of the queries to order them better. How relevant a document is follows from where
-it is: 3 if the query is its own sentence, 2 in the same class, 1 in the same module.
+The documents are the functions, methods and classes of the Python that runs this. A
+query is the first sentence of one of their docstrings, and the search does not see
+this sentence. SQLite finds up to 50 documents for each query and orders them by BM25.
+LambdaMART learns from some of the queries to order them better. The grade is 3 for the
+document with the sentence, 2 for others of its class, and 1 for others of its module.
 
-The queries are divided into five parts. Each part is ranked by a model that was trained
-on the other four, so that every query is measured, and by a model that had not seen it.
+The queries are divided into five parts. For each part, a model is trained on the other
+four. So every query is measured, by a model that has not seen it.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/01_first_ranker.svg"
@@ -55,10 +55,10 @@ for part, (train, test) in enumerate(GroupKFold(5).split(X, y, groups), start=1)
     )
 
 # %%
-# What was gained
-# ---------------
-# For NDCG all grades count, for MAP every document above grade 0 is relevant, for MRR
-# only the document that the query was made of. The standard error is that of the mean
+# Gain over BM25
+# --------------
+# NDCG uses all grades. For MAP every document above grade 0 is relevant, and for MRR
+# only the document of the query's sentence. The standard error is that of the mean
 # difference of the two rankings of the same query.
 bm25 = X[:, docs.feature_names.index("bm25")]
 METRICS = {
@@ -85,8 +85,7 @@ print(
 # %%
 # The lists of two queries
 # ------------------------
-# Of all queries, sorted by the gain of NDCG@10, one has nine of ten below it, the other
-# all.
+# The first query gains more NDCG@10 than nine of ten queries. The second gains most.
 by_gain = np.argsort(gain, kind="stable")
 shown = {
     "nine of ten queries gain less": by_gain[9 * len(by_gain) // 10],
@@ -106,7 +105,7 @@ for rule, query in shown.items():
 # %%
 # The picture
 # -----------
-# How good the first k documents are, for every k, and what each query won or lost.
+# The left picture has NDCG@k for every k. The right one has the gain of each query.
 if find_spec("matplotlib") is None:
     print("\nFor a picture: python -m pip install matplotlib")
 else:

@@ -3,9 +3,9 @@
 
 Run it by ``python 02_forces_on_one_query.py``.
 
-A query has sixteen documents, two of them relevant; scores decrease evenly from 1 to 0.
+A query has sixteen documents, two of them relevant. Scores decrease evenly from 1 to 0.
 From the left list to the right list, the upper relevant document moves down by three
-ranks and the lower one up by five. There are fewer pairwise errors, and yet NDCG drops.
+ranks and the lower one up by five. There are fewer pairwise errors, but NDCG decreases.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/02_forces_on_one_query.svg"
@@ -27,10 +27,10 @@ METRICS = {"RankNet": None, "LambdaRank": "ndcg"}
 # %%
 # The forces
 # ----------
-# The numbers are minus the lambda of each relevant document, divided by sigma: positive
-# means that training raises the score. RankNet's force comes from all pairs of a
-# relevant and another document; LambdaRank's is the same times the change of NDCG if
-# the two swap places.
+# The numbers are minus the lambda of each relevant document, divided by sigma. If they
+# are positive, training raises the score. RankNet's force comes from all pairs of a
+# relevant and another document. LambdaRank multiplies it by the change of NDCG if the
+# two documents swap.
 forces = {}
 displays = {}
 for name, ranks in RELEVANT_RANKS.items():
@@ -58,16 +58,16 @@ for name, ranks in RELEVANT_RANKS.items():
     print()
 
 # %%
-# RankNet's force is larger on the lower relevant document in both lists. LambdaRank's
-# is the larger one on the upper document of the left list, and in the right list equal
-# on both, although the lower document has more errors above it.
+# In both lists, RankNet's force is larger on the lower relevant document. LambdaRank's
+# force is larger on the upper document in the left list, and equal on both in the right
+# list, although more irrelevant documents are above the lower one.
 #
-# With a large sigma only pairs in the wrong order have a force. RankNet's forces then
-# are the numbers of errors, and LambdaRank's, too, are larger on the lower document.
-# The red arrows of Burges' figure, largest on the upper document, are therefore
-# seen only while scores are close to each other.
+# With a large sigma only pairs in the wrong order have a force. RankNet's forces are
+# then the numbers of errors, and LambdaRank's are also larger on the lower document. So
+# the red arrows of Burges' figure, which are largest on the upper document, appear
+# only while scores are close to each other.
 #
-# The picture has the forces of sigma 1, all of them in one scale.
+# The picture shows the forces for sigma 1, all in the same scale.
 largest = max(
     np.abs(values).max()
     for display in displays.values()

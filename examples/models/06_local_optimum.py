@@ -4,13 +4,13 @@
 Run it by ``python 06_local_optimum.py``.
 
 The lambdas of LambdaRank are not the gradient of NDCG. Burges tests by Monte Carlo
-whether training nevertheless ends at a local maximum: he draws 459 random directions in
+whether training still ends at a local maximum. He draws 459 random directions in
 weight space and counts those along which NDCG increases. If there is none, then with a
 confidence of 99% at most 1% of all directions increase NDCG.
 
-Here a linear LambdaRank for NDCG@3 and a linear RankNet are trained on five synthetic
-collections of 2,000 queries; the epoch with the highest NDCG@3 on these same queries is
-kept.
+This example trains a linear LambdaRank for NDCG@3 and a linear RankNet on five made
+collections of 2,000 queries. It keeps the epoch with the highest NDCG@3 on these same
+queries.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/06_local_optimum.svg"
@@ -49,7 +49,7 @@ RANKERS = {
 # Train, and step in every direction
 # ----------------------------------
 # The result depends on the length of the step, because NDCG is a step function of the
-# weights: three lengths are tried, as parts of the length of the weight vector.
+# weights. The example tries three lengths, as parts of the length of the weight vector.
 shares: dict[str, list[list[float]]] = {name: [] for name in RANKERS}
 for seed in range(5):
     made = make_ranking(
@@ -76,8 +76,8 @@ for seed in range(5):
 # %%
 # The result
 # ----------
-# The mean share of directions that ascend, and in how many of the five collections none
-# of the 459 does.
+# The table has the mean share of directions along which NDCG increases, and the number
+# of collections, of five, without such a direction.
 ascending = {name: np.array(values) for name, values in shares.items()}
 passed = {name: (values == 0).sum(axis=0) for name, values in ascending.items()}
 print("step / |w*|" + "".join(f"{name:>22}" for name in RANKERS))
@@ -90,9 +90,9 @@ for i, step_size in enumerate(STEP_SIZES):
 
 # %%
 # With steps of 30% of the length of the weight vector LambdaRank passes the test on
-# every collection, as in Burges (2010), and RankNet on fewer. With steps of 10% more
-# directions ascend for both, and again fewer for LambdaRank. The script
-# ``benchmarks/local_optimality.py`` has other metrics, steps and data.
+# every collection, as in Burges (2010), and RankNet on fewer. With steps of 10%, NDCG
+# increases along more directions, and again along fewer for LambdaRank than for
+# RankNet. ``benchmarks/local_optimality.py`` has other metrics, steps and data.
 #
 # The picture
 # -----------

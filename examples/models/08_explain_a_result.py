@@ -1,12 +1,12 @@
-"""Why is this result above that one? SHAP values of a ranker of trees
-===================================================================
+"""Explain why one result is above another: SHAP values of trees
+=============================================================
 
 Run it by ``python 08_explain_a_result.py``.
 
 A LambdaMART ranker is trained on queries about Python's documentation. For one unseen
-query, SHAP values say what each feature adds to the score of each document; they sum to
-the score. The difference of the values of two documents says why one is above the
-other: a positive number is a reason for the upper one.
+query, SHAP values say what each feature adds to the score of each document. They add up
+to the score. The difference of the values of two documents explains why one is above
+the other: a feature with a positive number favours the upper one.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/08_explain_a_result.svg"
@@ -25,8 +25,7 @@ from sklearn_ltr.plotting import ShapHeatmapDisplay, ShapValuesDisplay
 # %%
 # Train
 # -----
-# The ranker is trained on a DataFrame, whose columns name the features in all that
-# follows.
+# The ranker is trained on a DataFrame. Its columns are the names of the features.
 docs = load_python_docs()
 table = pd.DataFrame(docs.data, columns=docs.feature_names)
 table.index = pd.Index(docs.documents)
@@ -50,9 +49,9 @@ for rank, document in enumerate((upper, lower), start=1):
 # %%
 # Why is rank 1 above rank 2?
 # ---------------------------
-# What each feature adds to the difference of the scores, the largest first, beside its
-# values in both documents. A feature may add more to one document than to another of
-# the same value, because trees combine it with others.
+# The table has what each feature adds to the difference of the scores, the largest
+# first, and its values in both documents. A feature with equal values may still add
+# more to one document, because trees combine it with other features.
 result = shap_values(ranker, documents)
 difference = pd.Series(result.difference(upper, lower), index=table.columns)
 order = difference.abs().sort_values(ascending=False, kind="stable").index
@@ -68,7 +67,7 @@ plt.show()
 # %%
 # The whole list
 # --------------
-# A row is a document, by rank. With the package shap installed,
-# ``result.to_explanation()`` is what its own plots take.
+# A row is a document, by rank. The plots of the package shap take
+# ``result.to_explanation()``.
 ShapHeatmapDisplay.from_estimator(ranker, documents)
 plt.show()

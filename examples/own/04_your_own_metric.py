@@ -3,14 +3,14 @@
 
 Run it by ``python 04_your_own_metric.py``.
 
-The metric is rank-biased precision (Moffat and Zobel, 2008), which this package has
-as `sklearn_ltr.metrics.RBP`; here it is written once more. It models a reader who
+The metric is rank-biased precision (Moffat and Zobel, 2008). This package has it as
+`sklearn_ltr.metrics.RBP`, but here you see how to write it. It models a reader who
 continues from one document to the next with probability p::
 
     RBP = (1 - p) * sum over ranks r of  relevance_r * p^(r - 1).
 
-A model that is trained for it is compared with one that is trained for NDCG@10, by
-both metrics.
+Both metrics compare a model that is trained for it with one that is trained for
+NDCG@10.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/04_your_own_metric.svg"
@@ -33,8 +33,8 @@ from sklearn_ltr.plotting import RankerComparisonDisplay
 # The metric
 # ----------
 # A subclass of `Metric` with a `value` is enough to evaluate, to score a
-# cross-validation, for early stopping, and to train. The change of the metric by a swap
-# of two documents is then computed by trying out each swap.
+# cross-validation, to stop early, and to train. Training then computes the change of
+# the metric by a swap of two documents by trying out each swap.
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,8 +51,8 @@ class RBP(Metric):
 
 
 # %%
-# With `swap_delta` the changes are given by a formula: two documents exchange their
-# weights. The model is the same but for rounding, and training is faster.
+# `swap_delta` gives the changes by a formula: two documents exchange their
+# weights. Up to rounding, the model is the same, and training is faster.
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,12 +82,12 @@ largest_difference = np.abs(np.subtract(*scores_of.values())).max()
 print(f"largest difference of their scores {largest_difference:.0e}")
 
 # %%
-# Each is best by its own metric
-# ------------------------------
-# Every query is ranked by a model that has not seen it, in three folds. By default, a
-# regression on the grades is added to the lambdas; without it (`regression_weight=0`)
-# nothing but the metric decides what is learned. Each table compares the two models by
-# one metric: the difference is what training for this metric gains by it.
+# Compare the two models
+# ----------------------
+# In three folds, each query is ranked by a model that has not seen it. By default, a
+# ranker adds a regression on the grades to the lambdas. Without it
+# (`regression_weight=0`), only the metric decides what is learned. Each table compares
+# the two models by one metric. The difference is the gain of training for this metric.
 METRICS = {"RBP": FastRBP(), "NDCG@10": NDCG(10)}
 scores = {}
 for trained_for, metric in METRICS.items():

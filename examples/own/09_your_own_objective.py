@@ -3,7 +3,7 @@
 
 Run it by ``python 09_your_own_objective.py``.
 
-An objective is a function of the scores, the grades and the queries that returns the
+An objective is a function of the scores, the grades and the queries. It returns the
 first and second derivatives of a cost by each score.  ListNet (Cao et al., 2007) is the
 cross entropy of two distributions over the documents of a query, one of the gains and
 one of the scores::
@@ -13,8 +13,8 @@ one of the scores::
 
     dC/ds_i = p_i - t_i,        d2C/ds_i^2 = p_i (1 - p_i).
 
-The learning rate falls from tree to tree, by a function of the tree's index.  Two
-validation sets are measured by two metrics after each tree; nothing stops early.
+The learning rate is a function of the tree's index, and falls from tree to tree.  Two
+metrics measure two validation sets after each tree.  No fit stops early.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/09_your_own_objective.svg"
@@ -55,7 +55,7 @@ def falling_rate(tree_index: int) -> float:
 # %%
 # Train on both objectives
 # ------------------------
-# A half of the queries of the first example is for training, the other half for two
+# Half of the queries of the first example are for training, the others for two
 # validation sets.
 docs = load_python_docs(n_candidates=20)
 X, X_rest, y, y_rest, groups, groups_rest = group_train_test_split(
@@ -83,8 +83,8 @@ for name, objective in (("lambdas", "lambdarank"), ("ListNet", listnet)):
         print(f"{name}, {set_name:<{17 - len(name)}}{values}")
 
 # %%
-# A regression on the grades is added to the lambdas, against overfitting. ListNet,
-# without it, fits the training queries more closely.
+# Against overfitting, the ranker adds a regression on the grades to the lambdas.
+# ListNet has no such regression, and fits the training queries more closely.
 figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained", sharey="row")
 for column, (name, ranker) in zip(axes.T, rankers.items(), strict=True):
     TrainingCurveDisplay.from_estimator(ranker, ax=column)

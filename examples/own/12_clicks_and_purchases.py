@@ -3,10 +3,10 @@
 
 Run it by ``python 12_clicks_and_purchases.py``.
 
-What customers of a shop click is not always what they buy: a fine picture is clicked,
-and a fair price is paid. One model can learn from both labels, a column of `y` each.
-``label_weights`` says which share of the force each label has. Here the shop is made on
-this machine, so that nothing has to be downloaded.
+Customers of a shop do not buy all that they click: a nice picture gets clicks, and a
+good price gets purchases. One model can learn from both labels, each a column of `y`.
+``label_weights`` sets the share of each label in the force. The example makes the data
+of the shop, so it downloads nothing.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/12_clicks_and_purchases.svg"
@@ -27,9 +27,9 @@ sklearn.set_config(enable_metadata_routing=True)  # the search passes `groups` o
 # %%
 # The shop
 # --------
-# Each of 900 searches shows 20 products. A click depends on relevance and on looks, a
-# purchase on a click, the price and the quality. A model sees all of these but the
-# price through noise.
+# Each of 900 searches shows 20 products. A click depends on relevance and on looks. A
+# purchase depends on a click, the price and the quality. The model sees the price, and
+# the others with noise.
 rng = np.random.default_rng(0)
 shape = (900, 20)
 relevance, looks, price, quality = rng.standard_normal((4, *shape))
@@ -50,9 +50,9 @@ print(f"{purchases.mean():.0%} bought.")
 # %%
 # Weights are shares
 # ------------------
-# There are more than three times as many clicks as purchases, but that does not matter:
-# the lambdas of a label are divided by their sum of absolute values at the start, so
-# ``[1, 1]`` gives both the same force.
+# There are more than three times as many clicks as purchases. This does not matter,
+# because the ranker divides the lambdas of a label by their sum of absolute values at
+# the start. So ``[1, 1]`` gives both labels the same force.
 SHARES = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]
 ranker = LambdaMARTRanker(n_estimators=60, random_state=0)
 scores, values = [], []
@@ -70,7 +70,7 @@ for share in SHARES:
 # %%
 # The curve
 # ---------
-# Two rankers, one for each label, can be blended as well: that takes twice the trees.
+# A blend of two rankers, one for each label, is another way. It takes twice the trees.
 ends = [scores[0], scores[-1]]
 scaled = [s / s.std() for s in ends]
 blends = [(1 - share) * scaled[0] + share * scaled[1] for share in SHARES]
@@ -87,10 +87,10 @@ plt.show()
 # %%
 # A choice
 # --------
-# The mean of the metrics by the model's own weights cannot choose these. Say what a
-# click and a purchase are worth to you: here a purchase counts as much as three clicks.
-# A search measures both labels on held-out searches, and takes the weights with the
-# highest worth.
+# Decide how much a click and a purchase are worth to you. Here a purchase counts as
+# much as three clicks. The search measures both labels on held-out queries, and chooses
+# the weights with the highest worth. (`score` cannot choose the weights, because it
+# measures each model by the model's own weights.)
 def most_worth(results):
     """Return the index of the candidate whose clicks and purchases are worth most."""
     clicked, bought = (results[f"mean_test_{label}"] for label in ("clicks", "bought"))

@@ -3,19 +3,19 @@
 
 Run it by ``python 10_export_a_model.py``.
 
-The documents are the functions, methods and classes of the standard library, which a
-search engine would hold in an index with the fields `name` and `text`. LambdaMART is
-trained on features that the engine can compute itself, and the requests that upload
-the features and the model are printed: for the plugins Learning to Rank of
-Elasticsearch and OpenSearch, for Elastic's own learning to rank, and for Solr. They are
-printed only, because no engine runs here. With one that runs, each is sent by::
+The documents are the functions, methods and classes of the standard library. A search
+engine would have them in an index with the fields `name` and `text`. LambdaMART is
+trained on features that the engine can compute itself. The example prints the requests
+that upload the features and the model: for the plugins Learning to Rank of
+Elasticsearch and OpenSearch, for Elastic's own learning to rank, and for Solr. If you
+have a running engine, send each request by::
 
     requests.request(request.method, "http://localhost:9200" + request.path,
                      json=request.body)
 
-What leaves is the model that was trained: scores computed from the printed JSON, by a
-few lines that read it as the plugin does, differ from those of `predict` only by the
-rounding of a sum in float32.
+The exported model is the trained model: a few lines read the printed JSON as the plugin
+does, and their scores differ from those of `predict` only by the rounding of a sum in
+float32.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/10_export_a_model.svg"
@@ -39,8 +39,9 @@ from sklearn_ltr.plotting import ShapValuesDisplay
 # %%
 # The features
 # ------------
-# How the engines compute the features. In production their own values, which they log,
-# are what a ranker is trained on: analyzers and BM25 are the same then, here and there.
+# These are the features as the engines compute them. In production, train a ranker on
+# values that the engine has logged: then training and serving use the same analyzers
+# and the same BM25.
 MATCHES = {
     "bm25": "text",
     "bm25_name": "name",
@@ -75,7 +76,7 @@ for field in FIELDS:
 # %%
 # Train
 # -----
-# A document that a query does not match has no score: a missing value.
+# If a query does not match a document, the document has a missing value.
 docs = load_python_docs()
 table = pd.DataFrame(docs.data, columns=docs.feature_names)[list(ELASTIC)]
 table[list(MATCHES)] = table[list(MATCHES)].replace(0.0, np.nan)

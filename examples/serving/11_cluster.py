@@ -1,15 +1,14 @@
-"""Train on a cluster: the model of one machine, from rows on many
-================================================================
+"""Train on a cluster, and get the model of one machine
+====================================================
 
 Run it by ``python 11_cluster.py``. It needs Dask, ``".[dask]"``.
 
-Two worker processes on this machine stand for a cluster. Judgements are cut
-anywhere: queries go on in the next partition, or file. The workers read one partition
-after another, keep one byte per value, and fit a model together. It is, bit for bit,
-that of :class:`~sklearn_ltr.LambdaMARTRanker` on all rows in one place, however many
-workers there are. Then the same cluster searches for settings: each worker fits other
-candidates, on data that were sent once.
-What travels between them depends on which worker reads which partition.
+Two worker processes on this machine act as a cluster. The rows of a query may be in
+several partitions, or files. The workers read one partition after another, keep one
+byte per value, and fit a model together. It is, bit for bit, the model of
+:class:`~sklearn_ltr.LambdaMARTRanker` on one machine, for any number of workers. Then
+the same cluster searches for settings: each worker fits other candidates, on data that
+it receives once. The printed traffic depends on which worker reads which partition.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/11_cluster.svg"
@@ -73,7 +72,7 @@ def main() -> dict[str, object]:
         ndcg = ndcg_score(y, scores, groups=groups, k=10)
         print(f"NDCG@10 of the scores of all partitions: {ndcg:.3f}")
 
-        # groups reach the splitter, the fits and the scorer
+        # pass groups to the splitter, the fits and the scorer
         sklearn.set_config(enable_metadata_routing=True)
         search = GridSearchCV(
             LambdaMARTRanker(n_estimators=N_TREES, random_state=0, n_jobs=1),

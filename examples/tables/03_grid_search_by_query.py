@@ -3,9 +3,9 @@
 
 Run it by ``python 03_grid_search_by_query.py``.
 
-No query is divided between training and test (GroupKFold), every setting is evaluated
-by three metrics, and the best by NDCG@10 is refitted. scikit-learn's metadata routing,
-enabled once, passes `groups` to each fit and each scorer.
+GroupKFold keeps each query whole. Three metrics evaluate every setting, and the search
+fits the best one by NDCG@10 again. scikit-learn's metadata routing, enabled once,
+passes `groups` to each fit and each scorer.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/03_grid_search_by_query.svg"
@@ -29,8 +29,8 @@ sklearn.set_config(enable_metadata_routing=True)
 # %%
 # Search
 # ------
-# The data are those of the first example, with fewer queries. A third of them takes no
-# part in the search.
+# The data are those of the first example, with fewer queries. The search does not use
+# a third of the queries.
 SCORING = {name: make_ranking_scorer(name) for name in ("ndcg@10", "map", "mrr")}
 GRID = {
     "ranker__learning_rate": [0.05, 0.1, 0.2],
@@ -53,7 +53,8 @@ search = GridSearchCV(
 search.fit(X, y, groups=groups)
 
 # %%
-# Every setting, the best first; (sd) is the standard deviation over the folds.
+# The table has every setting, the best first. (sd) is the standard deviation over the
+# folds.
 results = search.cv_results_
 print(f"{'':11}learning_rate  max_leaf_nodes   NDCG@10   (sd)     MAP     MRR")
 for row in np.argsort(results["rank_test_ndcg@10"], kind="stable"):
@@ -66,9 +67,9 @@ for row in np.argsort(results["rank_test_ndcg@10"], kind="stable"):
     )
 
 # %%
-# The best setting on queries that took no part
-# ---------------------------------------------
-# The interval is that of the difference from BM25, query by query.
+# The best setting on the other queries
+# -------------------------------------
+# The table compares it with BM25, query by query.
 rankings = {
     "BM25": X_test[:, docs.feature_names.index("bm25")],
     "best setting": search.predict(X_test),

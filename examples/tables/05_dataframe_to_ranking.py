@@ -4,9 +4,9 @@
 Run it by ``python 05_dataframe_to_ranking.py``.
 
 The table is what a search engine might log: the text of the query, columns of numbers,
-columns of categories, and a grade for each document. A ColumnTransformer makes features
-of columns selected by name, a LambdaRank network is trained, and the output are the
-rows of the table, query by query, best document first.
+columns of categories, and a grade for each document. A ColumnTransformer selects
+columns by name and makes features of them. A LambdaRank network is trained on these.
+The output is the rows of the table, query by query, the best document first.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/05_dataframe_to_ranking.svg"
@@ -65,8 +65,8 @@ train, test, _, _ = group_train_test_split(
 ranker.fit(train, train["grade"], groups=train["query"])
 
 # %%
-# What was gained
-# ---------------
+# Gain over BM25
+# --------------
 scores = ranker.predict(test)
 rankings = {"BM25": test["bm25"], "LambdaRank": scores}
 comparison = compare_rankers(rankings, None, test["grade"], groups=test["query"])
@@ -79,7 +79,7 @@ plt.show()
 # %%
 # The ranked rows
 # ---------------
-# The first queries in the order of the alphabet.
+# These are the first queries in alphabetical order.
 ranked = test.assign(
     score=scores.round(2), rank=rank_scores(scores, groups=test["query"])
 ).sort_values(["query", "rank"])

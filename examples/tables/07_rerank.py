@@ -3,10 +3,10 @@
 
 Run it by ``python 07_rerank.py``.
 
-A learned ranker computes dozens of features for every document that it scores, which is
-too slow for all documents. A cheap score therefore selects a few: here BM25 keeps 50 of
-the 7,000 functions, methods and classes of Python's documentation. Only these are
-scored by the ranker, here by each of the three in turn.
+A learned ranker needs dozens of features for every document that it scores. This is
+too slow for all documents. So a cheap score first selects a few: BM25 keeps 50 of
+the 7,000 functions, methods and classes of Python's documentation. A ranker scores only
+these. The example tries each of the three rankers.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/07_rerank.svg"
@@ -31,9 +31,9 @@ sklearn.set_config(enable_metadata_routing=True)  # Pipelines pass `groups` on
 # %%
 # First stage
 # -----------
-# The second stage cannot find what the first stage has lost. What follows is about
-# queries whose source document is among the 50; over all queries MRR is about the
-# recall times that.
+# The second stage cannot find documents that the first stage has lost. So the tables
+# below use only queries whose source document is among the 50. Over all queries, MRR is
+# about the recall times the MRR of the table.
 docs = load_python_docs(n_candidates=50)
 print(f"BM25 finds 50 documents; its recall of the source is {docs.recall:.0%}.")
 X, X_test, y, y_test, groups, groups_test = group_train_test_split(
@@ -44,8 +44,8 @@ X, X_test, y, y_test, groups, groups_test = group_train_test_split(
 # Second stage
 # ------------
 # The difference is that of NDCG@10 from BM25 alone, with its standard error over the
-# queries. Latency is measured for one query at a time: one call of `predict` from
-# Python with the 50 documents of a query (including feature scaling for the networks).
+# queries. The latency is that of one call of `predict` with the 50 documents of
+# one query (including feature scaling for the networks).
 NETWORK = {"hidden_layer_sizes": (32,), "early_stopping": True, "random_state": 0}
 RERANKERS = {
     "RankNet": make_pipeline(StandardScaler(), RankNetRanker(**NETWORK)),
@@ -82,7 +82,8 @@ for name, reranker in RERANKERS.items():
     )
 
 # %%
-# RankNet weights all pairs of documents equally, the other two by the change of NDCG.
+# RankNet weights all pairs of documents equally. The other two rankers weight them by
+# the change of NDCG.
 figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name in RERANKERS:
     mean, error = values[name].mean(), sem(values[name] - values["BM25 alone"])

@@ -178,7 +178,28 @@ def test_what_is_said_of_the_quality_of_blends_is_stored():
         "assert 0 < join(OURS).mean() < 2 * sem(join(OURS)); "
         "unseen = lambda one: values[one, UNSEEN] - values[cat, UNSEEN]; "
         "assert unseen(blend).mean() > 2 * sem(unseen(blend)); "
-        "assert 0 < unseen(OURS).mean() < 2 * sem(unseen(OURS))",
+        "assert 0 < unseen(OURS).mean() < 2 * sem(unseen(OURS)); "
+        "values = per_query('chosen'); "
+        "assert all(abs(join(one).mean()) < 2 * sem(join(one)) for one in "
+        "(OURS, f'{OURS} bagged', blend))",
+    )
+
+
+def test_the_caption_of_the_picture_of_the_readme_is_stored():
+    """The number of test queries, and two standard errors of differences from ours."""
+    run(
+        "-c",
+        "from tables import *; last = {}; "
+        "[last.setdefault(r['library'], []).extend(r['last']) "
+        "for r in sorted(records('tuning'), key=lambda r: r['fold'])]; "
+        "values = {one: np.array(each) for one, each in last.items()}; "
+        "assert {len(each) for each in values.values()} == {1046}; "
+        "ours = [one for one in values if one.startswith(OURS)]; "
+        "errors = [2 * sem(values[one] - values[other]) for one in ours "
+        "for other in values if other not in ours]; "
+        "assert {round(error, 3) for error in errors} == {0.006, 0.007}; "
+        "caption = (DOCS.parent / 'README.md').read_text(encoding='utf-8'); "
+        "assert '1,046 test queries' in caption and '0.006 to 0.007' in caption",
     )
 
 

@@ -398,7 +398,7 @@ def pickling(case: Case) -> None:
 
 
 def a_warm_start(case: Case) -> None:
-    # bags, blends and searches fit clones, which begin anew
+    # bags, blends and searches fit clones, which begin again
     model = case.model()
     params = model.get_params()
     owner = {"init": ""}.get(case.meta, METAS[case.meta].prefix)
@@ -443,13 +443,13 @@ NOT_PROMISED = [
     NotPromised(
         rows_of_weight_0,
         "`GridSearchCV` and its kin",
-        "scikit-learn cuts the folds, and counts rows of weight 0",
+        "scikit-learn makes the folds, and counts rows of weight 0",
         meta="GridSearchCV",
     ),
     NotPromised(
         a_warm_start,
         "networks",
-        "a second `fit` begins with a new optimizer; `partial_fit` goes on",
+        "a second `fit` begins with a new optimizer; `partial_fit` continues",
         of=lambda case: (
             "solver" in case.kind().get_params() and case.meta in ("alone", "Pipeline")
         ),
@@ -457,7 +457,7 @@ NOT_PROMISED = [
     NotPromised(
         a_warm_start,
         "fits that stop early",
-        "the second fit waits for an improvement anew",
+        "the second fit waits again for an improvement",
         of=lambda case: "early_stopping" in case.options or "X_val" in case.arguments,
     ),
     NotPromised(

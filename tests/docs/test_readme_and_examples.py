@@ -6,14 +6,20 @@ import importlib
 import pkgutil
 import re
 import sys
+import tomllib
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import sklearn
 
+from sklearn_ltr import LambdaMARTRanker, export
+from sklearn_ltr.metrics._metric import METRICS
+
 ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
 RUN_BY_OTHER_TESTS = (
     "categories.md",
     "clicks.md",
@@ -21,13 +27,13 @@ RUN_BY_OTHER_TESTS = (
 )  # which look at what they do
 PAGES = [
     page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in sorted((ROOT / "docs").rglob("*.md"))
     if "```python" in page.read_text(encoding="utf-8")
     and page.name not in RUN_BY_OTHER_TESTS
 ]
 
 
-def fenced(language: str, page: Path = ROOT / "README.md") -> list[str]:
+def fenced(language: str, page: Path = README) -> list[str]:
     """Return the code blocks of a page in one language."""
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
@@ -42,6 +48,67 @@ def test_the_python_of_a_page_runs(page):
             exec(compile(block, str(page), "exec"), names)
     if "matplotlib.pyplot" in sys.modules:  # which warns of many open figures
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def test_the_python_of_the_readme_does_what_stands_above_it(capsys):
+    names: dict[str, Any] = {"__name__": "page"}
+    first, search, cluster = (compile(b, "README.md", "exec") for b in fenced("python"))
+    with sklearn.config_context():
+        exec(first, names)
+        printed = float(capsys.readouterr().out)
+        assert printed == names["ranker"].score(
+            names["X_test"], names["y_test"], groups=names["groups_test"]
+        )
+        assert not set(names["groups_train"]) & set(names["groups_test"])
+        exec(search, names)
+        assert "{'lambdarankranker__sigma':" in capsys.readouterr().out
+        exec(cluster, names)
+    model, X = names["model"], names["features"].compute()
+    assert type(model) is LambdaMARTRanker
+    alone = LambdaMARTRanker(n_estimators=20, random_state=0)
+    alone.fit(X, names["y"], groups=names["groups"])
+    assert (model.predict(X) == alone.predict(X)).all()
+
+
+def test_the_readme_names_metrics_and_formats_that_exist():
+    text = README.read_text(encoding="utf-8")
+    assert len(METRICS) == 4 + 8
+    assert "NDCG, MAP, MRR, ERR, eight more, or" in text
+    formats = " ".join(text.partition("models\n[for ")[2].partition("]")[0].split())
+    named = formats.replace(" and ", ", ").split(", ")
+    writers = {
+        "Elasticsearch": "elasticsearch_ltr",
+        "OpenSearch": "elasticsearch_ltr",  # the same plugin
+    }
+    assert len(named) == 9
+    for name in named:
+        assert hasattr(export, f"to_{writers.get(name, name.lower())}")
+
+
+def test_the_package_is_pure_python_as_the_readme_says():
+    files = [path for path in (ROOT / "sklearn_ltr").rglob("*.*") if path.is_file()]
+    kinds = {path.suffix for path in files if path.parent.name != "__pycache__"}
+    assert kinds == {".py", ".typed", ".json"}  # the schema of models
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert built["build-system"]["requires"][0].startswith("hatchling")
+
+
+def test_every_section_of_the_report_has_a_row():
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d(?:\.\d)?)[,:]", page, flags=re.M)
+    # 1 is the introduction
+    sections = ["2", "2.1", "3", "4", "4.1", "4.2", "4.3", "5", "6", "6.1", "7", "7.1"]
+    assert sorted(set(rows)) == sections
+
+
+def test_pages_agree_that_no_package_index_has_the_package():
+    pages = ("README.md", "docs/index.md", "docs/getting_started.md")
+    says = [
+        "on no package index yet" in (ROOT / page).read_text(encoding="utf-8")
+        for page in pages
+    ]
+    changelog = (ROOT / "docs" / "changelog.md").read_text(encoding="utf-8")
+    assert set(says) == {"No version is on a package index yet." in changelog}
 
 
 def test_the_commands_of_the_readme_are_those_that_ci_runs():
