@@ -68,6 +68,7 @@ from sklearn_ltr._trees.quantization import (
     choose_quantization,
     measure,
     quantize,
+    with_variance,
 )
 from sklearn_ltr._trees.sampling import RowSample, RowSampler, TreeSample
 from sklearn_ltr._trees.splitting import (
@@ -186,8 +187,13 @@ class TreeGrower:
             comm,
         )
 
-        nodes = allocate_nodes(p.max_leaf_nodes)
         n_rows = len(sample.rows)
+        if self.binned.n_categories.any():  # see splitting.py
+            quantization = with_variance(
+                quantization, packed[:n_rows], total, team, comm
+            )
+
+        nodes = allocate_nodes(p.max_leaf_nodes)
         given = blocks, n_rows, total, quantization, drawn.allowed
         if self._symmetric_growth is not None:
             self._symmetric_growth.split_leaves(pack, *given, p, nodes)
@@ -283,9 +289,7 @@ def grow_tree(
                 smaller, larger, blocks, quantization, rule, allowed, special, work
             )
             wait_at_barrier(team.barrier, team.n_threads)
-            select_best_splits(
-                smaller, larger, parameters, quantization, rule, special, work
-            )
+            select_best_splits(smaller, larger, parameters, quantization, rule, work)
         number = best_leaf(leaves, n_leaves)
         if leaves[number].gain <= 0.0:
             break

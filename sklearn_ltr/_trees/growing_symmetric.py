@@ -12,7 +12,8 @@ generalise better than best-first trees of as many leaves.
   the gain of the condition; the condition of a later level may divide it.
 - **Missing values** go to the side that gives the level the higher gain.  If the sample
   has none, they go to the side with more rows.
-- **Categories** are sorted once for a tree, by their sums over all rows of the sample.
+- **Categories** are sorted once for a tree, by their sums over all rows of the sample,
+  and F (:mod:`splitting`) is that of these sums.
 - **Interaction constraints** hold for the features of all levels together.
 - **Regularisation.**  `RIDGE` rows of the mean hessian are added to the sum of hessians
   of a leaf, as `l2_regularization` is: in its value and in second-order gains.
@@ -56,7 +57,6 @@ from sklearn_ltr._trees.growing_together import HistogramExchange
 from sklearn_ltr._trees.parameters import GrowthParameters
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.splitting import (
-    CATEGORIES_PER_ROUNDING,
     MAX_SPLIT_CATEGORIES,
     SplitRule,
     add_histogram,
@@ -70,6 +70,7 @@ from sklearn_ltr._trees.splitting import (
     mark_left_bins,
     next_task,
     rounding_gain,
+    share_not_by_chance,
     sort_categories,
     subtract_histogram,
 )
@@ -334,7 +335,7 @@ def find_level_splits(
             levels,
         )
         propose_conditions(
-            work.splits, blocks.feature[block], allowed, least, special, candidate
+            work.splits, blocks.feature[block], allowed, least, candidate
         )
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
 
@@ -443,7 +444,6 @@ def propose_conditions(
     features: NDArray[np.int64],
     allowed: NDArray[np.bool_],
     least: float,
-    special: SpecialFeatures | None,
     best: Record,
 ) -> None:
     """Keep the best of the conditions of a block and of the candidate so far."""
@@ -452,11 +452,7 @@ def propose_conditions(
         feature = features[slot]
         if feature < 0 or not allowed[feature]:
             continue
-        least_gain = least
-        if special is not None:
-            n_categories = special.n_categories[feature]
-            least_gain *= 1.0 + n_categories / CATEGORIES_PER_ROUNDING
-        if splits.score[slot] > least_gain:
+        if splits.score[slot] > least:
             keep_better(splits.score[slot], feature, splits.threshold[slot], best)
 
 
@@ -491,7 +487,7 @@ def replace_special_gains(
             gains[0, b * FEATURE_BLOCK + slot] = 0.0
             gains[1, b * FEATURE_BLOCK + slot] = 0.0
             order[b] = b
-        most = n_ordered
+        most, factor = n_ordered, 1.0
         if n_categories > 0:
             n_ordered = sort_categories(
                 levels.root[block],
@@ -503,6 +499,14 @@ def replace_special_gains(
                 special.category_order,
             )
             most = MAX_SPLIT_CATEGORIES
+            factor = share_not_by_chance(
+                levels.root[block],
+                slot,
+                order[:n_ordered],
+                levels.level[0].total,
+                quantization,
+                rule,
+            )
         for number in range(levels.state[0].n_leaves):
             leaf = work.leaves[number]
             if is_splittable(work.leaves, number, mask, parameters):
@@ -517,6 +521,9 @@ def replace_special_gains(
                     rule,
                     gains,
                 )
+        for b in range(n_ordered):
+            gains[0, b * FEATURE_BLOCK + slot] *= factor
+            gains[1, b * FEATURE_BLOCK + slot] *= factor
 
 
 @subkernel

@@ -247,9 +247,7 @@ def grow_until_exchange(
                 smaller, larger, blocks, quantization, rule, allowed, special, work
             )
             wait_at_barrier(team.barrier, team.n_threads)
-            select_best_splits(
-                smaller, larger, parameters, quantization, rule, special, work
-            )
+            select_best_splits(smaller, larger, parameters, quantization, rule, work)
         number, new = best_leaf(leaves, state.n_leaves), state.n_leaves
         division = divisions[number]
         if leaves[number].gain <= 0.0:

@@ -71,6 +71,8 @@ class Quantization(NamedTuple):
     hessian_mask: int
     count_bits: int
     count_mask: int
+    # of a quantized gradient, per unit of weight, where categories need to know it
+    variance: float = 0.0
 
 
 # --- how large derivatives are ----------------------------------------------------
@@ -218,7 +220,7 @@ def quantize(
         given = (*derivatives, numbers, tree_index, quantization)
         team.share(2.0 * len(numbers), _pack, *given, packed, sums)
         gradient, hessian, total = comm.sum(sums.sum(axis=0)).tolist()
-        _, _, hessian_bits, _, count_bits, _ = quantization
+        _, _, hessian_bits, _, count_bits, *_ = quantization
         if gradient >> 63 - hessian_bits - count_bits == hessian >> hessian_bits == 0:
             return quantization, total
         quantization = quantization._replace(
@@ -257,3 +259,40 @@ def _pack(
         total += packed[i]
     own = sums[thread]
     own[0], own[1], own[2] = gradient_sum, hessian_sum, total
+
+
+def with_variance(
+    quantization: Quantization,
+    packed: NDArray[np.int64],
+    total: int,
+    team: ThreadTeam,
+    comm: Comm,
+) -> Quantization:
+    """Return the quantization with the variance of the gradients that it packs."""
+    # Sums of squares are of integers, too.  The sum of |g| has at most so many bits; 31
+    # of them are kept, so that the sum of squares has at most 62.
+    _, _, hessian_bits, hessian_mask, count_bits, count_mask, _ = quantization
+    n_dropped = max(0, 63 - hessian_bits - count_bits - 31)
+    squares = np.zeros(team.n_threads, dtype=np.int64)
+    shift = hessian_bits + count_bits + n_dropped
+    team.share(1.0 * len(packed), _add_squares, packed, shift, squares)
+    sum_of_squares = float(comm.sum(squares.sum(keepdims=True))[0]) * 4.0**n_dropped
+    weight = total >> count_bits & hessian_mask if hessian_bits else total & count_mask
+    return quantization._replace(variance=sum_of_squares / max(weight, 1))
+
+
+@kernel
+def _add_squares(
+    thread: int,
+    n_threads: int,
+    packed: NDArray[np.int64],
+    shift: int,
+    squares: NDArray[np.int64],
+) -> None:
+    """Add up the squares of the gradients in a thread's chunk, without low bits."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(packed))
+    total = int64(0)
+    for i in range(uint64(first), uint64(last)):
+        g = packed[i] >> shift
+        total += g * g
+    squares[thread] = total

@@ -37,9 +37,21 @@ one more category on the left changes the gain by 2 (v_L - v_R) (g_c - w_c (v_L 
 2), whose sign depends on g_c / w_c alone.  (Where a child would have fewer than
 `min_samples_leaf` rows, another set may be better.)
 
-A category of few rows is sorted by chance, and the best of many sets fits that chance.
-Three rules counter this:
+The best of many sets fits chance.  Let v be the variance of a gradient per unit of
+weight.  Where gradients have nothing to do with K categories, the best set has a gain
+of about 0.64 K v, the best threshold of numbers one of a few v.  Four rules counter
+this:
 
+- The gain of a set is multiplied by 1 - 1 / F, or by 0 if F < 1, where F is the
+  statistic of an analysis of variance (R. A. Fisher, "Statistical Methods for Research
+  Workers", 1925):
+
+      F = S / ((K - 1) v),    S = sum over c of g_c^2 / (w_c + l2) - G^2 / (W + l2).
+
+  By chance alone, S is (K - 1) v on average, so this is the share of S that is not
+  expected by chance.  K counts the categories with rows in the leaf, those below as
+  one.  v is the sum of squared gradients of the rows that the tree is grown on, over
+  their sum of weights.
 - `category_smoothing` s: to each category, s rows of the leaf's mean gradient and mean
   weight are added before its ratio is taken, so that small categories are in the middle
   of the order.
@@ -79,10 +91,6 @@ MIN_ROWS_PER_CHUNK = 2048  # fewer take less time than one more histogram
 HISTOGRAM_PREFETCH_DISTANCE = 64  # rows between the prefetch of a row and its use
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # a gain must be larger, see `rounding_gain`
-# In a leaf of equal gradients, the best set of K categories has a gain of about K / 10
-# times the variance of rounding.  Required are 8 times this variance (`rounding_gain`),
-# and for a categorical feature 8 + K / 2 times.
-CATEGORIES_PER_ROUNDING = 16.0
 
 
 class SplitRule(NamedTuple):
@@ -318,7 +326,6 @@ def select_best_splits(
     parameters: GrowthParameters,
     quantization: Quantization,
     rule: SplitRule,
-    special: SpecialFeatures | None,
     work: GrowthWorkspace,
 ) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
@@ -331,9 +338,6 @@ def select_best_splits(
         best = best_candidate(work.candidates, work.team.n_threads, k)
         # rounding errors alone may give a gain
         min_gain = rounding_gain(leaf.total, quantization, rule)
-        if special is not None:
-            n_categories = special.n_categories[best.feature]
-            min_gain *= 1.0 + n_categories / CATEGORIES_PER_ROUNDING
         leaf.gain = best.gain if best.gain > min_gain else 0.0
         leaf.feature = best.feature
         leaf.threshold = best.threshold
@@ -700,8 +704,36 @@ def scan_categories(
                 and min(left & mask, right & mask) >= rule.min_samples_leaf
             ):
                 best_score, best_threshold = both, i + offset
-    splits.score[slot] = best_score
+    parent_score = child_score(total, quantization, rule)
+    factor = share_not_by_chance(
+        histogram, slot, category[:n_sorted], total, quantization, rule
+    )
+    splits.score[slot] = parent_score + factor * (best_score - parent_score)
     splits.threshold[slot] = best_threshold
+
+
+@subkernel
+def share_not_by_chance(
+    histogram: NDArray[np.int64],
+    slot: int,
+    categories: NDArray[np.int64],
+    total: int,
+    quantization: Quantization,
+    rule: SplitRule,
+) -> float:
+    """Return the share of the differences of categories that is not by chance."""
+    # 1 - 1 / F, or 0: see the docstring of this module
+    spread, rest = -child_score(total, quantization, rule), total
+    for category in categories:
+        packed = histogram[category * FEATURE_BLOCK + slot]
+        spread += child_score(packed, quantization, rule)
+        rest -= packed
+    n_other = len(categories) - 1
+    if rest & quantization.count_mask > 0:
+        spread += child_score(rest, quantization, rule)
+        n_other += 1
+    by_chance = quantization.variance * float(n_other)
+    return 1.0 - by_chance / spread if spread > by_chance else 0.0
 
 
 # --- the bins that a split sends left ---------------------------------------------

@@ -218,6 +218,18 @@ def best_set_gain(bins, gradient, weight, l2=0.0) -> float:
     return max([0.0, *(set_gain(bins, left, gradient, weight, l2) for left in sets)])
 
 
+def share_not_by_chance(bins, gradient, weight, l2=0.0) -> float:
+    """1 - 1 / F, by an analysis of variance of categories; 0 if that is negative."""
+    rows, categories = range(len(bins)), set(bins)
+    variance = sum(gradient[r] ** 2 for r in rows) / sum(weight[r] for r in rows)
+    spread = -child_score(rows, gradient, weight, l2)
+    for category in categories:
+        own = [r for r in rows if bins[r] == category]
+        spread += child_score(own, gradient, weight, l2)
+    by_chance = (len(categories) - 1) * variance
+    return 1 - by_chance / spread if spread > by_chance else 0.0
+
+
 def route_by_set(row, tree) -> int:
     """Leaf that a row of bins reaches, where some nodes have a category set."""
     set_of_node = {int(node): i for i, node in enumerate(tree.category_node)}

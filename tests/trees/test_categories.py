@@ -77,9 +77,8 @@ def test_no_set_of_categories_has_a_higher_gain_than_the_one_found(
     weight = hessian if second_order else np.ones(n)
     # missing values are like a category of their own, on the side that is better
     with_missing = np.where(np.isnan(bins), -1, bins).tolist()
-    expected = oracle.best_set_gain(
-        with_missing, gradient, weight, l2 if second_order else 0.0
-    )
+    given = with_missing, gradient, weight, l2 if second_order else 0.0
+    expected = oracle.best_set_gain(*given) * oracle.share_not_by_chance(*given)
     assert grown.tree.gain[0] == pytest.approx(expected, rel=1e-5, abs=1e-4)
 
 
@@ -176,6 +175,34 @@ def test_categories_of_equal_gradients_are_not_split(second_order):
         X, gradient, np.full(n, 0.7), categorical=[0, 1, 2], second_order=second_order
     )
     assert len(grown.leaves) == 1
+
+
+@both_gains
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_set_that_fits_chance_is_no_better_than_a_threshold_that_does(
+    symmetric, second_order
+):
+    # of the first column are 40 categories, of the second as many numbers
+    n_seeds, chosen = 30, []
+    for seed in range(n_seeds):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 40, (1200, 2)).astype(np.float64)
+        grown = grow_on(
+            X, rng.normal(size=1200), rng.uniform(0.5, 1.5, 1200), categorical=[0],
+            max_leaf_nodes=2, max_depth=1, symmetric=symmetric,
+            second_order=second_order, min_samples_leaf=5,
+        )  # fmt: skip
+        chosen.append(int(grown.tree.feature[0]))
+    # without the rule, the categories would be chosen each time
+    assert chosen.count(0) <= n_seeds / 2
+    # what they have to tell is still found
+    told = 0.3 * rng.normal(size=40)[X[:, 0].astype(int)]
+    grown = grow_on(
+        X, rng.normal(size=1200) + told, np.ones(1200), categorical=[0],
+        max_leaf_nodes=2, max_depth=1, symmetric=symmetric, second_order=second_order,
+        min_samples_leaf=5,
+    )  # fmt: skip
+    assert grown.tree.feature[0] == 0
 
 
 def test_numbers_and_categories_share_a_tree():

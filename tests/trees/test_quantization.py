@@ -16,6 +16,7 @@ from sklearn_ltr._trees.quantization import (
     measure,
     quantize,
     scale_to_fit,
+    with_variance,
 )
 from tests.trees import ONE_THREAD, grow_on
 
@@ -235,3 +236,21 @@ def test_gradients_of_zero_make_a_single_leaf_of_value_zero(second_order):
         grown = grow_on(X, np.zeros(10), hessian, second_order=second_order)
         assert len(grown.tree.feature) == 1
         np.testing.assert_array_equal(grown.scores, 0.0)
+
+
+@both_gains
+@pytest.mark.parametrize("kind", ["plain", "one huge", "all equal", "tiny", "large"])
+@pytest.mark.parametrize("n", [1, 7, 3000])
+def test_the_variance_is_the_mean_square_for_a_unit_of_weight(n, kind, second_order):
+    gradient, hessian = draw(kind, n)
+    quantization, packed = pack(gradient, hessian, second_order=second_order)
+    g, h = unpack_rows(packed, quantization)
+    expected = (g * g).sum() / max((h.sum() if second_order else n), 1)
+    given = quantization, packed, int(packed.sum())
+    found = with_variance(*given, ONE_THREAD, ONE_PROCESS)
+    # of the largest sums of |g|, 31 bits are kept
+    assert found.variance == pytest.approx(float(expected), rel=1e-4)
+    assert found._replace(variance=0.0) == quantization
+    with ThreadTeam(3) as team:
+        in_another_order = quantization, packed[::-1].copy(), given[2]
+        assert with_variance(*in_another_order, team, ONE_PROCESS) == found
