@@ -108,7 +108,8 @@ def part_name(function: Any) -> str:
 
 def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
     """Count the CPU time of one fit; runs in a new process."""
-    team_module.SPINS, team_module.SLEEP_TIME = 0, 200  # before kernels are compiled
+    if settings.n_threads > 1:  # before kernels are compiled
+        team_module.SPINS, team_module.SLEEP_TIME = 0, 200
     joblib.cpu_count = lambda: settings.n_threads  # as if there were as many
     clock = PartClock()
     X, y, groups = fit.read(folder, "train")
