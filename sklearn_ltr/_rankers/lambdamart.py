@@ -44,7 +44,11 @@ from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import Matrix, Table
-from sklearn_ltr._data.training_data import check_document_weights, check_weights
+from sklearn_ltr._data.training_data import (
+    check_document_weights,
+    check_judged_weights,
+    check_weights,
+)
 from sklearn_ltr._estimators.attributes import (
     Attribute,
     Attributes,
@@ -221,6 +225,7 @@ class RankingCost:
         learned = data.subset(data.has_pairs)
         check_weights(learned.sample_weight, "sample_weight")
         check_document_weights(learned)
+        check_judged_weights(learned)
         check_base_score_size(self._parameters.sigma, learned.init_score)
         return learned
 
@@ -780,6 +785,7 @@ class LambdaMARTRanker(BaseRanker):
         propensities: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
         pair_probabilities: ArrayLike | None = None,
+        pair_weights: ArrayLike | None = None,
         X_val: MatricesLike | None = None,
         y_val: ArraysLike | None = None,
         groups_val: IdArraysLike | None = None,
@@ -824,9 +830,10 @@ tuples, default=None
             X, infinite features, columns that are not numbers, grades that are
             negative, not finite or too large for the metric's gain, weights that
             change within a query, if no query has two different grades, for pairs that
-            are not two different rows of X or of one query, or probabilities outside
-            [0, 1], for both `y` and `pairs` with ``metric=None``, or one of them alone
-            with a metric.  The estimator is left as it was.
+            are not two different rows of X or of one query, probabilities outside
+            [0, 1] or weights of pairs that are negative, not finite or all zero, for
+            both `y` and `pairs` with ``metric=None``, or one of them alone with a
+            metric.  The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
@@ -848,7 +855,7 @@ tuples, default=None
                 sample_weight_val=sample_weight_val,
                 init_score_val=init_score_val,
             )
-            judged = GivenPairs(pairs, pair_probabilities)
+            judged = GivenPairs(pairs, pair_probabilities, pair_weights)
             cost = RankingCost(p)
             # no name refers to the data that are read: they are freed when binned
             binned = bin_data(
@@ -1000,7 +1007,7 @@ tuples, default=None
         validation: list[ValidationSet],
         parameters: LambdaMARTParameters,
         kept: KeptTrees,
-    ) -> FitData[TrainingData]:
+    ) -> FitData:
         """Read the arguments of `fit`, hold out queries, and find F_0."""
         p = parameters
         has_pairs = check_judged(judged, y, p.metric)

@@ -494,7 +494,7 @@ def read_data(
     parameters: LambdaMARTParameters,
     seed: int,
     comm: Comm,
-) -> FitData[TrainingData]:
+) -> FitData:
     """Read one partition after another, and hold out queries."""
     data = FitData(read_documents(model, arguments[0], ""), [])
     if len(arguments) > 1:
