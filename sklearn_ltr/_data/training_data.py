@@ -212,6 +212,7 @@ class TrainingData:
             offsets=offsets,
             labels=labels,
             columns=self.columns.select(judged, has_rows),
+            numbers=None if self.numbers is None else self.numbers[has_rows],
             label_grades=None,
         )
         return data, np.flatnonzero(judged)

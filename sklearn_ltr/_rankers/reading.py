@@ -18,7 +18,11 @@ from sklearn_ltr._data import (
     check_grades,
 )
 from sklearn_ltr._data.features import check_has_rows
-from sklearn_ltr._data.labels import n_label_columns, read_label_grades
+from sklearn_ltr._data.labels import (
+    check_have_judged,
+    n_label_columns,
+    read_label_grades,
+)
 from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
@@ -86,6 +90,7 @@ class LabelChoice(NamedTuple):
 
     are_taken: bool
     weights: ArrayLike | None
+    is_part: bool = False  # whether other workers have further rows
 
 
 ONE_LABEL = LabelChoice(False, None)
@@ -185,12 +190,15 @@ def read_several_labels(
             "from several, and score and scorers take one of them as label="
         )
     grades = read_label_grades(y, queries, labels.weights, f"y{suffix}")
+    if not labels.is_part:
+        have_judged = (~np.isnan(grades.values)).any(axis=0)
+        check_have_judged(np.asarray(have_judged), grades.names, f"y{suffix}")
     read = columns.read(queries, suffix)
     counts = np.ones(queries.n_documents, dtype=np.bool_)
     if read.sample_weight is not None:
         counts = np.repeat(read.sample_weight > 0, queries.sizes)
     return TrainingData(
-        grades.in_one(counts),
+        grades.in_one(grades.largest(counts)),
         queries.offsets,
         queries.labels,
         read,
@@ -382,6 +390,8 @@ def zero_gradient_message(
     # each query of the data has two different grades, so the metric is the cause
     if data.pairs is not None:
         return NO_LAMBDAS_OF_PAIRS
+    if data.n_rows == 0:  # a worker may have none of a label
+        return f"metric={metric!r} has no lambdas, so there is nothing to learn"
     if trained is None:
         return VANISHING_LAMBDAS
     if not trained.closed_form:
