@@ -67,8 +67,9 @@ def cut(frame, bounds):
     return [frame.iloc[a:b] for a, b in zip([0, *bounds], [*bounds, None], strict=True)]
 
 
-def local_fit(frame=FRAME, **options):
-    return LambdaMARTRanker(**OPTIONS | options).fit(**arguments(frame))
+def local_fit(frame=FRAME, y=None, **options):
+    given = arguments(frame) | ({} if y is None else {"y": y})
+    return LambdaMARTRanker(**OPTIONS | options).fit(**given)
 
 
 def fit_on(ddf, expected=None, frame=FRAME, given=None, **more):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from sklearn.base import clone
 import sklearn_ltr._trees.binning as binning
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._rankers.labels import sum_exactly
 from sklearn_ltr.metrics import ERR, NDCG
 from tests.dask import N_QUERIES, bytes_of, fit_together, make_data, positions_of
+from tests.workers import run_workers
 
 DATA = make_data()
 DATA["positions"] = positions_of(DATA["groups"])
@@ -83,6 +86,17 @@ def several_labels(rows):
     second[(rng.random(len(groups)) < 0.3) | (groups % 3 == 0)] = np.nan
     third = np.where(groups % 6 == 1, 3.0 * (X[:, 2] > 0), np.nan)
     return rows | {"y": np.column_stack([rows["y"], second, third])}
+
+
+@pytest.mark.parametrize("largest_exponent", [0, 300, 1020])
+def test_a_sum_over_workers_is_rounded_once(largest_exponent):
+    rng = np.random.default_rng(largest_exponent)
+    exponents = rng.integers(-largest_exponent - 50, largest_exponent + 1, 500)
+    values = np.abs(rng.normal(size=500)) * 2.0**exponents
+    owner = rng.integers(0, 2, 500)  # of three workers, one has none
+    expected = float(sum(map(Fraction, values.tolist())))
+    found = run_workers(3, lambda comm: sum_exactly(values[owner == comm.rank], comm))
+    assert found == [expected] * 3
 
 
 OF_LABELS = {
