@@ -113,6 +113,8 @@ class Rows:
         )
         self.pairs = pairs[rng.permutation(len(pairs))[:30]]  # rows; the first wins
         self.pair_probabilities = rng.uniform(size=len(self.pairs))
+        self.pair_weights = rng.choice([0.0, 0.5, 1.0, 3.0], len(self.pairs))
+        self.pair_weights[:1] = 2.0
 
     @property
     def trained_on(self) -> list[bool]:
@@ -133,6 +135,7 @@ class Rows:
         kept = (place[self.pairs] >= 0).all(axis=1)
         taken.pairs = place[self.pairs][kept]
         taken.pair_probabilities = self.pair_probabilities[kept]
+        taken.pair_weights = self.pair_weights[kept]
         return taken
 
     def with_weights(self, weights: NDArray[np.float64]) -> Rows:

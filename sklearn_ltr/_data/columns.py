@@ -319,20 +319,25 @@ PAIRS_TEXT = inspect.cleandoc(
         inconsistent.  With `groups` they must lie within queries.  Without a metric
         they stand in place of `y`, and only the rows that they name are learned from.
         With a metric `y` is needed, too: the pairs say who should be above whom, and
-        the grades how much that is worth.  With P the probability of a pair and w the
-        weight of its query, its cost is, as in sections 2 and 7 of Burges (2010),
+        the grades how much that is worth.  With P the probability of a pair, v its
+        weight and w that of its query, its cost is, as in sections 2 and 7 of Burges
+        (2010),
 
         .. math::
 
-            C_{ij} = w \, |\Delta Z_{ij}| \left((1 - P) \, \sigma (s_i - s_j)
+            C_{ij} = w v \, |\Delta Z_{ij}| \left((1 - P) \, \sigma (s_i - s_j)
             + \log(1 + e^{-\sigma (s_i - s_j)})\right), \qquad
-            \lambda_{ij} = w \, |\Delta Z_{ij}| \, \sigma \left(1 - P
+            \lambda_{ij} = w v \, |\Delta Z_{ij}| \, \sigma \left(1 - P
             - \frac{1}{1 + e^{\sigma (s_i - s_j)}}\right),
 
         where Z is the metric by `y`; without one its change is 1.  With a metric a
         pair of equal grades counts nothing: its swap changes no metric.
     pair_probabilities : array-like of shape (n_pairs,), default=None
         Probability in [0, 1] that the first of a pair beats the second; None: 1.
+    pair_weights : array-like of shape (n_pairs,), default=None
+        Weight of each pair, finite and >= 0, such as the number of judges who compared
+        the two; None: 1.  0: as if the pair were not there; 2: as if it were there
+        twice.
     """
 )
 

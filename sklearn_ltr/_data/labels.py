@@ -58,16 +58,20 @@ class LabelGrades:
         differ = highest > np.fmin.reduceat(values, starts, axis=0)
         return np.asarray(differ.any(axis=1))
 
-    def in_one(self, counts: NDArray[np.bool_]) -> FloatArray:
+    def largest(self, counts: NDArray[np.bool_]) -> FloatArray:
+        """Return the largest grade of each label in the rows that `counts` selects."""
+        counted = np.where(counts[:, None], self.values, 0.0)
+        return np.asarray(np.fmax.reduce(counted, axis=0, initial=0.0))
+
+    def in_one(self, largest: FloatArray) -> FloatArray:
         """Return the weighted mean of the grades of a row, in units of each label.
 
-        The unit is the largest grade of the rows that `counts` selects.  A grade that
-        is missing counts as 0.
+        The unit is the largest grade, which is given.  A grade that is missing counts
+        as 0.
         """
         # in the mean of the units, so that labels of one unit keep their grades' bits
-        largest = np.nanmax(np.where(counts[:, None], self.values, 0.0), axis=0)
-        largest[largest == 0.0] = 1.0
-        factors = self.weights * ((self.weights * largest).sum() / largest)
+        units = np.where(largest == 0.0, 1.0, largest)
+        factors = self.weights * ((self.weights * units).sum() / units)
         mean = np.zeros(len(self.values))
         for factor, grades in zip(factors, np.nan_to_num(self.values.T), strict=True):
             mean += factor * grades
@@ -170,9 +174,17 @@ def read_label_grades(
                 f"that this label has not judged, but {queries.describe_row(row)} has "
                 f"{rows[row]}"
             )
-        if np.isnan(rows).all():
-            raise ValueError(
-                f"{own} is NaN in every row: leave a label out that has judged nothing"
-            )
         values[:, number] = queries.sort(rows)
     return LabelGrades(values, label_shares(label_weights, len(names)), names)
+
+
+def check_have_judged(
+    have_judged: NDArray[np.bool_], names: tuple[str, ...], name: str = "y"
+) -> None:
+    """Raise a ValueError that names the first label without a grade."""
+    if not have_judged.all():
+        label = names[int(np.argmin(have_judged))]
+        raise ValueError(
+            f"{name}[:, {label}] is NaN in every row: leave a label out that has "
+            "judged nothing"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -20,15 +20,24 @@ class GivenPairs(NamedTuple):
 
     pairs: ArrayLike | None
     probabilities: ArrayLike | None
+    weights: ArrayLike | None
 
-    def read(self, queries: QueryGroups) -> tuple[IntArray, FloatArray, IntArray]:
-        """Return rows (n_pairs, 2), probabilities and queries of pairs, checked."""
+    def read(self, queries: QueryGroups, *, by_query: bool) -> JudgedPairs:
+        """Return the pairs of a weight above zero; all are checked."""
         rows = check_pairs(self.pairs, queries.n_documents)
         probabilities = check_probabilities(self.probabilities, len(rows))
-        return rows, probabilities, check_within_queries(rows, queries)
+        weights = check_pair_weights(self.weights, len(rows))
+        check_within_queries(rows, queries)
+        place = np.argsort(queries.order)
+        read = JudgedPairs(
+            place[rows], probabilities, weights, queries.offsets, by_query
+        )
+        read = read.sorted(queries.offsets)
+        return read.take(np.flatnonzero(read.weights), queries.offsets)
 
 
-UNITS = 2.0**32  # of probabilities: sums of integers do not depend on their order
+UNITS = 2.0**32  # of probabilities
+BITS_OF_1 = np.float64(1.0).view(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,58 +50,74 @@ class JudgedPairs:
         Entries of the training data; the first beats the second.
     probabilities : ndarray of shape (n_pairs,), float64
         That it does.
+    weights : ndarray of shape (n_pairs,), float64, > 0
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the pairs ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    by_query : bool
+        Whether queries were given; without them networks learn pair by pair.
     """
 
     rows: IntArray
     probabilities: FloatArray
+    weights: FloatArray
     offsets: IntArray
+    by_query: bool = True
 
-    @classmethod
-    def sort(
-        cls, rows: IntArray, probabilities: FloatArray, query_offsets: IntArray
-    ) -> Self:
-        """Return pairs of entries, sorted: their given order must not matter."""
+    def sorted(self, query_offsets: IntArray) -> Self:
+        """Return the pairs in an order that does not depend on the given one."""
         # the rows of a query stand together, so pairs in their order are by query
-        order = np.lexsort((probabilities, rows[:, 1], rows[:, 0]))
-        rows, probabilities = rows[order], probabilities[order]
-        offsets = np.searchsorted(rows[:, 0], query_offsets).astype(np.int64)
-        return cls(rows, probabilities, offsets)
+        keys = self.weights, self.probabilities, self.rows[:, 1], self.rows[:, 0]
+        return self.take(np.lexsort(keys), query_offsets)
+
+    def take(self, taken: NDArray[np.intp], query_offsets: IntArray) -> Self:
+        """Return some of the pairs, sorted by query."""
+        rows = self.rows[taken]
+        return replace(
+            self,
+            rows=rows,
+            probabilities=self.probabilities[taken],
+            weights=self.weights[taken],
+            offsets=np.searchsorted(rows[:, 0], query_offsets).astype(np.int64),
+        )
 
     def select(self, kept: NDArray[np.bool_], query_offsets: IntArray) -> Self:
         """Return the pairs of the entries that are kept, given the offsets of these."""
         place = np.cumsum(kept) - 1
-        of_kept = kept[self.rows].all(axis=1)
-        rows = place[self.rows[of_kept]]
-        return type(self).sort(rows, self.probabilities[of_kept], query_offsets)
+        moved = replace(self, rows=place[self.rows])
+        of_kept = np.flatnonzero(kept[self.rows].all(axis=1))
+        return moved.take(of_kept, query_offsets)
 
     def reordered(self, order: NDArray[np.intp], query_offsets: IntArray) -> Self:
         """Return the same pairs where entry ``order[i]`` has become entry i."""
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return type(self).sort(place[self.rows], self.probabilities, query_offsets)
+        return replace(self, rows=place[self.rows]).sorted(query_offsets)
 
     def hashes(self, contents: HashArray) -> HashArray:
         """Return a hash of the pairs of each entry, given hashes of their contents."""
         hashes = np.zeros(len(contents), dtype=np.uint64)
-        add_pair_hashes(self.rows, self.probabilities, contents, hashes)
+        if len(self.rows) > 0:
+            weights = self.weights / self.weights.max()  # a common factor is left out
+            add_pair_hashes(self.rows, self.probabilities, weights, contents, hashes)
         return hashes
 
     def shares_won(self, n_rows: int) -> FloatArray:
         """Return the mean probability of each entry to win its pairs, (n_rows,)."""
-        won = np.zeros(n_rows, dtype=np.int64)
-        units = np.rint(self.probabilities * UNITS).astype(np.int64)
-        np.add.at(won, self.rows[:, 0], units)
-        np.add.at(won, self.rows[:, 1], int(UNITS) - units)
-        counts = np.bincount(self.rows.ravel(), minlength=n_rows)
-        return won / (UNITS * np.maximum(counts, 1))
+        # each entry is in a pair; its terms are added in the order of their sizes
+        units = np.rint(self.probabilities * UNITS)
+        chances = np.concatenate([units, UNITS - units])
+        rows, weights = self.rows.T.ravel(), np.tile(self.weights, 2)
+        order = np.lexsort((chances, weights))
+        rows, weights, chances = rows[order], weights[order], chances[order]
+        won = np.bincount(rows, weights * chances, n_rows)
+        return won / (UNITS * np.bincount(rows, weights, n_rows))
 
 
 @kernel
 def add_pair_hashes(
     rows: IntArray,
     probabilities: FloatArray,
+    weights: FloatArray,
     contents: HashArray,
     hashes: HashArray,
 ) -> None:
@@ -100,6 +125,7 @@ def add_pair_hashes(
     for p in range(len(rows)):
         i, j = rows[p, 0], rows[p, 1]
         chance = mix_bits(uint64(int64(float64_bits(probabilities[p]))) + COLUMN_STEP)
+        chance += mix_bits(uint64(int64(float64_bits(weights[p]))) - BITS_OF_1)
         hashes[i] += mix_bits(contents[j] ^ chance)
         hashes[j] += mix_bits(contents[i] ^ (chance + COLUMN_STEP))
 
@@ -151,8 +177,27 @@ def check_probabilities(
     return chances
 
 
-def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
-    """Return the query of each pair; a ValueError if its rows are of two queries."""
+def check_pair_weights(pair_weights: ArrayLike | None, n_pairs: int) -> FloatArray:
+    """Return (n_pairs,) float64, finite and >= 0, some above 0; 1 where None."""
+    if pair_weights is None:
+        return np.ones(n_pairs)
+    weights = read_numbers(pair_weights, n_pairs, "pair_weights", "pair")
+    bad = ~((weights >= 0) & (weights < np.inf))
+    if bad.any():
+        number = int(np.argmax(bad))
+        raise ValueError(
+            f"pair_weights must be finite and >= 0, but pair {number} has "
+            f"{weights[number]}"
+        )
+    if not weights.any():
+        raise ValueError(
+            "pair_weights is zero for every pair: there is nothing to learn"
+        )
+    return weights
+
+
+def check_within_queries(rows: IntArray, queries: QueryGroups) -> None:
+    """Raise a ValueError if the rows of a pair are of two queries."""
     query_of_row = queries.query_of_row
     first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
     if (first != second).any():
@@ -163,4 +208,3 @@ def check_within_queries(rows: IntArray, queries: QueryGroups) -> IntArray:
             f"{number} compares row {i} of query {queries.describe(first[number])} "
             f"with row {j} of query {queries.describe(second[number])}"
         )
-    return first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,13 @@ class TrainingData:
         """F_0 of each row, (n_rows,) float64; 0 where none was given."""
         given = self.columns.init_score
         return np.zeros(self.n_rows) if given is None else given
+
+    @property
+    def weights_of_pairs(self) -> FloatArray:
+        """Weight of each judged pair times that of its query, (n_pairs,) float64."""
+        assert self.pairs is not None
+        n_pairs = np.diff(self.pairs.offsets)
+        return np.repeat(self.sample_weight, n_pairs) * self.pairs.weights
 
     @property
     def sizes(self) -> IntArray:
@@ -205,6 +212,7 @@ class TrainingData:
             offsets=offsets,
             labels=labels,
             columns=self.columns.select(judged, has_rows),
+            numbers=None if self.numbers is None else self.numbers[has_rows],
             label_grades=None,
         )
         return data, np.flatnonzero(judged)
@@ -229,20 +237,17 @@ def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:
     return hashes
 
 
-T = TypeVar("T")
-
-
-class FitData(NamedTuple, Generic[T]):
+class FitData(NamedTuple):
     """The data that a fit learns from, and its validation sets.
 
     Attributes
     ----------
-    train : TrainingData, or preferences
+    train : TrainingData
     validation : list of TrainingData
         The sets that were given, or the part of the training data that is held out.
     """
 
-    train: T
+    train: TrainingData
     validation: list[TrainingData]
 
 
@@ -272,3 +277,13 @@ def check_document_weights(
     if weights is not None:
         low, high = bounds
         check_weights(weights, "document_weight", (low**0.5, high**0.5))
+
+
+def check_judged_weights(
+    data: TrainingData, bounds: tuple[float, float] = (SMALLEST, LARGEST)
+) -> None:
+    """Raise a ValueError if weights of judged pairs are out of bounds."""
+    if data.pairs is not None:
+        check_weights(data.pairs.weights, "pair_weights", bounds)
+        product = "sample_weight times pair_weights"
+        check_weights(data.weights_of_pairs, product, bounds)

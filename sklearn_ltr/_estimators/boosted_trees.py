@@ -273,7 +273,7 @@ class BinnedFit(NamedTuple):
 
 
 def bin_data(
-    data: FitData[TrainingData],
+    data: FitData,
     cost: Cost,
     parameters: BoostingParameters,
     categorical: NDArray[np.int64],

@@ -4,17 +4,18 @@ A pair (i, j) says that document i beats document j with probability P (P-bar in
 2010, MSR-TR-2010-82, section 2, equation 3), and weighs as much as a swap of the two
 changes the metric Z (its section 7):
 
-    C  =  sum over pairs of  w |Delta Z_ij| ((1 - P) x + log(1 + exp(-x))),
+    C  =  sum over pairs of  w v |Delta Z_ij| ((1 - P) x + log(1 + exp(-x))),
     x  =  sigma (s_i - s_j)
 
-    lambda_ij     =  w sigma |Delta Z_ij| (1 - P - 1 / (1 + exp(x)))
+    lambda_ij     =  w v sigma |Delta Z_ij| (1 - P - 1 / (1 + exp(x)))
     dC/ds_i      +=  lambda_ij              dC/ds_j -= lambda_ij
-    d2C/ds_i^2   +=  w sigma^2 |Delta Z_ij| rho (1 - rho),     rho = 1 / (1 + exp(x))
+    d2C/ds_i^2   +=  w v sigma^2 |Delta Z_ij| rho (1 - rho),   rho = 1 / (1 + exp(x))
 
-with w the weight of the query and |Delta Z_ij| = 1 without a metric.  The pairs say who
-should be above whom, the grades only how much that is worth: a pair against the grades
-counts like one that agrees with them, and a pair of equal grades counts nothing, since
-their swap changes no metric.
+with w the weight of the query, v that of the pair, and |Delta Z_ij| = 1 without a
+metric.  The pairs say who should be above whom, the grades only how much that is worth:
+a pair against the grades counts like one that agrees with them, and a pair of equal
+grades counts nothing, since their swap changes no metric.  A pair of weight 2 counts
+like two of weight 1, also where the lambdas of a query are normalised by their sum.
 
 Documents of equal score and grade form a block of the ranked list, in which they may
 stand in any order; the swap delta of a pair is its mean over all of these.  In the form
@@ -82,7 +83,7 @@ class PreferenceObjective:
         self._options = float(sigma), bool(by_distance), bool(by_query)
         self._grades, self._sample_weight = data.y, data.sample_weight
         self._pairs, self._pair_offsets = pairs.rows, pairs.offsets
-        self._probabilities = pairs.probabilities
+        self._probabilities, self._weights = pairs.probabilities, pairs.weights
         self._bound: BoundClosedForm | None = None
         if isinstance(metric, ClosedFormMetric):
             self._bound = metric.bind(data.y, data.offsets, data.labels)
@@ -92,8 +93,9 @@ class PreferenceObjective:
         """Allocate results and what is computed of each ranked list."""
         n_documents = len(self._grades)
         self._gradient, self._hessian = np.zeros((2, n_documents))
-        self._deltas = np.ones(len(self._pairs))
+        self._deltas = self._weights  # times the swap deltas of a metric
         if self._metric is not None:
+            self._deltas = np.empty(len(self._pairs))
             self._order = np.empty(n_documents, dtype=np.int64)
             self._block = np.empty(n_documents, dtype=np.int64)
             self._factors = SwapFactors(*np.empty((3, n_documents)))
@@ -111,6 +113,7 @@ class PreferenceObjective:
         shift = np.repeat(shift, np.diff(other._pair_offsets))
         other._pairs = self._pairs[numbers] + shift[:, np.newaxis]
         other._probabilities = self._probabilities[numbers]
+        other._weights = self._weights[numbers]
         if self._bound is not None:
             other._bound = self._bound.subset(queries, documents, other.offsets)
         other._allocate()
@@ -164,6 +167,7 @@ class PreferenceObjective:
                 self._pair_offsets[first],
                 self._pair_offsets[last],
                 self._pairs,
+                self._weights,
                 bound.gain,
                 self._block,
                 self._means,
@@ -189,7 +193,7 @@ class PreferenceObjective:
             self._block[ranked] = np.repeat(np.arange(len(starts)), sizes)
             own = slice(self._pair_offsets[query], self._pair_offsets[query + 1])
             i, j = self._block[self._pairs[own]].T
-            self._deltas[own] = np.where(i == j, 0.0, mean[i, j])
+            self._deltas[own] = self._weights[own] * np.where(i == j, 0.0, mean[i, j])
             self._add_up(scores, query, query + 1)
 
     def _rank(self, scores: FloatArray, first: int, last: int) -> None:
@@ -266,18 +270,20 @@ def compute_swap_deltas(
     first: int,
     last: int,
     pairs: IntArray,
+    weights: FloatArray,
     gain: FloatArray,
     block: IntArray,
     means: SwapFactors,
     deltas: FloatArray,
 ) -> None:
-    """Write |Delta Z| of pairs first to last - 1."""
+    """Write the weight times |Delta Z| of pairs first to last - 1."""
     for p in range(first, last):
         i, j = pairs[p, 0], pairs[p, 1]
         if block[i] > block[j]:
             i, j = j, i
         lost = means.multiplier[i] * means.discount_below[j]
-        deltas[p] = abs((gain[i] - gain[j]) * (means.discount_above[i] - lost))
+        delta = abs((gain[i] - gain[j]) * (means.discount_above[i] - lost))
+        deltas[p] = weights[p] * delta
 
 
 @kernel

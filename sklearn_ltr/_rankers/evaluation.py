@@ -187,7 +187,7 @@ def count_pairs(
 
 
 class PreferenceCostEvaluation:
-    """RankNet's cost of judged pairs: their mean, weighted like queries."""
+    """RankNet's cost of judged pairs: their mean, weighted like pairs and queries."""
 
     higher_is_better = False
 
@@ -197,6 +197,7 @@ class PreferenceCostEvaluation:
         weights = index.gather(data.sample_weight)
         weights = weights / weights.max()  # the sum of products stays finite
         self._weights = np.repeat(weights, np.diff(pairs.offsets))
+        self._weights *= pairs.weights / pairs.weights.max()
         self._pairs, self._sigma = pairs, sigma
         self._scores = np.zeros(data.n_rows)
 

@@ -11,9 +11,9 @@ its grades.  They are added up, with factors that make weights shares:
 
 Weights w sum to 1.  So at the scores that training starts from, label l pushes with the
 share w_l of all force, however many documents it has judged and whatever its grades and
-its metric are.  F_l is a sum without rounding (`math.fsum`), so that it does not depend
-on the order of its terms, and a warm start keeps it.  Labels that are equal make the
-model of one: all a_l are w_l then.
+its metric are.  F_l is a sum that is rounded once (`sum_exactly`), so that it does not
+depend on the order of its terms, nor on the worker that has them, and a warm start
+keeps it.  Labels that are equal make the model of one: all a_l are w_l then.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.labels import LabelGrades, label_number
+from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._lambdas.objective import LambdaObjective, move_queries
 from sklearn_ltr._rankers.base import (
@@ -121,6 +123,7 @@ class LabelsObjective:
         earlier: Mapping[str, object],
         is_new: bool,
         objective_of: Callable[[int, TrainingData], ObjectiveOfLabel],
+        comm: Comm,
     ) -> None:
         # `earlier` are the attributes of a fit that is continued, unless it is new
         grades = data.label_grades
@@ -131,7 +134,7 @@ class LabelsObjective:
             forces = kept_forces(earlier, grades)
         self._parts: list[tuple[int, NDArray[np.intp], ObjectiveOfLabel]] = []
         for number in np.flatnonzero(grades.weights).tolist():
-            own, rows = learned_of_label(data, number)
+            own, rows = learned_of_label(data, number, comm)
             objective = objective_of(number, own)
             if is_new:
                 try:
@@ -255,18 +258,18 @@ class LabelsBatches:
 
 
 def learned_of_label(
-    data: TrainingData, number: int
+    data: TrainingData, number: int, comm: Comm = ONE_PROCESS
 ) -> tuple[TrainingData, NDArray[np.intp]]:
     """Return the queries that a label has pairs in, and which rows of `data` these are.
 
-    A ValueError if there are none.
+    A ValueError if no worker has any.
     """
     own, rows = data.of_label(number)
     learned = own.has_pairs
     weights = own.columns.document_weight
     if weights is not None:  # means by weights need one above 0
         learned &= np.logical_or.reduceat(weights > 0, own.offsets[:-1])
-    if not learned.any():
+    if not any(comm.gather(bool(learned.any()))):
         assert data.label_grades is not None
         name = data.label_grades.names[number]
         raise ValueError(
@@ -293,6 +296,15 @@ def kept_forces(earlier: Mapping[str, object], grades: LabelGrades) -> FloatArra
             "warm_start keeps were grown: fit with warm_start=False"
         )
     return forces
+
+
+def sum_exactly(values: FloatArray, comm: Comm) -> float:
+    """Return the sum of the finite values of all workers, rounded once."""
+    # the sum of one worker is that of a few numbers, each the rest of those before it
+    parts: list[float] = []
+    while rest := fsum([*values.tolist(), *(-part for part in parts)]):
+        parts.append(rest)
+    return fsum(part for of_worker in comm.gather(parts) for part in of_worker)
 
 
 # --- the measures -------------------------------------------------------------------
@@ -363,6 +375,7 @@ def metric_measures(
     data: TrainingData,
     argument: str,
     learned: TrainingData | None = None,
+    comm: Comm = ONE_PROCESS,
 ) -> dict[str, ScoredMeasure]:
     """Return the metrics of each label and their weighted mean; the first is followed.
 
@@ -380,7 +393,8 @@ def metric_measures(
         for number in numbers.tolist():
             label, (name, metric) = grades.names[number], named[number]
             own, rows = data.of_label(number)
-            if own.n_rows == 0:
+            index = QueryIndex.locate(own, comm)
+            if index.n_rows == 0:
                 raise ValueError(
                     f"no document of {argument} is judged by label {label!r}: there "
                     "is nothing to measure; give more queries, or leave the label out"
@@ -391,7 +405,7 @@ def metric_measures(
                 has_pairs = trained.has_pairs
                 rows = rows[np.repeat(has_pairs, trained.sizes)]
                 trained = trained.subset(has_pairs)
-            measure = MetricEvaluation(own, metric, learned=trained)
+            measure = MetricEvaluation(own, metric, index, trained)
             of_labels[f"{label}: {name}"] = LabelMeasure(measure, rows)
         names = {name for name, _ in named}
         title = f"mean {named[0][0]}" if len(names) == 1 else "mean"
@@ -406,14 +420,15 @@ def metric_measures(
 
 
 def cost_measures(
-    parameters: RankerParameters, learned: TrainingData
+    parameters: RankerParameters, learned: TrainingData, comm: Comm = ONE_PROCESS
 ) -> dict[str, ScoredMeasure]:
     """Return RankNet's cost of each label, and the weighted mean."""
     grades = learned.label_grades
     assert grades is not None
     of_labels = {}
     for number in np.flatnonzero(grades.weights).tolist():
-        own, rows = learned_of_label(learned, number)
-        measure = PairCostEvaluation(own, parameters.sigma, False)
+        own, rows = learned_of_label(learned, number, comm)
+        index = QueryIndex.locate(own, comm)
+        measure = PairCostEvaluation(own, parameters.sigma, False, index)
         of_labels[f"{grades.names[number]}: cost"] = LabelMeasure(measure, rows)
     return name_measures("mean cost", of_labels, grades.weights[grades.weights > 0])

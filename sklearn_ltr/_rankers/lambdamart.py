@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import fsum
 from typing import (
     Annotated,
     Any,
@@ -44,7 +43,11 @@ from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import Matrix, Table
-from sklearn_ltr._data.training_data import check_document_weights, check_weights
+from sklearn_ltr._data.training_data import (
+    check_document_weights,
+    check_judged_weights,
+    check_weights,
+)
 from sklearn_ltr._estimators.attributes import (
     Attribute,
     Attributes,
@@ -104,6 +107,7 @@ from sklearn_ltr._rankers.labels import (
     check_several_labels,
     cost_measures,
     metric_measures,
+    sum_exactly,
 )
 from sklearn_ltr._rankers.reading import (
     NO_VALIDATION_OF_PAIRS,
@@ -221,6 +225,7 @@ class RankingCost:
         learned = data.subset(data.has_pairs)
         check_weights(learned.sample_weight, "sample_weight")
         check_document_weights(learned)
+        check_judged_weights(learned)
         check_base_score_size(self._parameters.sigma, learned.init_score)
         return learned
 
@@ -236,7 +241,8 @@ class RankingCost:
             own_index = QueryIndex.locate(own, index.comm)
             return RankingObjective(p, own, kept, own_index, team)
 
-        return LabelsObjective(data, kept.attributes, kept.is_new, of_label)
+        earlier, is_new = kept.attributes, kept.is_new
+        return LabelsObjective(data, earlier, is_new, of_label, index.comm)
 
     def training_measures(
         self,
@@ -253,9 +259,10 @@ class RankingCost:
         measured = p.measures_train or (others_measured and p.metric is not None)
         if data.label_grades is not None:
             if p.metric is None:
-                measures = cost_measures(p, learned)
+                measures = cost_measures(p, learned, index.comm)
             if measured:
-                measures |= metric_measures(p, data, "the training data", learned)
+                which = "the training data"
+                measures |= metric_measures(p, data, which, learned, index.comm)
             return measures
         if p.metric is None:
             measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
@@ -270,7 +277,7 @@ class RankingCost:
         p = self._parameters
         check_base_score_size(p.sigma, data.init_score)
         if data.label_grades is not None:
-            return metric_measures(p, data, "the validation data")
+            return metric_measures(p, data, "the validation data", comm=comm)
         index = QueryIndex.locate(data, comm)
         return {
             name: MetricEvaluation(data, metric, index)
@@ -316,13 +323,15 @@ class RankingObjective:
         self._bias = new_bias(
             p.position_bias, data, earlier, p.min_propensity, index.comm
         )
-        self._lambdas: LambdaObjective | PreferenceObjective | UserObjective
+        self._lambdas: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
         self._regression: Regression | None = None
         if callable(p.objective):
             self._lambdas = UserObjective(data, p.objective, needs_hessian=True)
         else:
             options = PairOptions.read(p.sigma, p.normalize_lambdas)
-            if data.pairs is None:
+            if data.n_rows == 0:  # a worker may have none of a label
+                self._lambdas = lambdas_of_nothing
+            elif data.pairs is None:
                 weights = pair_weights_of(data, self._bias, p.min_propensity)
                 self._lambdas = LambdaObjective(
                     data, self._metric, options, team, weights
@@ -354,7 +363,7 @@ class RankingObjective:
         """Return the sum of |dC/ds| over the pairs alone; a ValueError if it is 0."""
         gradient, _ = self._lambdas(scores)
         self._check(gradient)
-        return fsum(np.abs(gradient).tolist())
+        return sum_exactly(np.abs(gradient), self._comm)
 
     def _check(self, gradient: FloatArray) -> None:
         """Raise a ValueError if there is nothing to learn from."""
@@ -374,6 +383,11 @@ class RankingObjective:
         return (
             {} if self._bias is None else {"position_bias_": self._bias.path[n_trees]}
         )
+
+
+def lambdas_of_nothing(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the lambdas and hessians of no documents."""
+    return np.zeros(0), np.zeros(0)
 
 
 def documents_init_score(method: F) -> F:
@@ -780,6 +794,7 @@ class LambdaMARTRanker(BaseRanker):
         propensities: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
         pair_probabilities: ArrayLike | None = None,
+        pair_weights: ArrayLike | None = None,
         X_val: MatricesLike | None = None,
         y_val: ArraysLike | None = None,
         groups_val: IdArraysLike | None = None,
@@ -824,9 +839,10 @@ tuples, default=None
             X, infinite features, columns that are not numbers, grades that are
             negative, not finite or too large for the metric's gain, weights that
             change within a query, if no query has two different grades, for pairs that
-            are not two different rows of X or of one query, or probabilities outside
-            [0, 1], for both `y` and `pairs` with ``metric=None``, or one of them alone
-            with a metric.  The estimator is left as it was.
+            are not two different rows of X or of one query, probabilities outside
+            [0, 1] or weights of pairs that are negative, not finite or all zero, for
+            both `y` and `pairs` with ``metric=None``, or one of them alone with a
+            metric.  The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
@@ -848,7 +864,7 @@ tuples, default=None
                 sample_weight_val=sample_weight_val,
                 init_score_val=init_score_val,
             )
-            judged = GivenPairs(pairs, pair_probabilities)
+            judged = GivenPairs(pairs, pair_probabilities, pair_weights)
             cost = RankingCost(p)
             # no name refers to the data that are read: they are freed when binned
             binned = bin_data(
@@ -1000,7 +1016,7 @@ tuples, default=None
         validation: list[ValidationSet],
         parameters: LambdaMARTParameters,
         kept: KeptTrees,
-    ) -> FitData[TrainingData]:
+    ) -> FitData:
         """Read the arguments of `fit`, hold out queries, and find F_0."""
         p = parameters
         has_pairs = check_judged(judged, y, p.metric)

@@ -40,7 +40,11 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.features import check_finite
 from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.tables import Matrix, Table, dense_rows
-from sklearn_ltr._data.training_data import check_document_weights, check_weights
+from sklearn_ltr._data.training_data import (
+    check_document_weights,
+    check_judged_weights,
+    check_weights,
+)
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import (
     FitTasks,
@@ -105,7 +109,6 @@ from sklearn_ltr._rankers.labels import (
 from sklearn_ltr._rankers.preferences import (
     AUTO_PAIRS,
     PreferenceBatches,
-    Preferences,
 )
 from sklearn_ltr._rankers.reading import (
     NO_VALIDATION_OF_PAIRS,
@@ -114,6 +117,7 @@ from sklearn_ltr._rankers.reading import (
     check_learnable,
     check_weighted_pairs,
     hold_out_queries,
+    read_preferences,
     with_pairs,
 )
 from sklearn_ltr._typing import (
@@ -425,6 +429,7 @@ def query_batches(
     learned = data.subset(p.has_pairs(data))
     check_weights(learned.sample_weight, "sample_weight", GRADIENTS)
     check_document_weights(learned, GRADIENTS)
+    check_judged_weights(learned, GRADIENTS)
 
     # rows are sorted by content, so that their given order does not change the model
     hashes = learned.X.hashes(learned.rows, team)
@@ -487,35 +492,29 @@ def labels_batches(
 
 
 def preference_batches(
-    preferences: Preferences, parameters: NetworkParameters
+    data: TrainingData, parameters: NetworkParameters
 ) -> PreferenceBatches:
     """Return batches of preferences: of queries, or of pairs where there are none."""
     auto = AUTO_PAIRS
-    if preferences.by_query:
-        n_queries = len(preferences.offsets) - 1
-        auto = auto_batch_size(n_queries, len(preferences.rows))
-    return PreferenceBatches(
-        preferences, parameters.sigma, parameters.batch_size_or(auto)
-    )
+    if data.pairs is not None and data.pairs.by_query:
+        auto = auto_batch_size(data.n_queries, data.n_rows)
+    return PreferenceBatches(data, parameters.sigma, parameters.batch_size_or(auto))
 
 
 def new_batches(
-    data: TrainingData | Preferences,
+    data: TrainingData,
     parameters: NetworkParameters,
     kept: KeptNetwork,
     team: ThreadTeam,
 ) -> Batches:
     """Return batches of graded queries, or of preferences alone."""
-    if isinstance(data, Preferences):
+    if data.pairs is not None and parameters.metric is None:
         return preference_batches(data, parameters)
     return query_batches(data, parameters, kept, team)
 
 
-LearnedData = FitData[TrainingData] | FitData[Preferences]
-
-
 def learn(
-    data: LearnedData,
+    data: FitData,
     optimizer: Optimizer,
     parameters: NetworkParameters,
     kept: KeptNetwork,
@@ -739,6 +738,7 @@ class NetworkRanker(BaseRanker):
         propensities: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
         pair_probabilities: ArrayLike | None = None,
+        pair_weights: ArrayLike | None = None,
         X_val: MatricesLike | None = None,
         y_val: ArraysLike | None = None,
         groups_val: IdArraysLike | None = None,
@@ -778,11 +778,12 @@ default=None
             X, features that are not finite numbers, grades that are negative, not
             finite or too large for the metric's gain, weights that change within a
             query, if no query has two different grades, for pairs that are not two
-            different rows of X or of one query, or probabilities outside [0, 1], for
-            both `y` and `pairs` without a metric, or one of them alone with one, or if
-            the network diverges.  The estimator is left as it was.
+            different rows of X or of one query, probabilities outside [0, 1] or
+            weights of pairs that are negative, not finite or all zero, for both `y` and
+            `pairs` without a metric, or one of them alone with one, or if the network
+            diverges.  The estimator is left as it was.
         """
-        judged = GivenPairs(pairs, pair_probabilities)
+        judged = GivenPairs(pairs, pair_probabilities, pair_weights)
         columns: GivenColumns = RowColumns(
             sample_weight=sample_weight,
             document_weight=document_weight,
@@ -790,7 +791,7 @@ default=None
             propensities=propensities,
         )
 
-        def read(model: Self, p: NetworkParameters, kept: KeptNetwork) -> LearnedData:
+        def read(model: Self, p: NetworkParameters, kept: KeptNetwork) -> FitData:
             validation = split_validation(
                 X_val,
                 y_val=y_val,
@@ -798,8 +799,6 @@ default=None
                 sample_weight_val=sample_weight_val,
             )
             data = model._read(X, y, groups, columns, judged, validation, p, kept)
-            if isinstance(data.train, Preferences):
-                return data
             data = hold_out_queries(data, p, kept.seed)
             p.check_learnable(data.train)
             return data
@@ -812,7 +811,7 @@ default=None
         X: MatrixLike,
         y: ArrayLike | None,
         metadata: Mapping[str, object],
-        read: Callable[[Self, Any, KeptNetwork], LearnedData],
+        read: Callable[[Self, Any, KeptNetwork], FitData],
     ) -> Self:
         """Read and descend; callbacks are told of X, y and the metadata."""
         with refit(self) as model:
@@ -838,13 +837,14 @@ default=None
         propensities: ArrayLike | None = None,
         pairs: ArrayLike | None = None,
         pair_probabilities: ArrayLike | None = None,
+        pair_weights: ArrayLike | None = None,
     ) -> Self:
         """Learn from more queries or pairs: one pass, continuing the last fit.
 
         Parameters
         ----------
         X, y, groups, sample_weight, document_weight, positions, propensities, \
-pairs, pair_probabilities : array-likes
+pairs, pair_probabilities, pair_weights : array-likes
             As in `fit`.  All documents of a query belong in one call: pairs are made
             within it.
 
@@ -864,14 +864,12 @@ pairs, pair_probabilities : array-likes
             propensities=propensities,
         )
 
-        judged = GivenPairs(pairs, pair_probabilities)
+        judged = GivenPairs(pairs, pair_probabilities, pair_weights)
 
         def read(
             model: Self, p: NetworkParameters, kept: KeptNetwork
-        ) -> LearnedData | None:
+        ) -> FitData | None:
             data = model._read(X, y, groups, columns, judged, [], p, kept)
-            if isinstance(data.train, Preferences):
-                return data
             if kept.is_new:
                 p.check_learnable(data.train)
             # in a stream some data have nothing to learn from
@@ -881,7 +879,7 @@ pairs, pair_probabilities : array-likes
 
     def _partial_fit(
         self,
-        read: Callable[[Self, Any, KeptNetwork], LearnedData | None],
+        read: Callable[[Self, Any, KeptNetwork], FitData | None],
     ) -> Self:
         """Read and descend for one epoch, if there is anything to learn from."""
         with refit(self) as model:
@@ -978,7 +976,7 @@ pairs, pair_probabilities : array-likes
         validation: list[ValidationSet],
         parameters: NetworkParameters,
         kept: KeptNetwork,
-    ) -> LearnedData:
+    ) -> FitData:
         """Read graded documents, or preferences in place of grades."""
         p = parameters
         has_pairs = check_judged(judged, y, p.metric)
@@ -987,11 +985,10 @@ pairs, pair_probabilities : array-likes
         p.check_clicks(columns)
         if has_pairs and y is None:
             table = self._read_table(X, reset=kept.is_new, name="X")
-            weights = columns.sample_weight
-            preferences = Preferences.read(table, judged, groups, weights)
+            train = read_preferences(table, judged, groups, columns)
             if p.holds_out and not validation:
                 raise ValueError(NO_VALIDATION_OF_PAIRS)
-            return FitData(preferences, self._read_validation(validation))
+            return FitData(train, self._read_validation(validation))
         train = self._read_data(X, y, groups, columns, reset=kept.is_new)
         if has_pairs:
             train = with_pairs(train, judged, groups)

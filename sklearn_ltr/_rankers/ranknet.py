@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import expit_of
-from sklearn_ltr._data import (
-    FitData,
-    GivenColumns,
-)
+from sklearn_ltr._data import GivenColumns
 from sklearn_ltr._networks import Network
 from sklearn_ltr._parameters import BOOL
 from sklearn_ltr._rankers.base import ScoringChoice
@@ -25,13 +22,10 @@ from sklearn_ltr._rankers.networks import (
     NetworkParameters,
     NetworkRanker,
 )
-from sklearn_ltr._rankers.preferences import Preferences
 from sklearn_ltr._typing import (
     MatrixLike,
     Seed,
 )
-
-PairData = FitData[Preferences]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,12 @@ from sklearn_ltr._data import (
     check_grades,
 )
 from sklearn_ltr._data.features import check_has_rows
-from sklearn_ltr._data.labels import n_label_columns, read_label_grades
-from sklearn_ltr._data.pairs import GivenPairs, JudgedPairs
+from sklearn_ltr._data.labels import (
+    check_have_judged,
+    n_label_columns,
+    read_label_grades,
+)
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import without_zero_weights
@@ -86,6 +90,7 @@ class LabelChoice(NamedTuple):
 
     are_taken: bool
     weights: ArrayLike | None
+    is_part: bool = False  # whether other workers have further rows
 
 
 ONE_LABEL = LabelChoice(False, None)
@@ -185,12 +190,15 @@ def read_several_labels(
             "from several, and score and scorers take one of them as label="
         )
     grades = read_label_grades(y, queries, labels.weights, f"y{suffix}")
+    if not labels.is_part:
+        have_judged = (~np.isnan(grades.values)).any(axis=0)
+        check_have_judged(np.asarray(have_judged), grades.names, f"y{suffix}")
     read = columns.read(queries, suffix)
     counts = np.ones(queries.n_documents, dtype=np.bool_)
     if read.sample_weight is not None:
         counts = np.repeat(read.sample_weight > 0, queries.sizes)
     return TrainingData(
-        grades.in_one(counts),
+        grades.in_one(grades.largest(counts)),
         queries.offsets,
         queries.labels,
         read,
@@ -207,8 +215,9 @@ def check_judged(
 ) -> bool:
     """Return whether pairs are judged; a ValueError if y does not go with them."""
     if given.pairs is None:
-        if given.probabilities is not None:
-            raise ValueError("pair_probabilities needs pairs, and pairs is None")
+        for name in ("probabilities", "weights"):
+            if getattr(given, name) is not None:
+                raise ValueError(f"pair_{name} needs pairs, and pairs is None")
         return False
     if metric is None and y is not None:
         raise ValueError(
@@ -240,8 +249,6 @@ def read_preferences(
         queries = QueryGroups.single(n_rows)
     else:
         queries = QueryGroups.from_groups(groups, n_rows)
-    rows, probabilities, _ = given.read(queries)
-    place = np.argsort(queries.order)
     data = TrainingData(
         np.zeros(n_rows),
         queries.offsets,
@@ -249,7 +256,7 @@ def read_preferences(
         columns.read(queries),
         X,
         queries.order,
-        pairs=JudgedPairs.sort(place[rows], probabilities, queries.offsets),
+        pairs=given.read(queries, by_query=groups is not None),
     )
     data = without_zero_weights(data, "sample_weight")
     if not data.has_pairs.any():
@@ -275,19 +282,19 @@ def with_pairs(
     n_rows = data.X.shape[0]
     single = np.zeros(n_rows, dtype=np.int64)
     queries = QueryGroups.from_groups(single if groups is None else groups, n_rows)
-    rows, probabilities, _ = given.read(queries)
-    place = np.full(n_rows, -1)
-    place[data.rows] = np.arange(data.n_rows)  # without queries of weight 0
-    entries = place[rows]
-    kept = (entries >= 0).all(axis=1)
-    kept &= data.y[entries[:, 0]] != data.y[entries[:, 1]]
-    if not kept.any():
+    counted = np.zeros(n_rows, dtype=np.bool_)
+    counted[data.rows] = True  # without queries of weight 0
+    pairs = given.read(queries, by_query=True)
+    pairs = pairs.select(counted[queries.order], data.offsets)
+    better, worse = data.y[pairs.rows].T
+    pairs = pairs.take(np.flatnonzero(better != worse), data.offsets)
+    if len(pairs.rows) == 0:
         raise ValueError(
             "pairs compare only documents of equal grades, or of queries whose "
-            "sample_weight is zero, and a swap of these changes no metric: there is "
-            "nothing to learn; metric=None without y learns from pairs alone"
+            "sample_weight is zero, or weigh nothing themselves, and a swap of these "
+            "changes no metric: there is nothing to learn; metric=None without y "
+            "learns from pairs alone"
         )
-    pairs = JudgedPairs.sort(entries[kept], probabilities[kept], data.offsets)
     return replace(data, pairs=pairs)
 
 
@@ -319,11 +326,11 @@ def check_weighted_pairs(data: TrainingData, comm: Comm = ONE_PROCESS) -> None:
 
 
 def hold_out_queries(
-    data: FitData[TrainingData],
+    data: FitData,
     parameters: FitParameters,
     seed: int,
     comm: Comm = ONE_PROCESS,
-) -> FitData[TrainingData]:
+) -> FitData:
     """Hold out a fraction of all queries, at least one, if early stopping needs it."""
     if data.validation or not parameters.holds_out:
         return data
@@ -383,6 +390,8 @@ def zero_gradient_message(
     # each query of the data has two different grades, so the metric is the cause
     if data.pairs is not None:
         return NO_LAMBDAS_OF_PAIRS
+    if data.n_rows == 0:  # a worker may have none of a label
+        return f"metric={metric!r} has no lambdas, so there is nothing to learn"
     if trained is None:
         return VANISHING_LAMBDAS
     if not trained.closed_form:

@@ -112,7 +112,8 @@ def preferences_from_clicks(
     shown in both orders about equally often, as by random swaps; users who skip
     documents unseen teach the reverse otherwise.
 
-    A pair that was seen often counts in training like one that was seen once.
+    A pair that was seen often counts in training like one that was seen once, but with
+    ``pair_weights=counts.sum(axis=1)`` by the number of its sessions.
 
     References
     ----------

@@ -43,6 +43,7 @@ from sklearn_ltr._estimators.boosted_trees import (
 from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.base_model import check_init_score_given
+from sklearn_ltr._rankers.labels import check_several_labels
 from sklearn_ltr._rankers.lambdamart import (
     LambdaMARTParameters,
     RankingCost,
@@ -166,7 +167,7 @@ def distribute_rows(
     """Give each worker its queries; return these, and the id of each worker."""
     parts, summaries = load(client, arguments, "")
     ids = {s.worker: s.worker_id for s in summaries if s is not None}
-    locations = locate_queries(summaries, "")
+    locations = locate_queries(summaries, "", parameters.label_weights)
     learned = learned_queries(
         locations, held_out_queries(parameters, seed, locations, validation)
     )
@@ -181,7 +182,9 @@ def distribute_rows(
         takers = [
             locations.workers.index(address) for address in divided[0].worker_data
         ]
-        locations = locate_queries(summaries, "_val", locations.workers)
+        locations = locate_queries(
+            summaries, "_val", parameters.label_weights, locations.workers
+        )
         owner = own_queries(locations, None, takers)
         divided.append(divide(client, locations, owner, parts, "_val"))
     return divided, ids
@@ -494,13 +497,15 @@ def read_data(
     parameters: LambdaMARTParameters,
     seed: int,
     comm: Comm,
-) -> FitData[TrainingData]:
+) -> FitData:
     """Read one partition after another, and hold out queries."""
-    data = FitData(read_documents(model, arguments[0], ""), [])
+    train = in_units_of_all(read_documents(model, arguments[0], ""), comm)
+    data = FitData(train, [])
     if len(arguments) > 1:
         data.validation.append(read_documents(model, arguments[1], "_val"))
     elif is_validated:
-        data.validation.append(no_documents(model.n_features_in_))
+        data.validation.append(no_documents(train))
+    check_several_labels(parameters, parameters.label_weights, *data)
     return hold_out_queries(data, parameters, seed, comm)
 
 
@@ -534,7 +539,9 @@ def read_documents(
         **{name: others[name] for name in COLUMNS if name in others}
     )
     check_init_score_given(model._uses_init_score, columns.init_score, suffix)
-    data = read_training_data(table, others["y"], others["groups"], columns, suffix)
+    labels = model._label_choice._replace(is_part=True)
+    y, groups = others["y"], others["groups"]
+    data = read_training_data(table, y, groups, columns, suffix, labels)
     if data.n_queries != len(numbers):
         raise RuntimeError(CHANGED.format(f"groups{suffix}"))
     # int32 rows save memory
@@ -547,11 +554,29 @@ def read_documents(
     return data.with_init_score(scores[data.rows])
 
 
-def no_documents(n_features: int) -> TrainingData:
+def in_units_of_all(data: TrainingData, comm: Comm) -> TrainingData:
+    """Return the data with the weighted mean of labels in the units of all workers."""
+    if data.label_grades is None:
+        return data
+    own = data.label_grades.largest(np.ones(data.n_rows, dtype=np.bool_))
+    largest = np.max(comm.gather(own), axis=0)
+    return replace(data, y=data.label_grades.in_one(largest))
+
+
+def no_documents(train: TrainingData) -> TrainingData:
     """Return the validation data of a worker that has none."""
     nothing, numbers = np.empty(0), np.empty(0, dtype=np.int64)
-    X, starts = table_of(np.empty((0, n_features))), np.zeros(1, dtype=np.int64)
-    return TrainingData(nothing, starts, [], X=X, rows=numbers, numbers=numbers)
+    X, starts = table_of(np.empty((0, train.X.shape[1]))), np.zeros(1, dtype=np.int64)
+    grades = None if train.label_grades is None else train.label_grades[numbers]
+    return TrainingData(
+        nothing,
+        starts,
+        [],
+        X=X,
+        rows=numbers,
+        numbers=numbers,
+        label_grades=grades,
+    )
 
 
 def read_worker_rows(

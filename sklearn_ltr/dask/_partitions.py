@@ -25,6 +25,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._data.labels import n_label_columns, read_label_grades
 from sklearn_ltr._typing import FloatArray, IntArray
 
 Graph = dict[Any, Any]
@@ -52,7 +53,8 @@ class Summary(NamedTuple):
     categorical: list[str]  # columns of a categorical dtype
     labels: Labels  # of its queries, sorted
     sizes: IntArray  # (n_queries,): rows of each
-    lowest: FloatArray  # (n_queries,): grade of each
+    y_columns: tuple[str, ...]  # names of several labels; () of one
+    lowest: FloatArray  # (n_queries, n_labels): grade of each; NaN: none
     highest: FloatArray
     lowest_weight: FloatArray
     highest_weight: FloatArray
@@ -178,7 +180,12 @@ def _summarize(
         partition[f"groups{suffix}"], n_rows, f"groups{suffix}"
     )
     starts = queries.offsets[:-1]
-    grades = check_grades(partition[f"y{suffix}"], queries, f"y{suffix}")
+    y, names = partition[f"y{suffix}"], tuple[str, ...]()
+    if n_label_columns(y) > 1:
+        read = read_label_grades(y, queries, None, f"y{suffix}")
+        grades, names = read.values, read.names
+    else:
+        grades = check_grades(y, queries, f"y{suffix}")[:, np.newaxis]
     name = f"sample_weight{suffix}"
     weights = np.ones(n_rows)
     if name in partition:
@@ -190,8 +197,9 @@ def _summarize(
         categorical,
         queries.labels,
         queries.sizes,
-        np.minimum.reduceat(grades, starts),
-        np.maximum.reduceat(grades, starts),
+        names,
+        np.fmin.reduceat(grades, starts),
+        np.fmax.reduceat(grades, starts),
         np.minimum.reduceat(weights, starts),
         np.maximum.reduceat(weights, starts),
         address,
@@ -229,8 +237,9 @@ def check_no_infinity(X: Any, name: str) -> None:
                 )
 
 
-def check_alike(summaries: list[Summary | None], name: str) -> None:
-    """Raise a ValueError if partitions of X have different columns."""
+def check_alike(summaries: list[Summary | None], suffix: str) -> None:
+    """Raise a ValueError if partitions of X or y have different columns."""
+    name = f"X{suffix}"
     kept = [(n, s) for n, s in enumerate(summaries) if s is not None]
     for number, other in kept[1:]:
         first_number, first = kept[0]
@@ -239,6 +248,13 @@ def check_alike(summaries: list[Summary | None], name: str) -> None:
                 f"the partitions of {name} have different columns: {first.columns} in "
                 f"partition {first_number} and {other.columns} in partition {number}"
                 + HINT
+            )
+        if other.y_columns != first.y_columns:
+            raise ValueError(
+                f"the partitions of y{suffix} have different columns: "
+                f"{list(first.y_columns)} in partition {first_number} and "
+                f"{list(other.y_columns)} in partition {number}; give a column for "
+                "each label in every partition"
             )
         if other.categorical != first.categorical:
             raise ValueError(

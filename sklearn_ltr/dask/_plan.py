@@ -13,11 +13,12 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import Labels, QueryGroups, describe_query
 from sklearn_ltr._data.columns import BY_DOCUMENT
 from sklearn_ltr._data.groups import sort_key
+from sklearn_ltr._data.labels import check_have_judged, label_shares
 from sklearn_ltr._parameters import SMALLEST
 from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._partitions import Summary, check_alike
@@ -45,7 +46,7 @@ class QueryLocations:
     workers : list of str
         Addresses.
     has_pairs : ndarray of shape (n_queries,), bool
-        Whether a query has two different grades.
+        Whether a query has two different grades, of a label that counts.
     weight : ndarray of shape (n_queries,), float64
     """
 
@@ -65,11 +66,14 @@ class QueryLocations:
 
 
 def locate_queries(
-    summaries: list[Summary | None], suffix: str, workers: list[str] | None = None
+    summaries: list[Summary | None],
+    suffix: str,
+    label_weights: ArrayLike | None,
+    workers: list[str] | None = None,
 ) -> QueryLocations:
     """Merge the summaries of all partitions; an error if they do not fit together."""
     # `workers` are known already; the workers of the summaries are added to them
-    check_alike(summaries, f"X{suffix}")
+    check_alike(summaries, suffix)
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
         raise ValueError(f"X{suffix} has no rows: all of its partitions are empty")
@@ -87,9 +91,13 @@ def locate_queries(
         return reduce.reduceat(queries.sort(entries), starts)
 
     low, high = (
-        reduce_queries("lowest", np.minimum),
-        reduce_queries("highest", np.maximum),
+        reduce_queries("lowest", np.fmin),
+        reduce_queries("highest", np.fmax),
     )
+    counts, names = np.ones(1, dtype=np.bool_), found[0][1].y_columns
+    if names:
+        counts = label_shares(label_weights, len(names)) > 0
+        check_have_judged(~np.isnan(high).all(axis=0), names, f"y{suffix}")
     weight = reduce_queries("lowest_weight", np.minimum)
     heaviest = reduce_queries("highest_weight", np.maximum)
     differs = weight != heaviest
@@ -107,7 +115,7 @@ def locate_queries(
         np.concatenate([summary.sizes for _, summary in found]),
         np.repeat([known.index(summary.worker) for _, summary in found], n_entries),
         known,
-        high > low,
+        (high > low)[:, counts].any(axis=1),
         weight,
     )
 

@@ -84,7 +84,6 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     """
 
     traffic_: Traffic
-    _takes_labels = False
     _attributes: ClassVar[Attributes] = {
         "traffic_": Attribute(when="it was fitted on a cluster")
     }
@@ -107,9 +106,11 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
         ----------
         X : Dask DataFrame or Array of shape (n_documents, n_features)
             Its partitions are DataFrames, or dense or CSR arrays.
-        y : Dask Series or Array of shape (n_documents,)
-            Relevance grades.  Like all further arguments, it is divided into the same
-            partitions as X.
+        y : Dask Series or Array of shape (n_documents,), or DataFrame or Array of \
+shape (n_documents, n_labels)
+            Relevance grades; columns are several labels, as for
+            :class:`~sklearn_ltr.LambdaMARTRanker`.  Like all further arguments, it is
+            divided into the same partitions as X.
         groups : Dask Series or Array of shape (n_documents,)
             The query of each document.  The rows of a query may be anywhere.
         X_val, y_val, groups_val : Dask collections, default=None
@@ -156,12 +157,6 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
                 **{name: arguments[name] for name in COLUMNS}
             )
             p.check_clicks(given)
-            if p.label_weights is not None or isinstance(p.metric, list | tuple):
-                name = "metric" if p.label_weights is None else "label_weights"
-                raise ValueError(
-                    f"{name} is for several labels, which are not learned on a "
-                    "cluster: give one label, or fit a LambdaMARTRanker on one machine"
-                )
             self._check_fittable(arguments, validation)
             client = current_client()
             kept = keep_trees(vars(self), p)

@@ -200,7 +200,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         validation: list[ValidationSet],
         parameters: BoostingParameters,
         kept: KeptTrees,
-    ) -> FitData[TrainingData]:
+    ) -> FitData:
         """Read the arguments of `fit`, hold out rows, and find F_0."""
         p, is_first = parameters, kept.is_new
         self._categories = read_categories(X, p.categorical_features, kept)

@@ -82,9 +82,9 @@ def prefer_by_trees(pairs: Any, probabilities: Any = None, **given: Any) -> Any:
     return ranker.fit(X, pairs=pairs, pair_probabilities=probabilities, **given)
 
 
-def prefer_by_metric(pairs: Any, probabilities: Any = None) -> Any:
+def prefer_by_metric(pairs: Any, probabilities: Any = None, **given: Any) -> Any:
     ranker = LambdaRankRanker(**SMALL[LambdaRankRanker])
-    given = {"groups": GROUPS, "pair_probabilities": probabilities}
+    given |= {"groups": GROUPS, "pair_probabilities": probabilities}
     return ranker.fit(X, Y, pairs=pairs, **given)
 
 
@@ -102,8 +102,15 @@ OTHERS: dict[str, Entry] = {
     ),
     "pairs": (prefer, "pairs"),
     "pair_probabilities": (lambda p: prefer(TWO, p), "pair_probabilities"),
+    "pair_weights": (lambda w: prefer(TWO, pair_weights=w), "pair_weights"),
     "pairs of trees": (prefer_by_trees, "pairs"),
     "probabilities of trees": (lambda p: prefer_by_trees(TWO, p), "pair_prob"),
+    "weights of pairs of trees": (
+        lambda w: prefer_by_trees(TWO, pair_weights=w), "pair_weights",
+    ),
+    "weights of pairs of a metric": (
+        lambda w: prefer_by_metric(TWO, pair_weights=w), "pair_weights",
+    ),
     "pairs of a metric": (prefer_by_metric, "pairs"),
     "probabilities of a metric": (lambda p: prefer_by_metric(TWO, p), "pair_prob"),
     "weights of lambdas": (
@@ -281,7 +288,16 @@ RULES["pair_probabilities"] = [
     *(([0.5, value], f"must lie in [0, 1], but pair 1 has {value}")
       for value in (NAN, 1.5, -0.5)),
 ]  # fmt: skip
+RULES["pair_weights"] = [
+    (2.0, "must hold one number per row, got 2.0"),
+    ([0.5], "must hold one number for each of the 2 pairs, got shape"),
+    ([None, 1], "must be numeric, but pair 0 has None"),
+    *(([0.5, value], f"must be finite and >= 0, but pair 1 has {value}")
+      for value in (NAN, INF, -0.5)),
+    ([0.0, 0.0], "is zero for every pair: there is nothing to learn"),
+]  # fmt: skip
 for taker in ("trees", "a metric"):
+    RULES[f"weights of pairs of {taker}"] = RULES["pair_weights"]
     RULES[f"pairs of {taker}"] = RULES["pairs"]
     RULES[f"probabilities of {taker}"] = RULES["pair_probabilities"]
 RULES["weights of lambdas"] = [

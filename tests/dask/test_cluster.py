@@ -67,8 +67,9 @@ def cut(frame, bounds):
     return [frame.iloc[a:b] for a, b in zip([0, *bounds], [*bounds, None], strict=True)]
 
 
-def local_fit(frame=FRAME, **options):
-    return LambdaMARTRanker(**OPTIONS | options).fit(**arguments(frame))
+def local_fit(frame=FRAME, y=None, **options):
+    given = arguments(frame) | ({} if y is None else {"y": y})
+    return LambdaMARTRanker(**OPTIONS | options).fit(**given)
 
 
 def fit_on(ddf, expected=None, frame=FRAME, given=None, **more):
@@ -182,6 +183,50 @@ def test_a_model_without_a_split_is_warned_of_once_and_where_the_user_is(client)
         LambdaMARTRanker(**ranker.get_params()).fit(**arguments(FRAME))
     assert [str(w.message) for w in caught] == [str(w.message) for w in of_one_machine]
     assert [w.filename for w in caught] == [__file__]
+
+
+LABELS = ["y", "bought"]
+
+
+def frame_of_labels():
+    """The data with a second label, which one partition and some queries lack."""
+    rng = np.random.default_rng(2)
+    bought = rng.integers(0, 3, len(FRAME)) + 1.0 * (np.nan_to_num(FRAME["f1"]) > 1)
+    bought[(rng.random(len(FRAME)) < 0.3) | (FRAME["query"] % 3 == 0)] = np.nan
+    bought[:150] = np.nan
+    return FRAME.assign(bought=bought)
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_several_labels(client, sort):
+    frame = frame_of_labels().sort_values("query") if sort else frame_of_labels()
+    rows, options = arguments(frame) | {"y": frame[LABELS]}, {"label_weights": [1, 3]}
+    expected = LambdaMARTRanker(**OPTIONS, **options).fit(**rows)
+    ddf = on_workers(client, cut(frame, [150, 800, 1100]), 4)
+    given = arguments(ddf) | {"y": ddf[LABELS]}
+    ranker = fit_on(ddf, expected, given=given)
+    assert ranker.label_forces_.all()
+    for label in (None, "bought"):
+        assert ranker.score(**given, label=label) == expected.score(**rows, label=label)
+    # of one label there are no forces
+    ranker.set_params(label_weights=None).fit(**arguments(ddf))
+    assert not hasattr(ranker, "label_forces_")
+
+
+def test_arrays_of_several_labels_with_queries_held_out(client):
+    frame = frame_of_labels()
+    X, y = frame[FEATURES].to_numpy(), frame[LABELS].to_numpy()
+    query = frame["query"].to_numpy()
+    options = {"early_stopping": True, "learning_rate": 0.9, "metric": ["ndcg", "map"]}
+    options["scoring"] = {1: "ndcg@5"}
+    expected = LambdaMARTRanker(**OPTIONS | {"n_estimators": 9} | options)
+    expected.fit(X, y, groups=query)
+    given = {
+        "X": da.from_array(X, chunks=(400, 4)), "y": da.from_array(y, chunks=(400, 1)),
+        "groups": da.from_array(query, chunks=400),
+    }  # fmt: skip
+    ranker = fit_on(None, expected, given=given)
+    assert ranker.evals_result_["validation"].keys() > {"1: ndcg@5", "mean"}
 
 
 def array_arguments(chunks, X=None):

@@ -17,6 +17,7 @@ from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._data import QueryGroups
 from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
 from sklearn_ltr.dask._plan import check_same_kinds
+from tests.dask import positions_of
 from tests.dask.test_cluster import (
     COLUMNS,
     FRAME,
@@ -103,6 +104,43 @@ def test_bad_rows_are_refused(client, name):
     with pytest.raises((ValueError, TypeError), match=message):
         ranker.fit(**given)
     assert vars(ranker) == vars(DaskLambdaMARTRanker(**OPTIONS))
+
+
+def labelled(**columns):
+    positions = positions_of(FRAME["query"].to_numpy())
+    return cut(FRAME.assign(position=positions, **columns), [500])
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "message"),
+    [
+        (labelled(b=np.nan), {}, r"y\[:, b\] is NaN in every row"),
+        (labelled(b=-1), {}, r"partition \d: y\[:, b\] must hold finite relevance gra"),
+        (labelled(b=1), {}, "no query with two different grades of label 'b'"),
+        (labelled(b=1), {"label_weights": [1]}, "label_weights must hold one number"),
+        (labelled(b=1), {"metric": ["ndcg"]}, "is a list of 1, but y has 2 labels"),
+        (labelled(b=1), {"position_bias": "additive"}, "the clicks of one label"),
+        (
+            [p.drop(columns=["b"]) if n else p for n, p in enumerate(labelled(b=1))],
+            {},
+            r"partitions of y have different columns: .'y', 'b'. in partition 0 and ..",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_learned_are_refused(client, parts, options, message):
+    ddf = on_workers(client, parts, 2)
+    y = ddf.map_partitions(
+        lambda part: part[[name for name in ("y", "b") if name in part]],
+        meta=pd.DataFrame({"y": [0.0], "b": [0.0]}),
+        enforce_metadata=False,
+    )
+    given = arguments(ddf) | {"y": y}
+    if "position_bias" in options:
+        given["positions"] = ddf["position"]
+    ranker = DaskLambdaMARTRanker(**OPTIONS, **options)
+    with pytest.raises(ValueError, match=message):
+        ranker.fit(**given)
+    assert not hasattr(ranker, "ensemble_")
 
 
 #: ids of two partitions, in which the same query would become two, and what is said

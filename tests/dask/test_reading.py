@@ -24,10 +24,12 @@ from tests.dask import bytes_of, make_data
 from tests.dask.test_cluster import (
     COLUMNS,
     FRAME,
+    LABELS,
     OPTIONS,
     arguments,
     cut,
     fit_on,
+    frame_of_labels,
     local_fit,
     on_workers,
 )
@@ -100,6 +102,16 @@ def test_a_partition_is_read_once_if_there_is_room(client, files, tmp_path, shar
         client.run(use_share, USED_SHARE)
     n_readings = len(list(folder.iterdir()))
     assert n_readings == 5 if share > 0 else n_readings > 15
+
+
+def test_files_of_several_labels_are_read_again(client, tmp_path, no_room):
+    pytest.importorskip("pyarrow")
+    frame = frame_of_labels()
+    dd.from_pandas(frame, npartitions=4, sort=False).to_parquet(tmp_path / "rows")
+    rows = dd.read_parquet(tmp_path / "rows")
+    given = arguments(rows) | {"y": rows[LABELS]}
+    assert None not in graphs_of(**given)
+    fit_on(None, local_fit(frame, y=frame[LABELS]), given=given)
 
 
 def test_parquet_files_are_read_again(client, files, no_room):

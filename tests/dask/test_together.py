@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from sklearn.base import clone
 import sklearn_ltr._trees.binning as binning
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._rankers.labels import sum_exactly
 from sklearn_ltr.metrics import ERR, NDCG
 from tests.dask import N_QUERIES, bytes_of, fit_together, make_data, positions_of
+from tests.workers import run_workers
 
 DATA = make_data()
 DATA["positions"] = positions_of(DATA["groups"])
@@ -73,6 +76,109 @@ CASES = {
     "additive bias": {"position_bias": "additive"},
     "pairwise bias": {"position_bias": "pairwise"},
 }
+
+
+def several_labels(rows):
+    """A second label, which has not judged all documents, nor all queries."""
+    rng = np.random.default_rng(7)
+    X, groups = np.nan_to_num(rows["X"]), rows["groups"]
+    second = np.expm1(rng.integers(0, 3, len(groups)) + (X[:, 1] > 0.5))
+    second[(rng.random(len(groups)) < 0.3) | (groups % 3 == 0)] = np.nan
+    third = np.where(groups % 6 == 1, 3.0 * (X[:, 2] > 0), np.nan)
+    return rows | {"y": np.column_stack([rows["y"], second, third])}
+
+
+@pytest.mark.parametrize("largest_exponent", [0, 300, 1020])
+def test_a_sum_over_workers_is_rounded_once(largest_exponent):
+    rng = np.random.default_rng(largest_exponent)
+    exponents = rng.integers(-largest_exponent - 50, largest_exponent + 1, 500)
+    values = np.abs(rng.normal(size=500)) * 2.0**exponents
+    owner = rng.integers(0, 2, 500)  # of three workers, one has none
+    expected = float(sum(map(Fraction, values.tolist())))
+    found = run_workers(3, lambda comm: sum_exactly(values[owner == comm.rank], comm))
+    assert found == [expected] * 3
+
+
+OF_LABELS = {
+    "defaults": {},
+    "shares": {"label_weights": [1, 0.25, 3], "metric": ["ndcg@5", "map", "err"]},
+    "a weight of 0": {"label_weights": [1, 2, 0], **CODES, "verbose": 2},
+    "cost": {"metric": None, "verbose": 2, "scoring": "map"},
+    "no regression": {"regression_weight": 0, "subsample": 0.6},
+    "categories": {**CODES, "label_weights": [1, 5, 1]},
+    "held out": {
+        "early_stopping": True,
+        "n_estimators": 3 * N_TREES,
+        "learning_rate": 0.8,
+        "scoring": {"0": "ndcg@3"},
+    },
+}
+
+
+@pytest.mark.parametrize("name", OF_LABELS)
+def test_workers_fit_the_model_of_several_labels(name, capsys):
+    """Of the queries that the third label has judged, not every worker has any."""
+    options, data = OPTIONS | OF_LABELS[name], several_labels(DATA)
+    expected = LambdaMARTRanker(**options).fit(**data)
+    lines = capsys.readouterr().out
+    owner = np.random.default_rng(0).integers(0, 3, N_QUERIES)
+    judged = np.unique(data["groups"][~np.isnan(data["y"][:, 2])])
+    owner[judged] = judged // 6 % 2  # worker 2 has none of the third label
+    for n_workers in (1, 3):
+        workers = owner[data["groups"]] if n_workers == 3 else 0 * data["groups"]
+        parts = [
+            {name: values[workers == worker] for name, values in data.items()}
+            for worker in range(n_workers)
+        ]
+        check_together(parts, expected)
+        assert without_seconds(capsys.readouterr().out) == without_seconds(lines)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
+def test_several_labels_with_validation_data_that_not_every_worker_has():
+    options = OPTIONS | {"n_estimators": 30, "learning_rate": 1.0}
+    data = several_labels(DATA)
+    held = several_labels({n.removesuffix("_val"): v for n, v in VALIDATION.items()})
+    held = {f"{name}_val": values for name, values in held.items()}
+    expected = LambdaMARTRanker(**options).fit(**data, **held)
+    assert expected.n_iter_ < 30
+    parts = divide(data, 3)
+    owner = np.array([0, 2])[held["groups_val"] % 2]
+    for worker in (0, 2):
+        parts[worker] |= {n: rows[owner == worker] for n, rows in held.items()}
+    check_together(parts, expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_warm_start_of_several_labels_continues_together(weighted):
+    data = several_labels(DATA)
+    if weighted:
+        sure = np.arange(len(data["groups"])) % 3 / 2
+        data["document_weight"] = np.where(data["groups"] % 9 == 4, 1.0, sure)
+    half = LambdaMARTRanker(**OPTIONS | {"n_estimators": 3}, warm_start=True)
+    half.fit(**data)
+    start = LambdaMARTRanker()
+    start.__dict__ = vars(half) | {"n_estimators": 6}
+    models = fit_together(divide(data, 2), half._seed, start)
+    expected = half.set_params(n_estimators=6).fit(**data)
+    assert {bytes_of(model) for model in models} == {bytes_of(expected)}
+
+
+def test_what_does_not_fit_several_labels_is_refused_by_all_workers():
+    data = several_labels(DATA)
+    constant = data | {"y": np.where(data["y"] == 3, 0.0, data["y"])}
+    for given, options, message in (
+        (
+            data,
+            {"metric": ["ndcg", "map"]},
+            "metric is a list of 2, but y has 3",
+        ),
+        (DATA, {"label_weights": [1, 1]}, "is for several labels, but y has one col"),
+        (constant, {}, "no query with two different grades of label '2' among"),
+        (data, {"metric": "hit_rate@200"}, "label '0': "),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit_together(divide(given, 3), 0, LambdaMARTRanker(**OPTIONS | options))
 
 
 def check_together(parts, expected, start=None):

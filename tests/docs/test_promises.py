@@ -187,6 +187,9 @@ def parameters_of(kind: type) -> dict[str, st.SearchStrategy[Any]]:
     return {name: values_of(name, values) for name, values in drawn.items()}
 
 
+#: Arguments that `fit` takes with `pairs` only
+OF_PAIRS = {"pair_probabilities", "pair_weights"}
+
 routed = sklearn.config_context(enable_metadata_routing=True)
 
 
@@ -289,7 +292,7 @@ def refusal(kind: type, meta: str, name: str) -> str:
     options, arguments = {}, (name,)
     if name not in arguments_of(kind, meta):
         options, arguments = {name: True}, ()
-    elif name == "pair_probabilities":
+    elif name in OF_PAIRS:
         arguments = ("pairs", name)
     meta_options = {"bootstrap": True} if meta == "BaggingRanker" else {}
     case = Case(kind, meta, arguments, options, meta_options, Rows(0), Rows(1))
@@ -314,10 +317,10 @@ def cases(draw: st.DrawFn, meta: str, weighted: bool = False) -> Case:
     options = {name: draw(parameters[name]) for name in varied}
 
     # what goes together
-    if "pair_probabilities" in arguments:
+    if arguments & OF_PAIRS:
         arguments.add("pairs")
     if "pairs" in arguments:
-        arguments &= {"pairs", "pair_probabilities", "sample_weight"}
+        arguments &= {"pairs", "sample_weight"} | OF_PAIRS
         without = {"early_stopping": False, "position_bias": None}
         options |= {k: v for k, v in without.items() if k in parameters}
     if options.get("position_bias"):

@@ -182,7 +182,7 @@ def test_tags(estimator):
 def test_metadata_requested_by_default(estimator):
     """Every column that a method takes, as its declaration says; not pairs."""
     unrequested = {name for name, c in COLUMNS.items() if not c.is_requested}
-    unrequested |= {"pairs", "pair_probabilities"}
+    unrequested |= {"pairs", "pair_probabilities", "pair_weights"}
     requests = make(estimator).get_metadata_routing()
     for method in ("fit", "score", "predict"):
         taken = inspect.signature(getattr(estimator, method)).parameters

@@ -43,18 +43,23 @@ PAIRS = np.array(
 )
 PAIRS = np.concatenate([PAIRS[RNG.uniform(size=len(PAIRS)) < 0.4], PAIRS[:2]])
 CHANCES = RNG.choice([0.0, 0.3, 0.5, 0.9, 1.0], len(PAIRS))
+WEIGHTS = RNG.choice([0.25, 1.0, 3.0], len(PAIRS))
 
 
 def metric_of(name):
     return OTHERS.get(name) or (name and get_metric(name))
 
 
-def judged(pairs=PAIRS, chances=CHANCES):
+def judged(pairs=PAIRS, chances=CHANCES, weights=None):
     queries = QueryGroups.from_groups(GROUPS, N)
+    offsets, weights = (
+        queries.offsets,
+        np.ones(len(pairs)) if weights is None else weights,
+    )
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0))
     return TrainingData(
-        GRADES, queries.offsets, queries.labels, columns,
-        pairs=JudgedPairs.sort(pairs, chances, queries.offsets),
+        GRADES, offsets, queries.labels, columns,
+        pairs=JudgedPairs(pairs, chances, weights, offsets).sorted(offsets),
     )  # fmt: skip
 
 
@@ -74,37 +79,38 @@ def cost(scores, delta, pairs, chances, sigma=SIGMA):
     return total
 
 
-def by_hand(scores, delta, pairs, chances, options):
+def by_hand(scores, delta, pairs, chances, weights, options):
     """Gradient and hessian of one list, pair by pair."""
     gradient, hessian, total = np.zeros(len(scores)), np.zeros(len(scores)), 0.0
     if options.by_distance:
         delta = oracle.normalise(delta, scores, options.sigma)
-    for (i, j), chance in zip(pairs, chances, strict=True):
+    for (i, j), chance, weight in zip(pairs, chances, weights, strict=True):
         rho = oracle.falling_sigmoid(options.sigma * (scores[i] - scores[j]))
-        force = delta[i, j] * (1 - chance - rho)
+        force = weight * delta[i, j] * (1 - chance - rho)
         gradient[i] += options.sigma * force
         gradient[j] -= options.sigma * force
-        hessian[[i, j]] += options.sigma**2 * delta[i, j] * rho * (1 - rho)
+        curvature = options.sigma**2 * delta[i, j] * rho * (1 - rho)
+        hessian[[i, j]] += weight * curvature
         total += abs(force)
     factor = oracle.query_factor(total) if options.by_query else 1.0
     return gradient * factor, hessian * factor
 
 
+@pytest.mark.parametrize("weights", [np.ones(len(PAIRS)), WEIGHTS], ids=["", "weights"])
 @pytest.mark.parametrize(
     "options", [PairOptions(SIGMA), PairOptions(SIGMA, True, True)], ids=["", "norm"]
 )
 @pytest.mark.parametrize("name", NAMES)
-def test_a_pair_weighs_what_a_swap_of_its_documents_changes(name, options):
-    metric = metric_of(name)
+def test_a_pair_weighs_what_a_swap_of_its_documents_changes(name, options, weights):
+    metric, data = metric_of(name), judged(weights=weights)
     with ThreadTeam(1) as team:
-        found = PreferenceObjective(judged(), metric, options, team)(SCORES)
+        found = PreferenceObjective(data, metric, options, team)(SCORES)
     assert np.abs(found[0]).sum() > 0.1
     for query, start in enumerate(np.cumsum(SIZES) - SIZES):
         own, of_query = query == GROUPS, GROUPS[PAIRS[:, 0]] == query
         delta = mean_deltas(SCORES[own], GRADES[own], metric)
-        expected = by_hand(
-            SCORES[own], delta, PAIRS[of_query] - start, CHANCES[of_query], options
-        )
+        given = PAIRS[of_query] - start, CHANCES[of_query], weights[of_query]
+        expected = by_hand(SCORES[own], delta, *given, options)
         for one, other in zip(found, expected, strict=True):
             assert_allclose(one[own], (query + 1) * other, rtol=1e-10, atol=1e-14)
 
@@ -163,7 +169,7 @@ def test_queries_in_another_order_have_the_same_lambdas(name):
     queries = np.array([3, 0, 4])
     with ThreadTeam(1) as team:
         objective = PreferenceObjective(
-            judged(), metric_of(name), PairOptions(SIGMA), team
+            judged(weights=WEIGHTS), metric_of(name), PairOptions(SIGMA), team
         )
         whole = [values.copy() for values in objective(SCORES)]
         moved = objective.reordered(queries)
@@ -185,7 +191,9 @@ def test_threads_compute_the_same_bits(name):
     pairs = pairs + 10 * rng.integers(0, n_queries, len(pairs))[:, None]
     data = TrainingData(
         grades, offsets, np.arange(n_queries),
-        pairs=JudgedPairs.sort(pairs, rng.uniform(size=len(pairs)), offsets),
+        pairs=JudgedPairs(
+            pairs, *rng.uniform(size=(2, len(pairs))), offsets
+        ).sorted(offsets),
     )  # fmt: skip
     scores, results = rng.normal(size=len(groups)), []
     for n_threads in (1, 3):
@@ -197,13 +205,13 @@ def test_threads_compute_the_same_bits(name):
     assert_array_equal(*results)
 
 
-def test_the_cost_is_the_mean_over_pairs_by_the_weights_of_queries():
-    data = judged()
+def test_the_cost_is_the_mean_over_pairs_by_their_weights_and_those_of_queries():
+    data = judged(weights=WEIGHTS)
     evaluation = PreferenceCostEvaluation(
         data, SIGMA, QueryIndex.locate(data, ONE_PROCESS)
     )
     evaluation.update(SCORES)
-    weights = GROUPS[PAIRS[:, 0]] + 1.0
+    weights = (GROUPS[PAIRS[:, 0]] + 1.0) * WEIGHTS
     ones = np.ones((N, N))
     costs = [
         cost(SCORES, ones, [pair], [chance])
@@ -215,12 +223,43 @@ def test_the_cost_is_the_mean_over_pairs_by_the_weights_of_queries():
 
 def test_equal_rows_are_told_apart_by_their_pairs():
     """Rows of equal content come in the order of what they are compared with."""
-    data = judged()
+    data = judged(weights=WEIGHTS)
     contents = np.arange(N).astype(np.uint64) * np.uint64(977)
     contents[1] = contents[0]
     expected = data.pairs.hashes(contents)
     order = RNG.permutation(N)
     place = np.argsort(order)
-    moved = JudgedPairs(place[PAIRS], CHANCES, np.array([0, len(PAIRS)]))
+    every = np.array([0, len(PAIRS)])
+    moved = JudgedPairs(place[PAIRS], CHANCES, 0.25 * WEIGHTS, every)
     assert_array_equal(moved.hashes(contents[order]), expected[order])
     assert len(np.unique(expected)) == N - np.sum(~np.isin(np.arange(N), PAIRS)) + 1
+
+
+@pytest.mark.parametrize("weights", [[2.0, 1.0], [3.5, 3.0]])
+def test_equal_rows_are_told_apart_by_the_weights_of_their_pairs(weights):
+    pairs, offsets = np.array([[0, 1], [2, 3]]), np.array([0, 4])
+    contents = np.array([5, 9, 5, 9]).astype(np.uint64)
+    found, equal = (
+        JudgedPairs(pairs, np.ones(2), np.array(given), offsets).hashes(contents)
+        for given in (weights, [3.0, 3.0])
+    )
+    assert len(set(found)) == 4
+    assert len(set(equal)) == 2
+
+
+def test_the_share_of_pairs_that_a_row_wins_is_by_their_weights():
+    kept = np.isin(np.arange(N), PAIRS)
+    found = []
+    for order in (np.arange(N), RNG.permutation(N)):  # entries in another order
+        place = np.argsort(order)
+        pairs = JudgedPairs(place[PAIRS], CHANCES, WEIGHTS, np.array([0, N]))
+        with np.errstate(invalid="ignore"):  # rows without pairs
+            found.append(pairs.shares_won(N)[place][kept])
+    assert_array_equal(*found)
+    expected = []
+    for row in np.flatnonzero(kept):
+        wins, loses = (row == PAIRS).T
+        won = np.append(CHANCES[wins], 1 - CHANCES[loses])
+        weights = np.append(WEIGHTS[wins], WEIGHTS[loses])
+        expected.append(np.average(won, weights=weights))
+    assert_allclose(found[0], expected, rtol=1e-9, atol=1e-12)

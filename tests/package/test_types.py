@@ -58,6 +58,7 @@ LambdaMARTRanker(monotonic_cst={"a": 1}, random_state=np.int64(0)).fit(
 )
 LambdaMARTRanker().fit(data.data, {1: 0})  # error
 LambdaMARTRanker(None).fit(data.data, pairs=[(0, 1)], pair_probabilities=[0.9])
+LambdaMARTRanker(None).fit(data.data, pairs=[(0, 1)], pair_weights=[2])
 LambdaMARTRanker(categorical_features={1: 2})  # error
 LambdaRankRanker(solver_params={"momentum": 0}, hidden_layer_sizes=())
 RankNetRanker().fit(csr_array(data.data), pairs=[[0, 1]], pair_probabilities=[0.9])

@@ -26,6 +26,7 @@ RNG = np.random.default_rng(0)
 PAIRS = RNG.permutation(GRADED)[:400]
 PAIRS[::9] = PAIRS[::9, ::-1]
 CHANCES = RNG.choice([0.6, 0.9, 1.0], len(PAIRS))
+OF_PAIRS = RNG.choice([0.0, 0.5, 1.0, 3.0], len(PAIRS))
 SMALL = {"n_estimators": 5, "max_leaf_nodes": 6, "random_state": 0}
 WEIGHTS = 1.0 + GROUPS % 3
 HELD = make_ranking(10, n_features=12, random_state=1)
@@ -95,25 +96,102 @@ def test_neither_order_nor_container_nor_threads_matter(metric, grouped):
     groups = GROUPS if grouped else None
     if metric is not None and not grouped:
         groups = np.zeros(N)
-    expected = preferring(
-        metric, groups=groups, pair_probabilities=CHANCES, n_jobs=1
-    ).predict(X)
+    given = {"pair_probabilities": CHANCES, "pair_weights": OF_PAIRS}
+    expected = preferring(metric, groups=groups, n_jobs=1, **given).predict(X)
     rng = np.random.default_rng(4)
     order, of_pairs = rng.permutation(N), rng.permutation(len(PAIRS))
     place = np.argsort(order)
     moved = preferring(
         metric, X=X[order], y=Y[order], pairs=place[PAIRS][of_pairs],
         groups=None if groups is None else groups[order],
-        pair_probabilities=CHANCES[of_pairs], n_jobs=2,
+        pair_probabilities=CHANCES[of_pairs], pair_weights=OF_PAIRS[of_pairs],
+        n_jobs=2,
     )  # fmt: skip
     assert_array_equal(moved.predict(X), expected)
     for container in (csr_array, pd.DataFrame):
         given = container(X)
         found = preferring(
             metric, X=given, groups=groups, pair_probabilities=CHANCES,
-            pairs=pd.DataFrame(PAIRS),
+            pairs=pd.DataFrame(PAIRS), pair_weights=pd.Series(OF_PAIRS),
         )  # fmt: skip
         assert_array_equal(found.predict(given), expected)
+
+
+#: What counts pairs, their queries or their rows
+COUNTING = {
+    "": {},
+    "drawn rows": {"subsample": 0.5},
+    "symmetric": {"grow_policy": "symmetric"},
+    "large leaves": {"min_samples_leaf": "auto"},
+    "categories": {"categorical_features": [0, 3]},
+}
+
+
+@pytest.mark.parametrize("metric", [None, "ndcg@10", "map"])
+@pytest.mark.parametrize("options", COUNTING.values(), ids=COUNTING)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_pair_of_weight_0_is_as_if_it_were_not_there(metric, options, weighted):
+    kept = RNG.permutation(np.arange(len(PAIRS)) % 3 > 0)
+    kept[GROUPS[PAIRS[:, 0]] == GROUPS[PAIRS[5, 0]]] = False  # a whole query
+    values = np.where(OF_PAIRS > 0, OF_PAIRS, 2.0) if weighted else np.ones(len(PAIRS))
+    columns = np.round(X[:, [0, 3]]) - np.round(X[:, [0, 3]]).min()
+    table = X.copy()
+    table[:, [0, 3]] = columns
+    found = preferring(
+        metric, X=table, pair_probabilities=CHANCES, pair_weights=values * kept,
+        **options,
+    )  # fmt: skip
+    expected = preferring(
+        metric, X=table, pairs=PAIRS[kept], pair_probabilities=CHANCES[kept],
+        pair_weights=values[kept] if weighted else None, **options,
+    )  # fmt: skip
+    assert_array_equal(found.predict(table), expected.predict(table))
+    for name, curves in expected.evals_result_["train"].items():
+        assert_array_equal(found.evals_result_["train"][name], curves)
+    every = preferring(metric, X=table, pair_probabilities=CHANCES, **options)
+    assert (found.predict(table) != every.predict(table)).any()
+
+
+@pytest.mark.parametrize("metric", [None, "ndcg@10", "map"])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_pair_of_weight_2_is_the_pair_twice(metric, grouped):
+    groups = GROUPS if grouped or metric else None
+    weights = np.where(np.arange(len(PAIRS)) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(PAIRS)), weights.astype(int))
+    found = preferring(
+        metric, groups=groups, pair_probabilities=CHANCES, pair_weights=weights
+    )
+    expected = preferring(
+        metric, groups=groups, pairs=PAIRS[twice], pair_probabilities=CHANCES[twice]
+    )
+    assert_allclose(found.predict(X), expected.predict(X), rtol=0, atol=1e-9)
+    for name, curves in expected.evals_result_["train"].items():
+        assert_allclose(found.evals_result_["train"][name], curves, rtol=1e-9)
+    plain = preferring(metric, groups=groups, pair_probabilities=CHANCES)
+    assert np.abs(found.predict(X) - plain.predict(X)).max() > 1e-3
+
+
+@pytest.mark.parametrize("metric", [None, "ndcg@10"])
+def test_a_common_factor_of_the_weights_of_pairs_changes_no_bit(metric):
+    plain = preferring(metric).predict(X)
+    assert_array_equal(preferring(metric, pair_weights=np.ones(400)).predict(X), plain)
+    twice, groups = np.concatenate([X, X]), np.concatenate([GROUPS, GROUPS])
+    given = {"X": twice, "groups": groups, "normalize_lambdas": "distance"}
+    given |= {"y": np.tile(Y, 2), "regression_weight": 0.0, "subsample": 0.7}
+    pairs = np.concatenate([PAIRS[:200], PAIRS[200:] + N])  # of equal rows, one has any
+    found = [
+        preferring(metric, pairs=pairs, pair_weights=c * OF_PAIRS, **given).predict(X)
+        for c in (1.0, 2.0**-7)
+    ]
+    assert_array_equal(*found)
+    scaled = [
+        preferring(
+            metric, pairs=pairs, pair_weights=c * OF_PAIRS, l2_regularization=c, **given
+        ).predict(X)
+        for c in (1.0, 4.0)
+    ]
+    assert_array_equal(*scaled)
+    assert (scaled[0] != found[0]).any()
 
 
 def test_equal_rows_with_other_pairs_do_not_depend_on_their_order():
@@ -129,7 +207,7 @@ def test_equal_rows_with_other_pairs_do_not_depend_on_their_order():
 def test_a_factor_of_weights_does_not_change_the_order_of_equal_rows():
     judged = np.array([[0, 1], [2, 3], [2, 1]])
     offsets = np.array([0, 4])
-    pairs = JudgedPairs.sort(judged, np.ones(3), offsets)
+    pairs = JudgedPairs(judged, *np.ones((2, 3)), offsets).sorted(offsets)
     orders = {
         tuple(
             TrainingData(
@@ -254,6 +332,17 @@ POSITIONS = np.arange(N) - np.searchsorted(GROUPS, GROUPS)
         (None, {"y": Y, "pairs": PAIRS}, "y and pairs were both given"),
         ("map", {"pairs": PAIRS}, "y is None, but metric='map' weighs each"),
         (None, {"y": Y, "pair_probabilities": CHANCES}, "needs pairs, and pairs is No"),
+        ("ndcg", {"y": Y, "pair_weights": CHANCES}, "pair_weights needs pairs"),
+        ("ndcg", {"y": Y, "pairs": GRADED[:2], "pair_weights": [0, 0]},
+         "pair_weights is zero for every pair"),
+        ("ndcg", {"y": np.append(1.0, np.zeros(N - 1)), "pairs": [[0, 1], [1, 2]],
+                  "pair_weights": [0, 1]},
+         "or weigh nothing themselves"),
+        (None, {"pairs": [[0, 1], [2, 3]], "pair_weights": [1e60, 1]},
+         "pair_weights has a largest value of 1e\\+60"),
+        (None, {"pairs": PAIRS, "pair_weights": np.full(400, 1e-30),
+                "sample_weight": np.full(N, 1e-30)},
+         "sample_weight times pair_weights has a largest value of 1e-60"),
         ("ndcg", {"y": np.ones(N), "pairs": PAIRS}, "only documents of equal grades"),
         (None, {"pairs": PAIRS, "document_weight": np.ones(N)}, "document_weight says"),
         (None, {"pairs": PAIRS, "propensities": np.ones(N)}, "propensities corrects"),

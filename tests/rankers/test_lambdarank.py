@@ -125,7 +125,9 @@ GRADED = np.argwhere((DATA.groups[:, None] == DATA.groups) & (DATA.y[:, None] > 
 PAIRS = np.random.default_rng(0).permutation(GRADED)[: len(GRADED) // 2]
 PAIRS[::7] = PAIRS[::7, ::-1]  # against the grades
 CHANCES = np.random.default_rng(1).choice([0.3, 0.8, 1.0], len(PAIRS))
+OF_PAIRS = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 2.0], len(PAIRS))
 JUDGED = {"groups": DATA.groups, "pairs": PAIRS, "pair_probabilities": CHANCES}
+WEIGHTED = JUDGED | {"pair_weights": OF_PAIRS}
 
 
 @pytest.mark.parametrize("grouped", [True, False])
@@ -151,7 +153,7 @@ def test_the_update_by_judged_pairs_has_the_swap_deltas_of_the_grades(
         LambdaRankRanker, metric=metric, network=network, sigma=1.5, max_iter=1,
         truncation_level=None, **options,
     )  # fmt: skip
-    ranker.fit(*DATA, **JUDGED, sample_weight=WEIGHT)
+    ranker.fit(*DATA, **WEIGHTED, sample_weight=WEIGHT)
     n_not_zero = 0
     for update in network.updates:
         rows = rows_of(update, DATA)
@@ -163,10 +165,13 @@ def test_the_update_by_judged_pairs_has_the_swap_deltas_of_the_grades(
             delta = lambda_oracle.deltas(metric, grades, order)
             index = {row: place for place, row in enumerate(rows[own])}
             pairs += [
-                (own[index[i]], own[index[j]], P, delta[index[i], index[j]] * WEIGHT[i])
-                for (i, j), P in zip(PAIRS, CHANCES, strict=True)
+                (
+                    own[index[i]], own[index[j]], P,
+                    delta[index[i], index[j]] * WEIGHT[i] * weight,
+                )
+                for (i, j), P, weight in zip(PAIRS, CHANCES, OF_PAIRS, strict=True)
                 if i in index
-            ]
+            ]  # fmt: skip
         assert_gradient(update, pairs, 1.5, "tanh", len(set(groups)))
         n_not_zero += any(w for *_, w in pairs)
     assert n_not_zero > 0.6 * len(network.updates)
@@ -185,12 +190,56 @@ def test_all_pairs_of_the_grades_train_the_model_of_the_grades():
 def test_the_order_of_rows_and_of_judged_pairs_does_not_matter():
     rng = np.random.default_rng(2)
     order, of_pairs = rng.permutation(len(DATA.y)), rng.permutation(len(PAIRS))
-    expected = small(LambdaRankRanker).fit(*DATA, **JUDGED)
+    expected = small(LambdaRankRanker).fit(*DATA, **WEIGHTED)
     moved = small(LambdaRankRanker).fit(
         DATA.X[order], DATA.y[order], groups=DATA.groups[order],
         pairs=np.argsort(order)[PAIRS][of_pairs], pair_probabilities=CHANCES[of_pairs],
+        pair_weights=OF_PAIRS[of_pairs],
     )  # fmt: skip
     assert model(moved) == model(expected)
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", None])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_judged_pair_of_weight_0_is_as_if_it_were_not_there(metric, grouped):
+    groups, grades = DATA.groups, None if metric is None else DATA.y
+    if not grouped:
+        groups = np.zeros(len(groups)) if metric else None
+    kept = OF_PAIRS > 0
+    kept &= DATA.groups[PAIRS[:, 0]] != DATA.groups[PAIRS[0, 0]]
+    of_kept = {"pairs": PAIRS[kept], "pair_weights": OF_PAIRS[kept]}
+    for method in ("fit", "partial_fit"):
+        found, expected = (
+            getattr(small(LambdaRankRanker, metric=metric), method)(
+                DATA.X, grades, groups=groups, **given
+            )
+            for given in ({"pairs": PAIRS, "pair_weights": OF_PAIRS * kept}, of_kept)
+        )
+        assert model(found) == model(expected)
+
+
+@pytest.mark.parametrize("metric", ["ndcg@10", None])
+def test_of_queries_a_judged_pair_of_weight_2_is_the_pair_twice(metric):
+    grades = None if metric is None else DATA.y
+    weights = np.where(np.arange(len(PAIRS)) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(PAIRS)), weights.astype(int))
+    ones = np.ones(len(PAIRS))
+    found, expected, plain, of_ones = (
+        small(LambdaRankRanker, metric=metric, max_iter=3).fit(
+            DATA.X, grades, groups=DATA.groups, **given
+        )
+        for given in (
+            {"pairs": PAIRS, "pair_weights": weights}, {"pairs": PAIRS[twice]},
+            {"pairs": PAIRS}, {"pairs": PAIRS, "pair_weights": ones},
+        )
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        found.predict(DATA.X), expected.predict(DATA.X), rtol=0, atol=1e-5
+    )
+    for name, curve in expected.evals_result_["train"].items():
+        np.testing.assert_allclose(found.evals_result_["train"][name], curve, rtol=1e-5)
+    assert np.abs(found.predict(DATA.X) - plain.predict(DATA.X)).max() > 1e-3
+    assert model(of_ones) == model(plain)
 
 
 def test_partial_fits_on_judged_pairs_are_the_epochs_of_a_fit():

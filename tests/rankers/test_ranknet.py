@@ -143,9 +143,14 @@ PAIRS = pairs_of()
 PROBABILITIES = np.random.default_rng(2).uniform(size=len(PAIRS))
 
 
-def preferring(X=DATA.X, pairs=PAIRS, probabilities=None, *, data=None, **options):
+OF_PAIRS = np.random.default_rng(3).choice([0.0, 0.5, 1.0, 2.0], len(PAIRS))
+
+
+def preferring(
+    X=DATA.X, pairs=PAIRS, probabilities=None, of_pairs=None, *, data=None, **options
+):
     """Fit on preferences."""
-    passed = {} if data is None else data
+    passed = {"pair_weights": of_pairs} | ({} if data is None else data)
     return small(RankNetRanker, **options).fit(
         X, pairs=pairs, pair_probabilities=probabilities, **passed
     )
@@ -175,31 +180,38 @@ def test_preferences_that_grades_imply_train_the_same_model(batch_size, weight, 
     np.testing.assert_allclose(graded.loss_curve_, preferred.loss_curve_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("batch_size", "grouped"), [(1, False), (FULL_BATCH, False), (1, True), (4, True)]
 )
-def test_an_update_by_preferences_is_the_sum_of_those_of_its_pairs(batch_size, grouped):
+def test_an_update_by_preferences_is_the_sum_of_those_of_its_pairs(
+    batch_size, grouped, weighted
+):
     sigma, network = 1.5, Recorder()
+    given = OF_PAIRS if weighted else np.ones(len(PAIRS))
     options = REPORT | {"batch_size": batch_size, "learning_rate_init": 0.02}
     ranker = preferring(
-        probabilities=PROBABILITIES, network=network, sigma=sigma, max_iter=2,
+        probabilities=PROBABILITIES, of_pairs=given if weighted else None,
+        network=network, sigma=sigma, max_iter=2,
         data={"groups": DATA.groups} if grouped else None, **options,
     )  # fmt: skip
-    costs = []
+    costs, counted = [], []
     for update in network.updates:
         rows = rows_of(update, DATA)
         index = {row: p for p, row in enumerate(rows)}
         # two documents of a batch are a pair only if that pair is in the batch
         listed = [
-            (index[i], index[j], P, 1.0)
-            for (i, j), P in zip(PAIRS, PROBABILITIES, strict=True)
-            if i in index and j in index
+            (index[i], index[j], P, weight)
+            for (i, j), P, weight in zip(PAIRS, PROBABILITIES, given, strict=True)
+            if i in index and j in index and weight > 0
         ]
         n_units = len(set(DATA.groups[rows])) if grouped else len(listed)
         assert_gradient(update, listed, sigma, "tanh", n_units)
         costs += [oracle.mean_cost(update.scores, [pair], sigma) for pair in listed]
-    assert len(costs) == 2 * len(PAIRS)
-    by_epoch = np.mean(np.reshape(costs, (2, -1)), axis=1)
+        counted += [weight for *_, weight in listed]
+    assert len(costs) == 2 * (given > 0).sum()
+    costs, counted = np.reshape([costs, counted], (2, 2, -1))
+    by_epoch = np.average(costs, weights=counted, axis=1)
     np.testing.assert_allclose(ranker.loss_curve_, by_epoch, rtol=1e-12)
 
 
@@ -248,6 +260,12 @@ def test_the_order_in_which_preferences_are_given_does_not_matter(data):
     )
     assert model(found) == model(expected)
     np.testing.assert_array_equal(found.loss_curve_, expected.loss_curve_)
+    # of pairs that are given twice, with other weights
+    both, weights = np.concatenate([PAIRS, PAIRS]), np.append(OF_PAIRS, 1 + OF_PAIRS)
+    order = np.random.default_rng(1).permutation(len(both))
+    expected = preferring(pairs=both, of_pairs=weights, **options)
+    found = preferring(pairs=both[order], of_pairs=weights[order], **options)
+    assert model(found) == model(expected)
 
 
 def test_neither_containers_nor_rows_without_a_preference_matter():
@@ -345,6 +363,16 @@ def test_graded_validation_data_stops_training_on_preferences():
         ({}, "y is None"),
         ({"y": DATA.y, "pairs": PAIRS}, "y and pairs were both given"),
         ({"y": DATA.y, "pair_probabilities": PROBABILITIES}, "needs pairs"),
+        ({"y": DATA.y, "pair_weights": OF_PAIRS}, "pair_weights needs pairs"),
+        (
+            {"pairs": PAIRS, "pair_weights": np.full(len(PAIRS), 1e-20)},
+            "pair_weights has a largest value of 1e-20",
+        ),
+        (
+            {"pairs": PAIRS, "pair_weights": np.full(len(PAIRS), 1e10),
+             "groups": DATA.groups, "sample_weight": np.full(len(DATA.y), 1e10)},
+            r"sample_weight times pair_weights has a largest value of 1e\+20",
+        ),
         (
             {"pairs": PAIRS[:3], "groups": DATA.groups,
              "sample_weight": 1.0 * ~np.isin(DATA.groups, DATA.groups[PAIRS[:3, 0]])},
