@@ -230,27 +230,11 @@ def read_preferences(
     """Return the rows that pairs compare, in place of grades."""
     # y is the share of its pairs that a row wins, by which categories are sorted
     check_has_rows(X, "X")
-    n_rows = X.shape[0]
-    if groups is None:
-        if columns.sample_weight is not None:
-            raise ValueError(
-                "sample_weight weighs queries, and without groups pairs have none; "
-                "give groups too"
-            )
-        queries = QueryGroups.single(n_rows)
-    else:
-        queries = QueryGroups.from_groups(groups, n_rows)
+    queries, data = read_ungraded(groups, columns, X.shape[0])
     rows, probabilities, _ = given.read(queries)
     place = np.argsort(queries.order)
-    data = TrainingData(
-        np.zeros(n_rows),
-        queries.offsets,
-        queries.labels,
-        columns.read(queries),
-        X,
-        queries.order,
-        pairs=JudgedPairs.sort(place[rows], probabilities, queries.offsets),
-    )
+    pairs = JudgedPairs.sort(place[rows], probabilities, queries.offsets)
+    data = replace(data, X=X, pairs=pairs)
     data = without_zero_weights(data, "sample_weight")
     if not data.has_pairs.any():
         raise ValueError(
@@ -260,6 +244,29 @@ def read_preferences(
     data = data.compared()
     assert data.pairs is not None
     return replace(data, y=data.pairs.shares_won(data.n_rows))
+
+
+def read_ungraded(
+    groups: IdsLike | None, columns: GivenColumns, n_rows: int
+) -> tuple[QueryGroups, TrainingData]:
+    """Return the queries of rows without grades, and these rows without features."""
+    if groups is None:
+        if columns.sample_weight is not None:
+            raise ValueError(
+                "sample_weight weighs queries, and without groups pairs have none; "
+                "give groups too"
+            )
+        queries = QueryGroups.single(n_rows)
+    else:
+        queries = QueryGroups.from_groups(groups, n_rows)
+    data = TrainingData(
+        np.zeros(n_rows),
+        queries.offsets,
+        queries.labels,
+        columns.read(queries),
+        rows=queries.order,
+    )
+    return queries, data
 
 
 def with_pairs(
