@@ -202,13 +202,18 @@ def read_several_labels(
 # --- judged pairs ---------------------------------------------------------------------
 
 
+def has_pairs(given: GivenPairs) -> bool:
+    """Return whether pairs were given; a ValueError for probabilities alone."""
+    if given.pairs is None and given.probabilities is not None:
+        raise ValueError("pair_probabilities needs pairs, and pairs is None")
+    return given.pairs is not None
+
+
 def check_judged(
     given: GivenPairs, y: ArrayLike | None, metric: str | Metric | None
 ) -> bool:
     """Return whether pairs are judged; a ValueError if y does not go with them."""
-    if given.pairs is None:
-        if given.probabilities is not None:
-            raise ValueError("pair_probabilities needs pairs, and pairs is None")
+    if not has_pairs(given):
         return False
     if metric is None and y is not None:
         raise ValueError(

@@ -25,6 +25,7 @@ from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.reading import (
     LabelChoice,
     check_y_given,
+    has_pairs,
     read_queries,
     read_targets,
     read_ungraded,
@@ -70,7 +71,8 @@ def read_rows(
     labels: LabelChoice,
 ) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
-    if y is None and pairs.pairs is not None:
+    judged = has_pairs(pairs)
+    if y is None and judged:
         n_documents = n_rows(X)
         queries, data = read_ungraded(groups, columns, n_documents)
     else:
@@ -83,7 +85,7 @@ def read_rows(
                 "numbers of samples: give one value per row"
             )
         data = read_targets(y, queries, columns, labels=labels)
-    if pairs.pairs is not None:
+    if judged:
         pairs.read(queries)
     read: dict[str, Any] = {
         name: queries.unsort(values)
