@@ -16,14 +16,20 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._data import QueryGroups, check_scores
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.calibration import CalibratedRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import NDCG, ndcg_score, rank_scores
+from sklearn_ltr.model_selection import RankerSearch
 from tests.bad_inputs import (
     GROUPS,
     HUGE,
@@ -508,6 +514,7 @@ def test_pairs_and_queries_must_agree():
 FOLDS = [(range(12), range(12, N)), (range(12, N), range(12, N))]
 OF_PAIRS = LambdaMARTRanker(None, **SMALL[LambdaMARTRanker])
 STEPS = make_pipeline(StandardScaler(), LambdaMARTRanker(**SMALL[LambdaMARTRanker]))
+OF_EACH = [[row, row + 1] for row in range(0, N, 5)]  # query
 NOBODY = "pairs was given, but no member is fitted with it: leave it out, or give"
 #: estimator, its parameters, what `fit` is given, error, message
 IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
@@ -519,15 +526,14 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
     (BlendedRanker, {"rankers": [Ridge(), Ridge()]}, {"pairs": TWO}, ValueError,
      NOBODY),
     (BlendedRanker, {"rankers": [STEPS, STEPS]}, {"pairs": TWO},
-     UnsetMetadataPassedError, "['pairs'] are passed but are not explicitly set"),
+     UnsetMetadataPassedError, "are passed but are not explicitly set as requested"),
     (BaggingRanker, {"estimator": OF_PAIRS}, {"pairs": TWO}, ValueError,
      "y and pairs were both given"),
     (BaggingRanker, {"estimator": OF_PAIRS, "bootstrap": True, "oob_score": True},
      PAIRS, ValueError, "oob_score=True measures grades, and y is None: give y, or"),
     (BaggingRanker, {"estimator": clone(OF_PAIRS).set_params(early_stopping=True),
                      "bootstrap": True, "n_estimators": 1, "random_state": 1},
-     {"y": None, "pairs": np.argwhere(np.tri(5, k=-1)) + np.arange(0, N, 5)[:, None]
-      [np.zeros(10, int)]}, ValueError,
+     {"y": None, "pairs": OF_EACH}, ValueError,
      "early_stopping=True with pairs needs graded documents to look at"),
     (BaggingRanker, {}, {"y": None}, ValueError, "y is None: a ranker requires y"),
     (BaggingRanker, {"max_samples": 1, "n_estimators": 6}, {"pairs": [[0, 1]]},
@@ -544,9 +550,7 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "parameters", "given", "error", "message"), IN_PARTS
-)
+@pytest.mark.parametrize(("kind", "parameters", "given", "error", "message"), IN_PARTS)
 def test_pairs_that_no_part_can_learn_from_are_refused(
     kind, parameters, given, error, message
 ):

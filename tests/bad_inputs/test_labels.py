@@ -150,7 +150,7 @@ def test_scorers_refuse_labels_that_y_does_not_have():
     refused(score(Y, 1.5), ValueError, message)
 
 
-# --- bags, blends, searches and calibrated rankers --------------------------------------
+# --- bags, blends, searches and calibrated rankers ------------------------------------
 
 TREES = LambdaMARTRanker(n_estimators=2, random_state=0)
 PREFERS = LambdaMARTRanker(n_estimators=2, label_weights=[1, 3], random_state=0)
