@@ -25,7 +25,12 @@ from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
 from sklearn_ltr._parameters import Choice, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.reading import LabelChoice, check_y_given, single_query
+from sklearn_ltr._rankers.reading import (
+    LabelChoice,
+    check_y_given,
+    has_pairs,
+    single_query,
+)
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
     fit_isotonic,
@@ -306,7 +311,13 @@ class CalibratedRanker(BaseRanker):
         p = read_parameters(CalibrationParameters, self)
         pairs = GivenPairs.pop(columns)
         given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        check_y_given(y)  # which the maps are of
+        if y is None and has_pairs(pairs):
+            raise ValueError(
+                "y is None, and the maps are of grades: give y beside the pairs, and a "
+                "ranker with a metric; or fit a ranker to pairs alone first, and the "
+                f"maps with cv={PREFIT!r}"
+            )
+        check_y_given(y)
         rows = read_rows(X, y, groups, given, pairs, LabelChoice(True, None))
         number = number_of_label(p.label, rows.data)
         grades = different_grades(grades_of(rows.data, number))

@@ -36,7 +36,7 @@ from sklearn_ltr._estimators.caller import collected_warnings
 from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
 from sklearn_ltr._rankers.base_model import requested_metadata
-from sklearn_ltr._rankers.reading import LabelChoice, check_y_given
+from sklearn_ltr._rankers.reading import LabelChoice, check_y_given, has_pairs
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._blended_ranker import (
@@ -396,7 +396,12 @@ class RankerSearch(BaseRanker):
         p = read_parameters(SearchParameters, self)
         pairs = GivenPairs.pop(columns)
         given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        check_y_given(y)  # which candidates are compared by
+        if y is None and has_pairs(pairs):
+            raise ValueError(
+                "y is None, and candidates are compared by a metric of grades: give y "
+                "beside the pairs, and a ranker with a metric"
+            )
+        check_y_given(y)
         check_learn_labels(y, [candidate_ranker(p.ranker)], ["ranker"])
         rows = read_rows(X, y, groups, given, pairs, self._labels_of(y))
         splits = make_splits(p.cv, rows)

@@ -543,7 +543,11 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
     (BlendedRanker, {"rankers": [OF_PAIRS, OF_PAIRS]}, PAIRS, ValueError,
      "method='sweep' chooses weights by a metric of grades, and y is None: give y"),
     (BlendedRanker, {}, {"pairs": [[0, 1]]}, ValueError, "no pair lies within the q"),
-    *((kind, {"ranker": OF_PAIRS}, PAIRS, ValueError, "y is None: a ranker requires y")
+    (CalibratedRanker, {"ranker": OF_PAIRS}, PAIRS, ValueError,
+     "y is None, and the maps are of grades: give y beside the pairs, and a ranker"),
+    (RankerSearch, {"ranker": OF_PAIRS}, PAIRS, ValueError,
+     "y is None, and candidates are compared by a metric of grades: give y beside"),
+    *((kind, {"ranker": OF_PAIRS}, {"y": None}, ValueError, "y is None: a ranker req")
       for kind in (CalibratedRanker, RankerSearch)),
     *((kind, {"cv": FOLDS}, {}, ValueError, "cv must hold out each row once, as Group")
       for kind in (BlendedRanker, CalibratedRanker, RankerSearch)),
