@@ -410,7 +410,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         return mean_of_bound(labels, scores[data.rows])
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
-        """Return whether y may hold several labels, and the weights of these."""
+        """Return whether y may hold several labels, and their weights in a mean."""
         return LabelChoice(self._takes_labels, self.label_weights)
 
     def _read_features(

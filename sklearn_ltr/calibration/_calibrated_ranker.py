@@ -241,6 +241,7 @@ class CalibratedRanker(BaseRanker):
         return tags
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
         rankers = [] if self.ranker is None else [self.ranker]
         return labels_of_rankers(y, rankers, measured=measured)
 

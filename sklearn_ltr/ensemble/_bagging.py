@@ -44,6 +44,7 @@ from sklearn_ltr._parameters import (
 )
 from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._rankers.labels import FORCES
 from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr._rankers.reading import LabelChoice, draw_held_out, single_query
 from sklearn_ltr._typing import (
@@ -459,6 +460,7 @@ class BaggingRanker(BaseRanker):
         return LambdaMARTRanker() if self.estimator is None else self.estimator
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
         return labels_of_rankers(y, [self._estimator()], measured=measured)
 
 
@@ -750,7 +752,7 @@ def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
     merged.train_score_ = merged.validation_score_ = np.empty(0)
     merged.evals_result_ = {}
     # what else the members have learned is not that of their mean
-    for name in ("loss_curve_", "position_bias_", "_trained_queries"):
+    for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
         merged.__dict__.pop(name, None)
     return merged
 

@@ -243,6 +243,7 @@ class BlendedRanker(BaseRanker):
         return tags
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
         rankers = [] if self.rankers is None else unnamed(self.rankers)
         return labels_of_rankers(y, rankers, measured=measured)
 

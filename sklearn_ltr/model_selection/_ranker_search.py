@@ -326,6 +326,7 @@ class RankerSearch(BaseRanker):
         return tags
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
         rankers = [candidate_ranker(self.ranker)]
         return labels_of_rankers(y, rankers, measured=measured)
 

@@ -20,6 +20,7 @@ from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.calibration._maps import fit_mean_weight
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.export import from_json, to_json
 from sklearn_ltr.metrics import ERR, NDCG, get_metric
 from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -226,6 +227,15 @@ def test_queries_out_of_the_bag_are_measured_label_by_label(metric):
         expected = np.full(len(bag.oob_per_query_), np.nan)
         expected[np.searchsorted(np.unique(GROUPS), np.unique(own))] = values
         assert_allclose(bag.oob_per_query_[:, label], expected)
+
+
+def test_members_are_merged_into_one_model():
+    bag = clone(METAS["bag"]).fit(X, Y, groups=GROUPS)
+    merged = bag.merge()
+    assert_allclose(merged.predict(X), bag.predict(X), atol=1e-12)
+    assert not hasattr(merged, "label_forces_")
+    again = from_json(to_json(merged))
+    assert_array_equal(again.predict(X), merged.predict(X))
 
 
 # --- blends -------------------------------------------------------------------------
