@@ -81,7 +81,7 @@ def out_of_fold(
 
     `taken` are the names of what they are fitted with beside X and y.
     """
-    held_out = np.concatenate([test for _, test in splits])
+    held_out = np.concatenate([np.empty(0, dtype=np.intp), *(t for _, t in splits)])
     if not np.array_equal(np.sort(held_out), np.arange(rows.queries.n_documents)):
         raise ValueError(
             "cv must hold out each row once, as GroupKFold does, so that each has one "

@@ -87,6 +87,7 @@ def read_rows(
         data = read_targets(y, queries, columns, labels=labels)
     if judged:
         pairs.read(queries)
+        pairs = GivenPairs(*(v if v is None else np.asarray(v) for v in pairs))
     read: dict[str, Any] = {
         name: queries.unsort(values)
         for name, values in data.columns.by_row(data.sizes).items()

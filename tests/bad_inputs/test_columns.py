@@ -549,8 +549,9 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
      "y is None, and candidates are compared by a metric of grades: give y beside"),
     *((kind, {"ranker": OF_PAIRS}, {"y": None}, ValueError, "y is None: a ranker req")
       for kind in (CalibratedRanker, RankerSearch)),
-    *((kind, {"cv": FOLDS}, {}, ValueError, "cv must hold out each row once, as Group")
-      for kind in (BlendedRanker, CalibratedRanker, RankerSearch)),
+    *((kind, {"cv": cv}, {}, ValueError, "cv must hold out each row once, as GroupKF")
+      for kind in (BlendedRanker, CalibratedRanker, RankerSearch)
+      for cv in (FOLDS, FOLDS[:1], [])),
 ]  # fmt: skip
 
 
