@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
+from sklearn_ltr._data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._data.rows import read_numbers
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -447,16 +448,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_columns(
-    *, validation: bool = False, prediction: bool = False
+    *, validation: bool = False, prediction: bool = False, pairs: bool = False
 ) -> Callable[[F], F]:
     """Name the declared columns where a method's signature and docstring say `columns`.
 
-    Columns of validation data, and columns that predictions need, too, are named only
-    if `validation` and `prediction` ask for them.
+    Columns of validation data, columns that predictions need, too, and the arguments
+    that judge pairs are named only if `validation`, `prediction` and `pairs` ask for
+    them.
     """
     names = [n for n, c in COLUMNS.items() if prediction or not c.in_predict]
     if validation:
         names += [f"{n}_val" for n in names if COLUMNS[n].in_validation]
+    if pairs:
+        names += PAIR_ARGUMENTS
 
     def decorate(method: F) -> F:
         signature = inspect.signature(method)

@@ -18,9 +18,55 @@ from sklearn_ltr._typing import FloatArray, IntArray
 class GivenPairs(NamedTuple):
     """The arguments of `fit` that judge pairs, as they were given."""
 
-    pairs: ArrayLike | None
-    probabilities: ArrayLike | None
-    weights: ArrayLike | None
+    pairs: ArrayLike | None = None
+    probabilities: ArrayLike | None = None
+    weights: ArrayLike | None = None
+
+    @classmethod
+    def pop(cls, arguments: dict[str, ArrayLike | None]) -> Self:
+        """Take the arguments that judge pairs out of all."""
+        return cls(*(arguments.pop(name, None) for name in PAIR_ARGUMENTS))
+
+    def given(self) -> dict[str, ArrayLike]:
+        """Return the arguments that there are, by name."""
+        named = dict(zip(PAIR_ARGUMENTS, self, strict=True))
+        return {name: values for name, values in named.items() if values is not None}
+
+    def select(self, rows: NDArray[np.intp]) -> Self:
+        """Return the pairs within some rows, numbered by their places among these.
+
+        Rows that are there twice are two rows, and their pairs two pairs.  Pairs of
+        weight 0 are left out.
+        """
+        if self.pairs is None:
+            return self
+        pairs = np.asarray(self.pairs)
+        counts = np.ones(len(pairs), dtype=np.bool_)
+        if self.weights is not None:
+            counts = np.asarray(self.weights) > 0
+        # of rows that are there several times, the first ones make the first copy
+        order = np.argsort(rows, kind="stable")
+        copy = np.empty(len(rows), dtype=np.intp)
+        copy[order] = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
+        largest = max(pairs.max(initial=0), rows.max(initial=0))
+        numbered, kept = [], []
+        for number in range(copy.max(initial=0) + 1):
+            places = np.flatnonzero(copy == number)
+            place = np.full(largest + 1, -1)
+            place[rows[places]] = places
+            inside = np.flatnonzero((place[pairs] >= 0).all(axis=1) & counts)
+            numbered.append(place[pairs[inside]])
+            kept.append(inside)
+        selected = np.concatenate(kept)
+        if len(selected) == 0:
+            raise ValueError(
+                "no pair lies within the queries that a part of the model learns from "
+                "(a member of a bag, a fold, or those of a sample_weight above zero), "
+                "or only pairs of weight 0 do: judge pairs of more queries, or leave "
+                "fewer queries out"
+            )
+        others = (None if v is None else np.asarray(v)[selected] for v in self[1:])
+        return type(self)(np.concatenate(numbered), *others)
 
     def read(self, queries: QueryGroups, *, by_query: bool) -> JudgedPairs:
         """Return the pairs of a weight above zero; all are checked."""
@@ -36,6 +82,7 @@ class GivenPairs(NamedTuple):
         return read.take(np.flatnonzero(read.weights), queries.offsets)
 
 
+PAIR_ARGUMENTS = ("pairs", "pair_probabilities", "pair_weights")  # as in GivenPairs
 UNITS = 2.0**32  # of probabilities
 BITS_OF_1 = np.float64(1.0).view(np.uint64)
 

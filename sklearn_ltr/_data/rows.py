@@ -45,6 +45,8 @@ def _index_rows(array: Any, rows: Rows) -> Any:
         return array.take(rows)
     if issparse(array):
         return array.tocsr()[rows]
+    if not hasattr(array, "__getitem__"):
+        array = np.asarray(array)
     if hasattr(array, "shape"):
         return array[rows]
     return [array[row] for row in rows]

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ from sklearn_ltr._rankers.reading import (
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import NDCG, Metric, get_metric, rank_scores
+from sklearn_ltr.metrics._metric import BoundMetric
 
 LONGEST_LIST = 2**31  # rows are numbered by int32
 SMALLEST_PROPENSITY = 1e-6  # whose inverses, and products of these, stay moderate
@@ -208,33 +209,57 @@ class RankerParameters(FitParameters):
         )
 
 
-def mean_over_labels(
-    metric: MetricChoice,
-    data: TrainingData,
-    scores: FloatArray,
-    label: int | str | None = None,
-) -> float:
-    """Return the metric of one of several labels, or the weighted mean of theirs."""
+class BoundLabel(NamedTuple):
+    """A metric of the documents that a label has judged."""
+
+    rows: NDArray[np.intp] | slice  # these documents
+    bound: BoundMetric
+    sample_weight: FloatArray  # of their queries
+    share: float  # of the label, among those that are measured
+
+
+def bind_labels(
+    metric: MetricChoice, data: TrainingData, label: int | str | None = None
+) -> list[BoundLabel]:
+    """Bind a metric to y, to each of its labels of a weight above 0, or to one."""
     grades = data.label_grades
-    if grades is None:
+    if grades is None and label is not None:
         raise ValueError(
             f"label={label!r} names one of several labels, but y has one column: give "
             "all of them, or no label"
         )
+    if grades is None:
+        if isinstance(metric, list | tuple):
+            raise ValueError(
+                f"metric is a list of {len(metric)}, one for each label, but y has one "
+                "column: give all of them, with label= for one"
+            )
+        reported = reported_metric(metric_of_label(metric, 0))
+        bound = reported.bind(data.y, data.offsets, data.labels)
+        return [BoundLabel(slice(None), bound, data.sample_weight, 1.0)]
     check_metrics_of_labels(metric, grades.n_labels)
-    numbers = np.flatnonzero(grades.weights).tolist()
+    shares = {n: grades.weights[n] for n in np.flatnonzero(grades.weights).tolist()}
     if label is not None:
-        numbers = [label_number(label, grades.names, "label")]
-    values = []
-    for number in numbers:
+        shares = {label_number(label, grades.names, "label"): 1.0}
+    found = []
+    for number, share in shares.items():
         own, rows = data.of_label(number)
+        if own.n_rows == 0:
+            raise ValueError(
+                f"no document that is measured is judged by label "
+                f"{grades.names[number]!r}: give more queries, or leave the label out"
+            )
         bound = reported_metric(metric_of_label(metric, number)).bind(
             own.y, own.offsets, own.labels
         )
-        values.append(bound.mean(scores[rows], own.sample_weight))
-    if label is not None:
-        return values[0]
-    return weighted_mean(values, grades.weights[numbers])
+        found.append(BoundLabel(rows, bound, own.sample_weight, share))
+    return found
+
+
+def mean_of_bound(labels: Sequence[BoundLabel], scores: FloatArray) -> float:
+    """Return the weighted mean over labels of the metric of scores, (n_rows,)."""
+    values = [one.bound.mean(scores[one.rows], one.sample_weight) for one in labels]
+    return weighted_mean(values, np.array([one.share for one in labels]))
 
 
 def weighted_mean(values: Sequence[float], weights: FloatArray) -> float:
@@ -378,24 +403,14 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         if groups is not None:
             warn_if_cut(self, queries)
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)
-        labels = self._label_choice
-        if label is not None:
-            labels = LabelChoice(True, None)
-        data = read_targets(y, queries, columns, labels=labels)
+        choice = self._labels_of(y) if label is None else LabelChoice(True, None)
+        data = read_targets(y, queries, columns, labels=choice)
         data = without_zero_weights(data, "sample_weight")
-        if label is not None or data.label_grades is not None:
-            return mean_over_labels(self.metric, data, scores[data.rows], label)
-        if isinstance(self.metric, list | tuple):
-            raise ValueError(
-                f"metric is a list of {len(self.metric)}, one for each label, but y "
-                "has one column: give all of them, with label= for one"
-            )
-        metric = reported_metric(self.metric)
-        bound = metric.bind(data.y, data.offsets, data.labels)
-        return bound.mean(scores[data.rows], data.sample_weight)
+        labels = bind_labels(self.metric, data, label)
+        return mean_of_bound(labels, scores[data.rows])
 
-    @property
-    def _label_choice(self) -> LabelChoice:
+    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return whether y may hold several labels, and their weights in a mean."""
         return LabelChoice(self._takes_labels, self.label_weights)
 
     def _read_features(
@@ -420,7 +435,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     ) -> TrainingData:
         """Read training data, or, with a suffix of the arguments' names, validation."""
         table = self._read_table(X, reset=reset, name=f"X{suffix}")
-        labels = self._label_choice
+        labels = self._labels_of(y)
         data = read_training_data(table, y, groups, columns, suffix, labels)
         if not suffix:
             assert data.labels is not None  # the rows are of queries

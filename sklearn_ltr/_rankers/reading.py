@@ -210,14 +210,19 @@ def read_several_labels(
 # --- judged pairs ---------------------------------------------------------------------
 
 
+def has_pairs(given: GivenPairs) -> bool:
+    """Return whether pairs were given; a ValueError for what belongs to pairs alone."""
+    if given.pairs is None:
+        for name in given.given():
+            raise ValueError(f"{name} needs pairs, and pairs is None")
+    return given.pairs is not None
+
+
 def check_judged(
     given: GivenPairs, y: ArrayLike | None, metric: str | Metric | None
 ) -> bool:
     """Return whether pairs are judged; a ValueError if y does not go with them."""
-    if given.pairs is None:
-        for name in ("probabilities", "weights"):
-            if getattr(given, name) is not None:
-                raise ValueError(f"pair_{name} needs pairs, and pairs is None")
+    if not has_pairs(given):
         return False
     if metric is None and y is not None:
         raise ValueError(
@@ -239,7 +244,24 @@ def read_preferences(
     """Return the rows that pairs compare, in place of grades."""
     # y is the share of its pairs that a row wins, by which categories are sorted
     check_has_rows(X, "X")
-    n_rows = X.shape[0]
+    queries, data = read_ungraded(groups, columns, X.shape[0])
+    pairs = given.read(queries, by_query=groups is not None)
+    data = replace(data, X=X, pairs=pairs)
+    data = without_zero_weights(data, "sample_weight")
+    if not data.has_pairs.any():
+        raise ValueError(
+            "sample_weight is zero for every query that has pairs: there is nothing to "
+            "learn"
+        )
+    data = data.compared()
+    assert data.pairs is not None
+    return replace(data, y=data.pairs.shares_won(data.n_rows))
+
+
+def read_ungraded(
+    groups: IdsLike | None, columns: GivenColumns, n_rows: int
+) -> tuple[QueryGroups, TrainingData]:
+    """Return the queries of rows without grades, and these rows without features."""
     if groups is None:
         if columns.sample_weight is not None:
             raise ValueError(
@@ -254,19 +276,9 @@ def read_preferences(
         queries.offsets,
         queries.labels,
         columns.read(queries),
-        X,
-        queries.order,
-        pairs=given.read(queries, by_query=groups is not None),
+        rows=queries.order,
     )
-    data = without_zero_weights(data, "sample_weight")
-    if not data.has_pairs.any():
-        raise ValueError(
-            "sample_weight is zero for every query that has pairs: there is nothing to "
-            "learn"
-        )
-    data = data.compared()
-    assert data.pairs is not None
-    return replace(data, y=data.pairs.shares_won(data.n_rows))
+    return queries, data
 
 
 def with_pairs(

@@ -12,12 +12,25 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import GivenColumns, QueryGroups, RowColumns, takes_columns
+from sklearn_ltr._data import (
+    GivenColumns,
+    QueryGroups,
+    RowColumns,
+    TrainingData,
+    takes_columns,
+)
+from sklearn_ltr._data.labels import is_label, label_number
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
 from sklearn_ltr._parameters import Choice, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.reading import single_query
+from sklearn_ltr._rankers.reading import (
+    LabelChoice,
+    check_y_given,
+    has_pairs,
+    single_query,
+)
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
     fit_isotonic,
@@ -35,8 +48,9 @@ from sklearn_ltr.ensemble._held_out import (
     score_prefit,
 )
 from sklearn_ltr.ensemble._members import (
-    FitRows,
+    check_learn_labels,
     check_taken,
+    labels_of_rankers,
     predict_scores,
     read_rows,
 )
@@ -56,12 +70,18 @@ class CalibrationParameters:
     ]
     cv: SplitsLike
     metric: str | Metric
+    label: int | str | None
     n_jobs: Annotated[int | None, ThreadCount()]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
         check_splits_word(self.cv)
         get_metric(self.metric)
+        if self.label is not None and not is_label(self.label):
+            raise ValueError(
+                "label must be the number or the name of a column of y, got "
+                f"{self.label!r}"
+            )
         if self.ranker is None and isinstance(self.cv, str):
             raise ValueError(f"cv={PREFIT!r} needs a ranker that is fitted")
         if self.ranker is not None and (
@@ -107,7 +127,11 @@ class CalibratedRanker(BaseRanker):
         out once.  None: five folds.  "prefit": the ranker is already fitted, and the
         data given to `fit`, which it must not have seen, are only used for the maps.
     metric : str or Metric, default="ndcg@10"
-        The metric that `score` returns: a name or a metric object.
+        The metric that `score` returns, of all labels: a name or a metric object.
+    label : int, str or None, default=None
+        Of a y with a column for each of several labels, the one that the maps are of:
+        its number, or its name in a DataFrame.  Documents that it has not judged (NaN)
+        have no part in the maps.  None: y has one column.
     n_jobs : int or None, default=None
         Number of folds to run in parallel, as in
         :func:`sklearn.model_selection.cross_val_predict`.
@@ -117,7 +141,7 @@ class CalibratedRanker(BaseRanker):
     ranker_ : estimator
         The ranker, fitted to all queries.
     grades_ : ndarray of shape (n_grades,), float64
-        The different grades of y, increasing.
+        The different grades of y, or of its column `label`, increasing.
     mean_weights_ : ndarray of shape (n_maps,), float64
         How much the mean score of a query counts beside a score in each map; 0 unless
         `method` is "query_isotonic".
@@ -145,7 +169,8 @@ class CalibratedRanker(BaseRanker):
 
     With clicks for y, probabilities are those of a click where the document was shown,
     whatever corrects the ranker for positions.  `document_weight` weighs what the
-    ranker learns, not the maps.
+    ranker learns, not the maps.  A ranker that learns from pairs alone takes no grades:
+    fit it first, and the maps with ``cv="prefit"`` on other queries.
 
     A search or a cross-validation fits clones, and clones are not fitted.  So they
     cannot use ``cv="prefit"``, unless the ranker is wrapped in
@@ -183,6 +208,7 @@ class CalibratedRanker(BaseRanker):
         "sample_weight_val": UNUSED,
     }
 
+    _takes_labels = True
     _attributes: ClassVar[Attributes] = {
         "ranker_": Attribute(),
         "grades_": Attribute("(n_grades,)"),
@@ -197,12 +223,14 @@ class CalibratedRanker(BaseRanker):
         method: Literal["isotonic", "sigmoid", "query_isotonic"] = "isotonic",
         cv: SplitsLike = None,
         metric: str | Metric = "ndcg@10",
+        label: int | str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.ranker = ranker
         self.method = method
         self.cv = cv
         self.metric = metric
+        self.label = label
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Tags:
@@ -211,6 +239,11 @@ class CalibratedRanker(BaseRanker):
         ranker = LambdaMARTRanker() if self.ranker is None else self.ranker
         tags.input_tags = get_tags(ranker).input_tags
         return tags
+
+    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
+        rankers = [] if self.ranker is None else [self.ranker]
+        return labels_of_rankers(y, rankers, measured=measured)
 
     @property
     def n_features_in_(self) -> int:
@@ -223,7 +256,7 @@ class CalibratedRanker(BaseRanker):
         names: NDArray[np.object_] = self.ranker_.feature_names_in_
         return names
 
-    @takes_columns()
+    @takes_columns(pairs=True)
     def fit(
         self,
         X: MatrixLike,
@@ -239,8 +272,9 @@ class CalibratedRanker(BaseRanker):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of the ranker.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0, at most 1,000 different ones.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels)
+            Relevance grades, finite and >= 0, at most 1,000 different ones; of several
+            labels, NaN where a label has not judged a document.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
             up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
@@ -250,10 +284,11 @@ class CalibratedRanker(BaseRanker):
             fitted.  0: as if it were not there.  The ranker is fitted with it if its
             `fit` has weights; the steps of a Pipeline must say whether they request it
             (scikit-learn's metadata routing).
-        columns : array-likes of shape (n_documents,), default=None
+        columns : array-likes, default=None
             Passed to a ranker that learns from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The maps
-            are of grades or clicks as they are.
+            are of grades or clicks as they are.  `pairs` are rows of X; the ranker is
+            given those within the rows that it learns from.
 
         Returns
         -------
@@ -263,8 +298,10 @@ class CalibratedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, more than 1,000 different grades, columns that the ranker is not
-            fitted with, or whatever it refuses.  The estimator is then unchanged.
+            weights, more than 1,000 different grades, columns or pairs that the ranker
+            is not fitted with, several labels for a ranker that learns from one, or
+            without `label`, or whatever the ranker refuses.  The estimator is then
+            unchanged.
         NotFittedError
             If the ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
@@ -273,9 +310,18 @@ class CalibratedRanker(BaseRanker):
         """
         # read
         p = read_parameters(CalibrationParameters, self)
+        pairs = GivenPairs.pop(columns)
         given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        rows = read_rows(X, y, groups, given)
-        grades = different_grades(rows)
+        if y is None and has_pairs(pairs):
+            raise ValueError(
+                "y is None, and the maps are of grades: give y beside the pairs, and a "
+                "ranker with a metric; or fit a ranker to pairs alone first, and the "
+                f"maps with cv={PREFIT!r}"
+            )
+        check_y_given(y)
+        rows = read_rows(X, y, groups, given, pairs, LabelChoice(True, None))
+        number = number_of_label(p.label, rows.data)
+        grades = different_grades(grades_of(rows.data, number))
 
         # fit and score
         candidate = LambdaMARTRanker() if p.ranker is None else p.ranker
@@ -283,17 +329,21 @@ class CalibratedRanker(BaseRanker):
             check_taken(rows, [])
             (ranker,), scores = score_prefit([candidate], rows.X, ["ranker"])
         else:
+            check_learn_labels(y, [candidate], ["ranker"])
             splits = make_splits(p.cv, rows)
             (ranker,), scores = fit_and_score([candidate], rows, splits, p.n_jobs)
         held_out = HeldOut.sort(rows, scores, ["ranker"])
 
         # fit the maps, and keep
         fit_map = fit_sigmoid if p.method == "sigmoid" else fit_isotonic
-        (held_out_scores,), query, weight = held_out.scores, *held_out.queries.values()
-        means = query_means(held_out_scores, query)
+        y_held_out = grades_of(held_out.data, number)
+        judged = ~np.isnan(y_held_out)
+        (scores_of_all,), weight = held_out.scores, held_out.sample_weight[judged]
+        means = query_means(scores_of_all, held_out.query)[judged]
+        judged_scores = scores_of_all[judged]
         mean_weights, maps = np.zeros(len(grades) - 1), []
         for k, grade in enumerate(grades[1:]):
-            reached, index = held_out.y >= grade, held_out_scores
+            reached, index = y_held_out[judged] >= grade, judged_scores
             if p.method == "query_isotonic":
                 mean_weights[k] = fit_mean_weight(index, means, reached, weight)
                 index = index + mean_weights[k] * means
@@ -416,9 +466,35 @@ class CalibratedRanker(BaseRanker):
         return np.minimum.accumulate(reached, axis=0)
 
 
-def different_grades(rows: FitRows) -> FloatArray:
+def number_of_label(label: int | str | None, data: TrainingData) -> int | None:
+    """Return the column of y that the maps are of; None if there is one."""
+    if data.label_grades is None:
+        if label is not None:
+            raise ValueError(
+                f"label={label!r} names one of several labels, but y has one column: "
+                "give all of them, or label=None"
+            )
+        return None
+    names = data.label_grades.names
+    if label is None:
+        raise ValueError(
+            f"y has {len(names)} columns, one for each label, and the maps are of one: "
+            f"name it, as in CalibratedRanker(label={names[0]!r})"
+        )
+    return label_number(label, names, "label")
+
+
+def grades_of(data: TrainingData, number: int | None) -> FloatArray:
+    """Return the grades of a label, (n_rows,), NaN where it has judged none."""
+    if number is None:
+        return data.y
+    assert data.label_grades is not None
+    return data.label_grades.values[:, number]
+
+
+def different_grades(y: FloatArray) -> FloatArray:
     """Return the different grades, increasing; a ValueError if they are too many."""
-    grades: FloatArray = np.unique(rows.y)
+    grades: FloatArray = np.unique(y[~np.isnan(y)])
     if len(grades) > MOST_GRADES:
         raise ValueError(
             f"y has {len(grades):,} different grades, and each would have a map of its "

@@ -25,10 +25,12 @@ from sklearn_ltr._data import (
     GivenColumns,
     QueryGroups,
     RowColumns,
+    TrainingData,
     check_base_scores,
     takes_columns,
 )
 from sklearn_ltr._data.features import find_features
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
@@ -40,10 +42,11 @@ from sklearn_ltr._parameters import (
     integer,
     read_parameters,
 )
-from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._rankers.labels import FORCES
 from sklearn_ltr._rankers.lambdamart import SharedBins
-from sklearn_ltr._rankers.reading import draw_held_out, single_query
+from sklearn_ltr._rankers.reading import LabelChoice, draw_held_out, single_query
 from sklearn_ltr._typing import (
     ArraysLike,
     FloatArray,
@@ -56,7 +59,9 @@ from sklearn_ltr._typing import (
 )
 from sklearn_ltr.ensemble._members import (
     FitRows,
+    check_learn_labels,
     check_taken,
+    labels_of_rankers,
     predict_scores,
     read_rows,
 )
@@ -112,7 +117,7 @@ class BaggingRanker(BaseRanker):
     LambdaMARTRankers share one table of binned rows.  Bin edges are set by all rows,
     also for members that are trained on some of the queries; they do not depend on
     grades.  Bins of categories may: with categorical features, such members have bins
-    of their own.
+    of their own.  So have members that learn from judged pairs.
 
     Parameters
     ----------
@@ -131,8 +136,9 @@ class BaggingRanker(BaseRanker):
         Whether to score the documents of each query by the members that were not
         trained on it.
     metric : str or Metric, default="ndcg@10"
-        The metric that `score` and the out-of-bag estimate report: a name or a metric
-        object.  What the members are trained for is a parameter of `estimator`.
+        The metric that `score` and the out-of-bag estimate report, of all labels: a
+        name or a metric object.  What the members are trained for is a parameter of
+        `estimator`.
     random_state : int, RandomState instance or None, default=None
         Seed of the queries drawn and of every `random_state` of the members, also
         within a Pipeline; above 200,000 rows, of those that bins are computed from.
@@ -154,11 +160,12 @@ class BaggingRanker(BaseRanker):
         trained on; ascending, with repetitions if `bootstrap`.
     oob_score_ : float
         With ``oob_score=True``, as all attributes below: mean of the metric over the
-        queries that at least one member was not trained on.
-    oob_per_query_ : ndarray of shape (n_queries,), float64
+        queries that at least one member was not trained on; of several labels, the mean
+        of these means by the `label_weights` of `estimator`.
+    oob_per_query_ : ndarray of shape (n_queries,) or (n_queries, n_labels), float64
         The metric of each query, in the order of the sorted group values; NaN for
         queries that all members were trained on, those of weight 0, and those that the
-        metric leaves out.
+        metric leaves out, or a label has not judged.
     oob_prediction_ : ndarray of shape (n_documents,), float64
         Mean score of each document by these members; NaN where there is none.
     oob_staged_score_ : ndarray of shape (n_trees,), float64, or None
@@ -190,11 +197,14 @@ class BaggingRanker(BaseRanker):
     ((20,), True)
     """
 
+    _takes_labels = True
     _attributes: ClassVar[Attributes] = {
         "estimators_": Attribute(),
         "estimators_queries_": Attribute("(n_drawn,)"),
         "oob_score_": Attribute(when="oob_score=True"),
-        "oob_per_query_": Attribute("(n_queries,)", when="oob_score=True"),
+        "oob_per_query_": Attribute(
+            "(n_queries,) or (n_queries, n_labels)", when="oob_score=True"
+        ),
         "oob_prediction_": Attribute("(n_documents,)", when="oob_score=True"),
         "oob_staged_score_": Attribute("(n_trees,)", when="oob_score=True"),
     }
@@ -240,11 +250,11 @@ class BaggingRanker(BaseRanker):
         shares = np.array([member.feature_importances_ for member in members])
         return np.asarray(shares.mean(axis=0))
 
-    @takes_columns()
+    @takes_columns(pairs=True)
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -260,8 +270,9 @@ class BaggingRanker(BaseRanker):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of `estimator`.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
+            Relevance grades, finite and >= 0; of several labels, NaN where a label has
+            not judged a document.  None: members learn from `pairs` alone.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
             up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
@@ -273,10 +284,12 @@ class BaggingRanker(BaseRanker):
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             Passed to members whose `fit` takes them: validation data, tuples of
             several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
-        columns : array-likes of shape (n_documents,), default=None
+        columns : array-likes, default=None
             Passed to members that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
             `oob_score_` and early stopping measure grades or clicks as they are.
+            `pairs` are rows of X; a member is given those of the queries drawn for it,
+            twice if a query is drawn twice.
 
         Returns
         -------
@@ -288,8 +301,9 @@ class BaggingRanker(BaseRanker):
             For an invalid parameter, invalid grades or weights, ``oob_score=True``
             where no query is left out, members that would hold out copies of rows
             that they learn from, a Pipeline that would not transform X_val, columns
-            that members do not take, or whatever a member refuses.  The
-            estimator is then unchanged.
+            or pairs that members do not take, several labels for members that learn
+            from one, ``oob_score=True`` without y, a member whose queries have no
+            pairs, or whatever a member refuses.  The estimator is then unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether
             it requests it.
@@ -298,8 +312,16 @@ class BaggingRanker(BaseRanker):
             # read
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
+            pairs = GivenPairs.pop(columns)
             given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-            rows = read_rows(X, y, groups, given)
+            labels = model._labels_of(y, measured=p.oob_score)
+            check_learn_labels(y, [self._estimator()], ["estimator"])
+            rows = read_rows(X, y, groups, given, pairs, labels)
+            if p.oob_score and rows.y is None:
+                raise ValueError(
+                    "oob_score=True measures grades, and y is None: give y, or "
+                    "oob_score=False"
+                )
             validation = {
                 "X_val": X_val,
                 "y_val": y_val,
@@ -437,6 +459,10 @@ class BaggingRanker(BaseRanker):
         """Return the estimator that members are clones of."""
         return LambdaMARTRanker() if self.estimator is None else self.estimator
 
+    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
+        return labels_of_rankers(y, [self._estimator()], measured=measured)
+
 
 def draw_queries(
     rng: np.random.Generator, n_queries: int, n_drawn: int, bootstrap: bool
@@ -497,7 +523,7 @@ def fit_member(
         holding = holding_parameters(member)
         if "X_val" in requested_metadata(member, validation):
             holding -= {"early_stopping"}
-        if holding:
+        if holding and rows.y is not None:  # without grades, members refuse it
             drawn, held_out = hold_out_repeated(member, holding, drawn)
             if len(held_out) > 0:
                 X_val, y_val, others = take_queries(rows, held_out)
@@ -519,8 +545,8 @@ def with_known_bins(
 ) -> FitRows:
     """Return the rows with an X whose bins are known, if members can share these."""
     # `taken` are the columns that a member takes beside X and y
-    if type(member) is not LambdaMARTRanker:
-        return rows
+    if type(member) is not LambdaMARTRanker or "pairs" in taken:
+        return rows  # of pairs, bins are those of the rows of queries that have any
     with sklearn.config_context(enable_metadata_routing=True):
         is_given_val = "X_val" in requested_metadata(member, validation)
     # The bins of categories depend on grades, which a member must not learn from where
@@ -530,9 +556,8 @@ def with_known_bins(
     if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
         return rows
     columns = RowColumns(**{name: taken.get(name) for name in COLUMNS})
-    shared = SharedBins.learn(
-        member, rows.X, rows.y, taken.get("groups"), columns, seed
-    )
+    y = cast(ArrayLike, rows.y)
+    shared = SharedBins.learn(member, rows.X, y, taken.get("groups"), columns, seed)
     return rows._replace(X=cast(MatrixLike, shared))
 
 
@@ -543,17 +568,14 @@ def takes_all(rows: FitRows, drawn: IntArray) -> bool:
 
 def take_queries(
     rows: FitRows, drawn: IntArray
-) -> tuple[MatrixLike, FloatArray, dict[str, Any]]:
+) -> tuple[MatrixLike, ArrayLike | None, dict[str, Any]]:
     """Return X, y and the other columns of some queries, one after the other."""
-    queries, metadata = rows.queries, dict(rows.metadata)
     if takes_all(rows, drawn) or n_rows(rows.X) == 0:
-        return rows.X, rows.y, metadata
-    index = index_of_queries(queries, drawn)
+        return rows.X, rows.y, rows.metadata
+    X, y, metadata = rows.take(index_of_queries(rows.queries, drawn))
     # a query that is drawn twice is two queries
-    metadata["groups"] = np.repeat(np.arange(len(drawn)), queries.sizes[drawn])
-    for name in metadata.keys() - {"groups"}:
-        metadata[name] = metadata[name][index]
-    return index_rows(rows.X, index), rows.y[index], metadata
+    metadata["groups"] = np.repeat(np.arange(len(drawn)), rows.queries.sizes[drawn])
+    return X, y, metadata
 
 
 def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
@@ -648,14 +670,14 @@ def out_of_bag(
 
     # the metric is over the queries that some member has not seen
     known = rows.data.subset(scored)
-    bound = metric.bind(known.y, known.offsets, known.labels)
+    labels = bind_labels(metric, known)
     mean_scores = mean_of_others(scores)
-    score = bound.mean(mean_scores[known.rows], known.sample_weight)
+    score = mean_of_bound(labels, mean_scores[known.rows])
     staged = None
     if all(hasattr(member, "staged_predict") for member in members):
         staged = np.array(
             [
-                bound.mean(mean_of_others(stage)[known.rows], known.sample_weight)
+                mean_of_bound(labels, mean_of_others(stage)[known.rows])
                 for stage in stages(members, parts)
             ]
         )
@@ -663,11 +685,26 @@ def out_of_bag(
     # of all rows and queries that were given, weights of 0 included
     prediction = np.full(len(rows.kept), np.nan)
     prediction[rows.kept] = mean_scores
-    per_query = np.full(len(rows.kept_queries), np.nan)
-    per_query[np.flatnonzero(rows.kept_queries)[scored]] = bound.values(
-        mean_scores[known.rows]
-    )
+    own = values_by_query(metric, known, mean_scores[known.rows])
+    per_query = np.full((len(rows.kept_queries), *own.shape[1:]), np.nan)
+    per_query[np.flatnonzero(rows.kept_queries)[scored]] = own
     return OutOfBag(prediction, per_query, score, staged)
+
+
+def values_by_query(
+    metric: Metric, data: TrainingData, scores: FloatArray
+) -> FloatArray:
+    """Return the metric of each query, (n_queries,), or (n_queries, n_labels)."""
+    if data.label_grades is None:
+        return metric.bind(data.y, data.offsets, data.labels).values(scores)
+    values = np.full((data.n_queries, data.label_grades.n_labels), np.nan)
+    query = np.repeat(np.arange(data.n_queries), data.sizes)
+    for number in range(data.label_grades.n_labels):
+        own, rows = data.of_label(number)
+        if own.n_rows > 0:
+            bound = metric.bind(own.y, own.offsets, own.labels)
+            values[np.unique(query[rows]), number] = bound.values(scores[rows])
+    return values
 
 
 def stages(
@@ -715,7 +752,7 @@ def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
     merged.train_score_ = merged.validation_score_ = np.empty(0)
     merged.evals_result_ = {}
     # what else the members have learned is not that of their mean
-    for name in ("loss_curve_", "position_bias_", "_trained_queries"):
+    for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
         merged.__dict__.pop(name, None)
     return merged
 

@@ -37,7 +37,7 @@ n documents with two independent scores, about k (1 + log(n / k)) remain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,7 @@ from sklearn_ltr._data import (
     count_rows,
     rescale,
 )
+from sklearn_ltr._rankers.base import BoundLabel, mean_of_bound
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
@@ -172,12 +173,31 @@ def best_blend(
     first = check_scores(scores_1, queries, "scores_1")
     second = check_scores(scores_2, queries, "scores_2")
     weights = check_sample_weight(sample_weight, queries)
-    change_points, values = _curve(bound, first, second, weights)
+    only = BoundLabel(slice(None), bound, weights, 1.0)
+    return sweep_alphas([only], first, second)
+
+
+def sweep_alphas(
+    labels: Sequence[BoundLabel], scores_1: FloatArray, scores_2: FloatArray
+) -> BlendCurve:
+    """Return the best blend for the weighted mean of the metric of labels."""
+    curves = [
+        _curve(one.bound, scores_1[one.rows], scores_2[one.rows], one.sample_weight)
+        for one in labels
+    ]
+    change_points = np.unique(np.concatenate([points for points, _ in curves]))
+    values = np.zeros(len(change_points) + 1)
+    for one, (points, own_values) in zip(labels, curves, strict=True):
+        # the first interval begins at 0, the others at the change points
+        values[0] += one.share * own_values[0]
+        place = np.searchsorted(points, change_points, side="right")
+        values[1:] += one.share * own_values[place]
 
     def evaluate(alpha: float) -> float:
-        return bound.mean(alpha * first + (1.0 - alpha) * second, weights)
+        return mean_of_bound(labels, alpha * scores_1 + (1.0 - alpha) * scores_2)
 
-    n_additions = len(change_points) + queries.n_queries
+    n_queries = sum(len(one.sample_weight) for one in labels)
+    n_additions = len(change_points) + n_queries
     total_variation = float(np.abs(np.diff(values)).sum())
     tolerance = EPSILON * (
         n_additions * float(np.abs(values).max()) + 8 * total_variation

@@ -34,15 +34,17 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._data import GivenColumns, RowColumns, takes_columns
 from sklearn_ltr._data.features import find_features, read_feature_table
+from sklearn_ltr._data.pairs import PAIR_ARGUMENTS, GivenPairs
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
-from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
+from sklearn_ltr._rankers.reading import LabelChoice
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
-from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend, check_ties
+from sklearn_ltr.ensemble._best_blend import BlendCurve, check_ties, sweep_alphas
 from sklearn_ltr.ensemble._held_out import (
     PREFIT,
     HeldOut,
@@ -53,7 +55,9 @@ from sklearn_ltr.ensemble._held_out import (
     score_prefit,
 )
 from sklearn_ltr.ensemble._members import (
+    check_learn_labels,
     check_taken,
+    labels_of_rankers,
     predict_scores,
     read_rows,
 )
@@ -134,8 +138,9 @@ class BlendedRanker(BaseRanker):
         a StandardScaler and a LambdaRankRanker, all for `metric`; X must then be dense
         numbers without missing values.
     metric : str or Metric, default="ndcg@10"
-        The metric that the weights maximise and that `score` returns: a name or a
-        metric object.
+        The metric that the weights maximise and that `score` returns, of all labels: a
+        name or a metric object.  Of several labels, the weighted mean by the
+        `label_weights` of the rankers, which must agree where it is needed.
     method : {"equal", "sweep", "lambdarank"}, default="equal"
         How the weights are chosen.  "equal": all scores vary as much within queries
         (the weight is 0 if a ranker gives all documents of a query the same score); no
@@ -237,6 +242,11 @@ class BlendedRanker(BaseRanker):
         tags.input_tags.allow_nan = all(each.allow_nan for each in input_tags)
         return tags
 
+    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
+        rankers = [] if self.rankers is None else unnamed(self.rankers)
+        return labels_of_rankers(y, rankers, measured=measured)
+
     @property
     def n_features_in_(self) -> int:
         """Number of features seen by `fit`."""
@@ -248,6 +258,7 @@ class BlendedRanker(BaseRanker):
         names: NDArray[np.object_] = self.rankers_[0].feature_names_in_
         return names
 
+    _takes_labels = True
     _attributes: ClassVar[Attributes] = {
         "weights_": Attribute("(n_rankers,)"),
         "blend_score_": Attribute(),
@@ -255,11 +266,11 @@ class BlendedRanker(BaseRanker):
         "rankers_": Attribute(),
     }
 
-    @takes_columns()
+    @takes_columns(pairs=True)
     def fit(
         self,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -271,8 +282,10 @@ class BlendedRanker(BaseRanker):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of all rankers.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
+            Relevance grades, finite and >= 0; of several labels, NaN where a label has
+            not judged a document.  None: rankers learn from `pairs` alone, with
+            ``method="equal"``.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
             up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
@@ -282,11 +295,12 @@ class BlendedRanker(BaseRanker):
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
             a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
-        columns : array-likes of shape (n_documents,), default=None
+        columns : array-likes, default=None
             Passed to rankers that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
             metric, by which weights are chosen, is that of grades or clicks as they
-            are.
+            are.  `pairs` are rows of X; rankers are given those within the rows that
+            they learn from.
 
         Returns
         -------
@@ -296,9 +310,11 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, columns that no ranker is fitted with, without
-            `rankers` an X that is sparse or has categories, or whatever a ranker
-            refuses.  The estimator is then unchanged.
+            weights, columns or pairs that no ranker is fitted with, several labels for
+            rankers that learn from one, or, where weights are chosen, for rankers of
+            different `label_weights`, no y where they are chosen, without `rankers` an
+            X that is sparse or has categories, or whatever a ranker refuses.  The
+            estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
@@ -307,8 +323,16 @@ class BlendedRanker(BaseRanker):
         """
         # read
         p = read_parameters(BlendingParameters, self)
+        pairs = GivenPairs.pop(columns)
         given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        rows = read_rows(X, y, groups, given)
+        chooses = p.method != "equal"
+        labels = self._labels_of(y, measured=chooses)
+        rows = read_rows(X, y, groups, given, pairs, labels)
+        if chooses and rows.y is None:
+            raise ValueError(
+                f"method={p.method!r} chooses weights by a metric of grades, and y is "
+                'None: give y, or method="equal"'
+            )
         if p.rankers is None:
             check_dense_numbers(rows.X)
             candidates = make_rankers(p.metric, draw_seed(p.random_state))
@@ -321,7 +345,8 @@ class BlendedRanker(BaseRanker):
             check_taken(rows, [])
             rankers, scores = score_prefit(candidates, rows.X, names)
         else:
-            splits = None if p.method == "equal" else make_splits(p.cv, rows)
+            check_learn_labels(y, candidates, names)
+            splits = make_splits(p.cv, rows) if chooses else None
             rankers, scores = fit_and_score(candidates, rows, splits, p.n_jobs)
         held_out = HeldOut.sort(rows, scores, names)
 
@@ -333,10 +358,10 @@ class BlendedRanker(BaseRanker):
         elif p.method == "lambdarank":
             weights = lambdarank_weights(held_out, metric, p.random_state)
         else:
-            weights = equal_weights(held_out.scores, held_out.queries["groups"])
-        if p.method != "equal":
+            weights = equal_weights(held_out.scores, held_out.query)
+        if chooses:
             blended = weighted_sum(weights, held_out.scores)
-            value = metric(held_out.y, blended, **held_out.queries)
+            value = mean_of_bound(bind_labels(metric, held_out.data), blended)
         with refit(self) as model:
             model.blend_score_ = value
             model.weights_ = weights
@@ -476,7 +501,9 @@ def make_rankers(
     network = LambdaRankRanker(metric=metric, random_state=seed)
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = DoublePrecisionScaler().set_fit_request(sample_weight=False)
-        network.set_fit_request(sample_weight=True)
+        network.set_fit_request(
+            sample_weight=True, **dict.fromkeys(PAIR_ARGUMENTS, True)
+        )
         steps = [("standardscaler", scaler), ("lambdarankranker", network)]
         return [trees, Pipeline(steps)]
 
@@ -511,7 +538,7 @@ def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendC
     """Return the best weights by coordinate-wise sweeps, and the last curve used."""
     # The blend so far is swept against one ranker after another, until no ranker raises
     # the metric.  The curve is from the last sweep that has raised it.
-    scores, y, queries = held_out
+    scores, labels = held_out.scores, bind_labels(metric, held_out.data)
     n = len(scores)
     one_hot = np.eye(n)
     weights, best = one_hot[0], None
@@ -520,7 +547,7 @@ def sweep_weights(held_out: HeldOut, metric: Metric) -> tuple[FloatArray, BlendC
         raised = False
         for m in others:
             blended = weighted_sum(weights, scores)
-            curve = best_blend(blended, scores[m], y, metric=metric, **queries)
+            curve = sweep_alphas(labels, blended, scores[m])
             if best is None or curve.value > best.value:
                 weights = curve.alpha * weights + (1.0 - curve.alpha) * one_hot[m]
                 best, raised = curve, True
@@ -555,9 +582,14 @@ def lambdarank_weights(
     """Return the weights of a linear LambdaRank trained on the standardised scores."""
     scaler = StandardScaler()
     X = scaler.fit_transform(np.column_stack(held_out.scores))
+    grades = held_out.data.label_grades
     ranker = LambdaRankRanker(
-        metric, hidden_layer_sizes=(), random_state=random_state, n_jobs=1
-    ).fit(X, held_out.y, **held_out.queries)
+        metric,
+        hidden_layer_sizes=(),
+        label_weights=None if grades is None else grades.weights,
+        random_state=random_state,
+        n_jobs=1,
+    ).fit(X, held_out.y, groups=held_out.query, sample_weight=held_out.sample_weight)
     (layer,) = cast(MultilayerPerceptron, ranker.network_).coefs
     weights: FloatArray = layer[:, 0] / scaler.scale_
     weights /= np.abs(weights).sum()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeAlias, cast
 
@@ -14,14 +14,15 @@ from sklearn.model_selection import (
     BaseCrossValidator,
     GroupKFold,
     check_cv,
-    cross_val_predict,
 )
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import check_scores
+from sklearn_ltr._data import TrainingData, check_scores
+from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
 from sklearn_ltr._rankers.base_model import requested_metadata
-from sklearn_ltr._typing import FloatArray, MatrixLike
+from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.ensemble._members import FitRows, check_taken
 
 PREFIT = "prefit"
@@ -60,16 +61,60 @@ def fit_and_score(
         for model, params in zip(clones, requested, strict=True):
             with collected_warnings() as found:
                 if splits is not None:
-                    by_fold = cross_val_predict(
-                        model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
-                    )
-                    scores.append(by_fold)
+                    scores.append(out_of_fold(model, rows, params, splits, n_jobs))
                 models.append(model.fit(rows.X, rows.y, **params))
             warned.append(found)
             if splits is None:
                 scores.append(model.predict(rows.X))
     warn_of_members(warned)
     return models, scores
+
+
+def out_of_fold(
+    ranker: BaseEstimator,
+    rows: FitRows,
+    taken: Iterable[str],
+    splits: Sequence[Split],
+    n_jobs: int | None,
+) -> ArrayLike:
+    """Return scores of all rows by clones that were not fitted to their queries.
+
+    `taken` are the names of what they are fitted with beside X and y.
+    """
+    held_out = np.concatenate([np.empty(0, dtype=np.intp), *(t for _, t in splits)])
+    if not np.array_equal(np.sort(held_out), np.arange(rows.queries.n_documents)):
+        raise ValueError(
+            "cv must hold out each row once, as GroupKFold does, so that each has one "
+            "out-of-fold score"
+        )
+    jobs = (
+        delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
+        for split in splits
+    )
+    by_fold = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
+    scores: ArrayLike = np.concatenate(by_fold)[np.argsort(held_out)]
+    return scores
+
+
+def split_rows(
+    rows: FitRows, taken: Iterable[str], split: Split
+) -> tuple[MatrixLike, ArrayLike | None, dict[str, Any], MatrixLike]:
+    """Return X, y and what else a fit is given, and the X of the held-out rows."""
+    train, test = split
+    X, y, metadata = rows.take(train)
+    return X, y, {name: metadata[name] for name in taken}, index_rows(rows.X, test)
+
+
+def fit_and_predict(
+    ranker: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike | None,
+    metadata: Mapping[str, Any],
+    X_test: MatrixLike,
+) -> ArrayLike:
+    """Fit a ranker to some rows, and return its scores of others."""
+    scores: ArrayLike = ranker.fit(X, y, **metadata).predict(X_test)
+    return scores
 
 
 def score_prefit(
@@ -106,7 +151,8 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
             (train[train >= 0], test[test >= 0])
             for train, test in ((number[a], number[b]) for a, b in given)
         ]
-    return list(check_cv(cv).split(rows.X, rows.y, queries.query_of_row))
+    splits = check_cv(cv).split(rows.X, rows.y, queries.query_of_row)
+    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
 
 
 class HeldOut(NamedTuple):
@@ -117,8 +163,23 @@ class HeldOut(NamedTuple):
     """
 
     scores: list[FloatArray]
-    y: FloatArray
-    queries: dict[str, Any]  # groups and sample_weight
+    data: TrainingData
+
+    @property
+    def y(self) -> FloatArray:
+        """The grades; of several labels, (n_rows, n_labels) with NaN."""
+        grades = self.data.label_grades
+        return self.data.y if grades is None else grades.values
+
+    @property
+    def query(self) -> IntArray:
+        """The number of the query of each row."""
+        return np.repeat(np.arange(self.data.n_queries), self.data.sizes)
+
+    @property
+    def sample_weight(self) -> FloatArray:
+        """The weight of the query of each row."""
+        return np.repeat(self.data.sample_weight, self.data.sizes)
 
     @classmethod
     def sort(
@@ -131,6 +192,7 @@ class HeldOut(NamedTuple):
             for scores_m, name in zip(scores, names, strict=True)
         ]
         query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-        order = np.lexsort((data.y, *checked, query))
-        columns = {"groups": query, "sample_weight": data.sample_weight[query]}
-        return cls([scores_m[order] for scores_m in checked], data.y[order], columns)
+        grades = data.label_grades
+        keys = (data.y,) if grades is None else (*grades.values.T, data.y)
+        order = np.lexsort((*keys, *checked, query))
+        return cls([scores_m[order] for scores_m in checked], data.reordered(order))

@@ -1,4 +1,4 @@
-"""Common parts of bags and blends: the rows of a fit, and the scores of members."""
+"""Common parts of bags and blends: rows of a fit, labels, and scores of members."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from sklearn_ltr._data import (
     GivenColumns,
@@ -18,8 +18,18 @@ from sklearn_ltr._data import (
     count_rows,
 )
 from sklearn_ltr._data.features import check_columns
+from sklearn_ltr._data.labels import label_shares, n_label_columns
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.reading import (
+    LabelChoice,
+    check_y_given,
+    has_pairs,
+    read_queries,
+    read_targets,
+    read_ungraded,
+)
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
 
@@ -27,47 +37,77 @@ class FitRows(NamedTuple):
     """The rows of `fit` of a weight above 0, checked."""
 
     X: MatrixLike  # as given
-    y: FloatArray  # in the order of the rows
+    # in the order of the rows; of several labels as given; None: only pairs are judged
+    y: ArrayLike | None
     # groups and the other columns that were given, in the order of the rows
-    metadata: dict[str, Any]
+    columns: dict[str, Any]
+    pairs: GivenPairs
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
     kept: NDArray[np.bool_]  # which of the given rows these are,
     kept_queries: NDArray[np.bool_]  # and which of the given queries
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What `fit` is given beside X and y."""
+        return self.columns | self.pairs.given()
+
+    def take(
+        self, index: NDArray[np.intp]
+    ) -> tuple[MatrixLike, ArrayLike | None, dict[str, Any]]:
+        """Return X, y and what else `fit` is given, of some rows."""
+        columns = {name: index_rows(c, index) for name, c in self.columns.items()}
+        metadata = columns | self.pairs.select(index).given()
+        y = None if self.y is None else index_rows(self.y, index)
+        return index_rows(self.X, index), y, metadata
+
 
 def read_rows(
-    X: MatrixLike, y: ArrayLike, groups: IdsLike | None, columns: GivenColumns
+    X: MatrixLike,
+    y: ArrayLike | None,
+    groups: IdsLike | None,
+    columns: GivenColumns,
+    pairs: GivenPairs,
+    labels: LabelChoice,
 ) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
-    check_y_given(y)
-    n_documents = count_rows(y, "y")
-    queries = read_queries(groups, n_documents)
-    if n_rows(X) not in (0, n_documents):  # the members refuse an X without rows
-        raise ValueError(
-            f"X has {n_rows(X)} rows and y {n_documents} values, inconsistent numbers "
-            "of samples: give one value per row"
-        )
-    data = read_targets(y, queries, columns)
-    grades = queries.unsort(data.y)
-    read = {
+    judged = has_pairs(pairs)
+    if y is None and judged:
+        n_documents = n_rows(X)
+        queries, data = read_ungraded(groups, columns, n_documents)
+    else:
+        check_y_given(y)
+        n_documents = count_rows(y, "y")
+        queries = read_queries(groups, n_documents)
+        if n_rows(X) not in (0, n_documents):  # the members refuse an X without rows
+            raise ValueError(
+                f"X has {n_rows(X)} rows and y {n_documents} values, inconsistent "
+                "numbers of samples: give one value per row"
+            )
+        data = read_targets(y, queries, columns, labels=labels)
+    if judged:
+        pairs.read(queries, by_query=groups is not None)
+        pairs = GivenPairs(*(v if v is None else np.asarray(v) for v in pairs))
+    read: dict[str, Any] = {
         name: queries.unsort(values)
         for name, values in data.columns.by_row(data.sizes).items()
     }
+    if y is None and groups is None:  # pairs are of no queries
+        given = read
+    else:
+        given = {"groups": queries.column, **read}
+    if y is not None and data.label_grades is None:
+        y = queries.unsort(data.y)
     weights = data.sample_weight
     if weights.all() or n_rows(X) == 0:
         kept = np.ones(n_documents, dtype=np.bool_)
         kept_queries = np.ones(data.n_queries, dtype=np.bool_)
-        metadata = {"groups": queries.column, **read}
-        return FitRows(X, grades, metadata, queries, data, kept, kept_queries)
+        return FitRows(X, y, given, pairs, queries, data, kept, kept_queries)
     kept = read["sample_weight"] > 0
-    index = np.flatnonzero(kept)
-    rows = read_rows(
-        index_rows(X, index),
-        grades[index],
-        index_rows(queries.column, index),
-        RowColumns(**{name: values[index] for name, values in read.items()}),
-    )
+    every = FitRows(X, y, given, pairs, queries, data, kept, weights > 0)
+    X, y, given = every.take(np.flatnonzero(kept))
+    pairs, groups = GivenPairs.pop(given), given.pop("groups", None)
+    rows = read_rows(X, y, groups, RowColumns(**given), pairs, labels)
     return rows._replace(kept=kept, kept_queries=weights > 0)
 
 
@@ -79,6 +119,65 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
                 f"{name} was given, but no member is fitted with it: leave it out, or "
                 "give a ranker that learns from it, such as LambdaMARTRanker"
             )
+
+
+# --- several labels -----------------------------------------------------------------
+
+
+def ranker_within(estimator: Any) -> Any:
+    """Return the ranker of a Pipeline or another meta-estimator, or what it ends in."""
+    while not isinstance(estimator, BaseRanker):
+        steps = getattr(estimator, "steps", None)
+        inner = steps[-1][1] if steps else getattr(estimator, "estimator", None)
+        if inner is None:
+            return estimator
+        estimator = inner
+    return estimator
+
+
+def check_learn_labels(
+    y: ArrayLike | None, rankers: Sequence[BaseEstimator], names: Sequence[str]
+) -> None:
+    """Raise a ValueError for several labels if a ranker learns from one only."""
+    n_labels = n_label_columns(y)
+    for ranker, name in zip(rankers, names, strict=True):
+        learner = ranker_within(ranker)
+        if isinstance(learner, BaseRanker):
+            is_of_one = not learner._takes_labels
+        else:
+            is_of_one = is_regressor(learner) or is_classifier(learner)
+        if n_labels > 1 and is_of_one:
+            raise ValueError(
+                f"y has {n_labels} columns, one for each label, and {name}, a "
+                f"{type(learner).__name__}, learns from one: give one column of y, or "
+                "rankers of trees and networks, which learn from several"
+            )
+
+
+def labels_of_rankers(
+    y: ArrayLike | None, rankers: Sequence[BaseEstimator], *, measured: bool
+) -> LabelChoice:
+    """Return the weights of labels that rankers agree on; a ValueError if they do not.
+
+    If nothing is `measured`, they need not agree.
+    """
+    n_labels = n_label_columns(y)
+    if n_labels == 1:
+        return LabelChoice(True, None)
+    learners = [ranker_within(ranker) for ranker in rankers]
+    shares = [
+        label_shares(ranker._labels_of(y, measured=measured).weights, n_labels)
+        for ranker in learners
+        if isinstance(ranker, BaseRanker) and ranker._takes_labels
+    ]
+    differing = [other for other in shares if not np.array_equal(other, shares[0])]
+    if measured and differing:
+        raise ValueError(
+            "a mean over labels is by the label_weights of the rankers, which differ: "
+            f"{shares[0].tolist()} and {differing[0].tolist()}; give rankers of the "
+            "same label_weights, or measure one label, as in score(label=0)"
+        )
+    return LabelChoice(True, None if differing or not shares else shares[0])
 
 
 def predict_scores(

@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import (
     ParameterGrid,
     ParameterSampler,
-    cross_val_predict,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
@@ -29,13 +28,15 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._data import GivenColumns, RowColumns, takes_columns
+from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData, takes_columns
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._estimators.caller import collected_warnings
 from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
-from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
 from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._rankers.reading import LabelChoice, check_y_given, has_pairs
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._blended_ranker import (
@@ -50,10 +51,13 @@ from sklearn_ltr.ensemble._held_out import (
     SplitsLike,
     check_splits_word,
     make_splits,
+    out_of_fold,
 )
 from sklearn_ltr.ensemble._members import (
     FitRows,
+    check_learn_labels,
     check_taken,
+    labels_of_rankers,
     predict_scores,
     read_rows,
 )
@@ -184,8 +188,9 @@ class RankerSearch(BaseRanker):
     n_iter : int >= 1 or None, default=None
         Most candidates, defaults included.  None: as many as there is time for.
     metric : str or Metric, default="ndcg@10"
-        The metric that candidates are compared by and that `score` returns: a name or a
-        metric object.
+        The metric that candidates are compared by and that `score` returns, of all
+        labels: a name or a metric object.  Of several labels, the weighted mean by the
+        `label_weights` of `ranker`, whichever those of a candidate are.
     blend : bool, default=True
         Whether several candidates may be blended.  False: the model is one candidate,
         which can be exported.
@@ -279,6 +284,7 @@ class RankerSearch(BaseRanker):
         "sample_weight_val": UNUSED,
     }
 
+    _takes_labels = True
     _attributes: ClassVar[Attributes] = {
         "best_estimator_": Attribute(),
         "best_score_": Attribute(),
@@ -319,6 +325,11 @@ class RankerSearch(BaseRanker):
         tags.input_tags = get_tags(candidate_ranker(self.ranker)).input_tags
         return tags
 
+    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers within agree on."""
+        rankers = [candidate_ranker(self.ranker)]
+        return labels_of_rankers(y, rankers, measured=measured)
+
     @property
     def n_features_in_(self) -> int:
         """Number of features seen by `fit`."""
@@ -330,7 +341,7 @@ class RankerSearch(BaseRanker):
         names: NDArray[np.object_] = self.best_estimator_.feature_names_in_
         return names
 
-    @takes_columns()
+    @takes_columns(pairs=True)
     def fit(
         self,
         X: MatrixLike,
@@ -346,8 +357,9 @@ class RankerSearch(BaseRanker):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of the ranker.
-        y : array-like of shape (n_documents,)
-            Relevance grades, finite and >= 0.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels)
+            Relevance grades, finite and >= 0; of several labels, NaN where a label has
+            not judged a document.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
             up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
@@ -357,11 +369,12 @@ class RankerSearch(BaseRanker):
             there.  Candidates are fitted with it if their `fit` has weights; the steps
             of a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
-        columns : array-likes of shape (n_documents,), default=None
+        columns : array-likes, default=None
             Passed to rankers that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
             metric, by which candidates are compared, is that of grades or clicks as
-            they are.
+            they are.  `pairs` are rows of X; candidates are given those within the rows
+            that they learn from.
 
         Returns
         -------
@@ -371,9 +384,10 @@ class RankerSearch(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, columns that no candidate is fitted with, or whatever the ranker
-            refuses, also of a setting that is drawn; a note on the error then says
-            which.  The estimator is unchanged.
+            weights, columns or pairs that no candidate is fitted with, several labels
+            for a ranker that learns from one, or whatever the ranker refuses, also of a
+            setting that is drawn; a note on the error then says which.  The estimator
+            is unchanged.
         UnsetMetadataPassedError
             For a `sample_weight` of which a step of a Pipeline does not say whether
             it requests it.
@@ -381,8 +395,16 @@ class RankerSearch(BaseRanker):
         # read
         start = perf_counter()
         p = read_parameters(SearchParameters, self)
+        pairs = GivenPairs.pop(columns)
         given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        rows = read_rows(X, y, groups, given)
+        if y is None and has_pairs(pairs):
+            raise ValueError(
+                "y is None, and candidates are compared by a metric of grades: give y "
+                "beside the pairs, and a ranker with a metric"
+            )
+        check_y_given(y)
+        check_learn_labels(y, [candidate_ranker(p.ranker)], ["ranker"])
+        rows = read_rows(X, y, groups, given, pairs, self._labels_of(y))
         splits = make_splits(p.cv, rows)
 
         # try candidates, choose, and fit to all rows
@@ -530,7 +552,7 @@ def try_candidates(
             if number == p.n_iter or not fits_in_time(p, tried, len(splits), start):
                 break
             try:
-                scores = out_of_fold(ranker, rows, splits, p.n_jobs)
+                scores = scores_of_candidate(ranker, rows, splits, p.n_jobs)
                 values = metric_of_folds(scores, rows, splits, metric)
             except Exception as error:
                 error.add_note(f"of candidate {number}, with the settings {params}")
@@ -573,7 +595,7 @@ def fits_in_time(
     return perf_counter() - start + longest + to_all_rows <= p.time
 
 
-def out_of_fold(
+def scores_of_candidate(
     ranker: BaseEstimator, rows: FitRows, splits: list[Split], n_jobs: int | None
 ) -> ArrayLike:
     """Return scores of all rows by rankers that were not fitted to their queries."""
@@ -582,31 +604,37 @@ def out_of_fold(
         model = clone(ranker)
         params = requested_metadata(model, rows.metadata)
         check_taken(rows, [params])
-        scores: ArrayLike = cross_val_predict(
-            model, rows.X, rows.y, cv=splits, n_jobs=n_jobs, params=params
-        )
-    return scores
+        return out_of_fold(model, rows, params, splits, n_jobs)
 
 
 def metric_of_folds(
     scores: ArrayLike, rows: FitRows, splits: list[Split], metric: Metric
 ) -> list[float]:
     """Return the metric of the queries of each fold, then of all queries."""
-    (sorted_scores,), y, columns = HeldOut.sort(rows, [scores], ["the ranker"])
+    (sorted_scores,), data = HeldOut.sort(rows, [scores], ["the ranker"])
     fold_of_query = np.empty(rows.queries.n_queries, dtype=np.int64)
     for fold, (_, held_out) in enumerate(splits):
         fold_of_query[rows.queries.query_of_row[held_out]] = fold
-    fold_of_row = fold_of_query[columns["groups"]]
+    selections = [fold_of_query == fold for fold in range(len(splits))]
     values = []
-    for fold in range(len(splits)):
-        of_fold = fold_of_row == fold
-        inside = {name: column[of_fold] for name, column in columns.items()}
+    for selected in (*selections, np.ones(data.n_queries, dtype=np.bool_)):
+        part, of_part = data.subset(selected), np.repeat(selected, data.sizes)
         values.append(
-            metric(y[of_fold], sorted_scores[of_fold], **inside)
-            if of_fold.any()
-            else float("nan")  # of a splitter that cuts the queries of a fold apart
+            mean_of_bound(bind_labels(metric, part), sorted_scores[of_part])
+            if is_judged(part)
+            else float("nan")
         )
-    return [*values, metric(y, sorted_scores, **columns)]
+    return values
+
+
+def is_judged(data: TrainingData) -> bool:
+    """Whether each label that counts has judged a row."""
+    # a splitter may cut the queries of a fold apart, so that it has none of its own
+    grades = data.label_grades
+    if grades is None:
+        return data.n_rows > 0
+    judged = ~np.isnan(grades.values[:, grades.weights > 0])
+    return bool(judged.any(axis=0).all())
 
 
 def forget_scores(tried: list[Candidate]) -> None:
@@ -635,16 +663,15 @@ def choose_members(
         [candidate.scores for candidate in known if candidate.scores is not None],
         [f"candidate {candidate.number}" for candidate in known],
     )
-    weights = equal_weights(held_out.scores, held_out.queries["groups"])
+    weights = equal_weights(held_out.scores, held_out.query)
     scaled = [
         weight * scores for weight, scores in zip(weights, held_out.scores, strict=True)
     ]
+    labels = bind_labels(metric, held_out.data)
     chosen, total, best = [0], scaled[0], known[0].value
     while len(chosen) < min(MOST_MEMBERS, len(known)):
         others = [m for m in range(len(known)) if m not in chosen]
-        values = [
-            metric(held_out.y, total + scaled[m], **held_out.queries) for m in others
-        ]
+        values = [mean_of_bound(labels, total + scaled[m]) for m in others]
         if max(values) <= best:
             break
         best = max(values)

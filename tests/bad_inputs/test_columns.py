@@ -16,14 +16,20 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._data import QueryGroups, check_scores
-from sklearn_ltr.ensemble import BaggingRanker
+from sklearn_ltr.calibration import CalibratedRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import NDCG, ndcg_score, rank_scores
+from sklearn_ltr.model_selection import RankerSearch
 from tests.bad_inputs import (
     GROUPS,
     HUGE,
@@ -88,6 +94,12 @@ def prefer_by_metric(pairs: Any, probabilities: Any = None, **given: Any) -> Any
     return ranker.fit(X, Y, pairs=pairs, **given)
 
 
+def prefer_by_bag(pairs: Any, probabilities: Any = None) -> Any:
+    bag = BaggingRanker(**SMALL[BaggingRanker])
+    given = {"groups": GROUPS, "pair_probabilities": probabilities}
+    return bag.fit(X, Y, pairs=pairs, **given)
+
+
 OTHERS: dict[str, Entry] = {
     "classes": (lambda y: fit(MARTClassifier, {"y": y}), "y"),
     "positions": (
@@ -113,6 +125,8 @@ OTHERS: dict[str, Entry] = {
     ),
     "pairs of a metric": (prefer_by_metric, "pairs"),
     "probabilities of a metric": (lambda p: prefer_by_metric(TWO, p), "pair_prob"),
+    "pairs of a bag": (prefer_by_bag, "pairs"),
+    "probabilities of a bag": (lambda p: prefer_by_bag(TWO, p), "pair_prob"),
     "weights of lambdas": (
         lambda w: compute_lambdas(Y, Y, groups=GROUPS, document_weight=w),
         "document_weight",
@@ -298,6 +312,7 @@ RULES["pair_weights"] = [
 ]  # fmt: skip
 for taker in ("trees", "a metric"):
     RULES[f"weights of pairs of {taker}"] = RULES["pair_weights"]
+for taker in ("trees", "a metric", "a bag"):
     RULES[f"pairs of {taker}"] = RULES["pairs"]
     RULES[f"probabilities of {taker}"] = RULES["pair_probabilities"]
 RULES["weights of lambdas"] = [
@@ -511,6 +526,57 @@ def test_pairs_and_queries_must_agree():
         "pairs must lie within queries when groups are given",
     )  # fmt: skip
     assert prefer(pd.DataFrame(TWO), pd.DataFrame({"p": [0.5, 1.0]}))
+
+
+FOLDS = [(range(12), range(12, N)), (range(12, N), range(12, N))]
+OF_PAIRS = LambdaMARTRanker(None, **SMALL[LambdaMARTRanker])
+STEPS = make_pipeline(StandardScaler(), LambdaMARTRanker(**SMALL[LambdaMARTRanker]))
+OF_EACH = [[row, row + 1] for row in range(0, N, 5)]  # query
+NOBODY = "pairs was given, but no member is fitted with it: leave it out, or give"
+#: estimator, its parameters, what `fit` is given, error, message
+IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
+    *((kind, {name: Ridge()} | more, {"pairs": TWO}, ValueError, NOBODY)
+      for kind, name, more in (
+          (BaggingRanker, "estimator", {}), (CalibratedRanker, "ranker", {}),
+          (RankerSearch, "ranker", {"param_distributions": {"alpha": [1.0]}}),
+      )),
+    (BlendedRanker, {"rankers": [Ridge(), Ridge()]}, {"pairs": TWO}, ValueError,
+     NOBODY),
+    (BlendedRanker, {"rankers": [STEPS, STEPS]}, {"pairs": TWO},
+     UnsetMetadataPassedError, "are passed but are not explicitly set as requested"),
+    (BaggingRanker, {"estimator": OF_PAIRS}, {"pairs": TWO}, ValueError,
+     "y and pairs were both given"),
+    (BaggingRanker, {"estimator": OF_PAIRS, "bootstrap": True, "oob_score": True},
+     PAIRS, ValueError, "oob_score=True measures grades, and y is None: give y, or"),
+    (BaggingRanker, {"estimator": clone(OF_PAIRS).set_params(early_stopping=True),
+                     "bootstrap": True, "n_estimators": 1, "random_state": 1},
+     {"y": None, "pairs": OF_EACH}, ValueError,
+     "early_stopping=True with pairs needs graded documents to look at"),
+    (BaggingRanker, {}, {"y": None}, ValueError, "y is None: a ranker requires y"),
+    (BaggingRanker, {"max_samples": 1, "n_estimators": 6}, {"pairs": [[0, 1]]},
+     ValueError, "no pair lies within the queries that a part of the model learns"),
+    (BaggingRanker, {}, {"pairs": [[0, 1]], "y": np.column_stack([Y, Y])}, ValueError,
+     "pairs are weighed by the metric of one label, but y has 2 columns"),
+    (BlendedRanker, {"rankers": [OF_PAIRS, OF_PAIRS]}, PAIRS, ValueError,
+     "method='sweep' chooses weights by a metric of grades, and y is None: give y"),
+    (BlendedRanker, {}, {"pairs": [[0, 1]]}, ValueError, "no pair lies within the q"),
+    (CalibratedRanker, {"ranker": OF_PAIRS}, PAIRS, ValueError,
+     "y is None, and the maps are of grades: give y beside the pairs, and a ranker"),
+    (RankerSearch, {"ranker": OF_PAIRS}, PAIRS, ValueError,
+     "y is None, and candidates are compared by a metric of grades: give y beside"),
+    *((kind, {"ranker": OF_PAIRS}, {"y": None}, ValueError, "y is None: a ranker req")
+      for kind in (CalibratedRanker, RankerSearch)),
+    *((kind, {"cv": cv}, {}, ValueError, "cv must hold out each row once, as GroupKF")
+      for kind in (BlendedRanker, CalibratedRanker, RankerSearch)
+      for cv in (FOLDS, FOLDS[:1], [])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "parameters", "given", "error", "message"), IN_PARTS)
+def test_pairs_that_no_part_can_learn_from_are_refused(
+    kind, parameters, given, error, message
+):
+    refused(lambda: fit(kind, given, **parameters), error, message)
 
 
 # --- what others predict --------------------------------------------------------------

@@ -237,7 +237,8 @@ def good_arguments(call: str, argument: str) -> dict[str, Any]:
     needed = {n for n, p in signature.items() if p.default is p.empty} & {
         n for n, p in signature.items() if p.kind not in KEYWORDS
     } - {"self"}
-    if not argument.startswith("pair"):  # which stand in place of grades
+    # which may stand in place of grades
+    if not argument.startswith("pair") or "y" in needed:
         needed |= {"y", "groups"} & set(signature)
     if argument.endswith("_val"):
         needed |= {"X_val", "y_val", "groups_val"} & set(signature)

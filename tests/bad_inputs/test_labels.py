@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.calibration import CalibratedRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.mart import MARTRegressor
+from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import refused
 
@@ -140,3 +148,58 @@ def test_scorers_refuse_labels_that_y_does_not_have():
     refused(score(ONE, 0), ValueError, "label=0 names one of several labels, but y has")
     message = "label must be the number or the name of a column of y, got 1.5"
     refused(score(Y, 1.5), ValueError, message)
+
+
+# --- bags, blends, searches and calibrated rankers ------------------------------------
+
+TREES = LambdaMARTRanker(n_estimators=2, random_state=0)
+PREFERS = LambdaMARTRanker(n_estimators=2, label_weights=[1, 3], random_state=0)
+PIPELINE = make_pipeline(StandardScaler(), Ridge())
+OF_ONE = "y has 2 columns, one for each label, and "
+DIFFER = "which differ: [0.5, 0.5] and [0.25, 0.75]; give rankers of the same"
+SEARCH = {"param_distributions": {"alpha": [1.0]}, "time": None, "n_iter": 1}
+#: estimator, y, message
+METAS = [
+    (BaggingRanker(MARTRegressor()), Y, OF_ONE + "estimator, a MARTRegressor, learns"),
+    (BaggingRanker(PIPELINE), Y, OF_ONE + "estimator, a Ridge, learns from one: give"),
+    (BlendedRanker([TREES, Ridge()]), Y, OF_ONE + "rankers[1], a Ridge, learns from"),
+    (RankerSearch(Ridge(), **SEARCH), Y, OF_ONE + "ranker, a Ridge, learns from one"),
+    (CalibratedRanker(Ridge(), label=0), Y, OF_ONE + "ranker, a Ridge, learns from"),
+    (BlendedRanker([TREES, PREFERS], method="sweep"), Y, DIFFER),
+    (BaggingRanker(BlendedRanker([TREES, PREFERS]), max_samples=0.5, oob_score=True), Y,
+     DIFFER),
+    (BaggingRanker(PREFERS), np.column_stack([Y, ONE]),
+     "label_weights must hold one number for each of the 3 labels"),
+    (BaggingRanker(TREES), last(-1), "y[:, 1] must hold finite relevance grades >= 0"),
+    (BaggingRanker(TREES), Y * [1, NAN], "y[:, 1] is NaN in every row"),
+    (CalibratedRanker(TREES), Y,
+     "the maps are of one: name it, as in CalibratedRanker(label='0')"),
+    (CalibratedRanker(TREES, label=2), Y, "label=2 is no column of y: give an integer"),
+    (CalibratedRanker(TREES, label="a"), Y, "or one of the names ['0', '1']"),
+    (CalibratedRanker(TREES, label=1), ONE,
+     "label=1 names one of several labels, but y has one column"),
+    (CalibratedRanker(TREES, label=1.5), Y,
+     "label must be the number or the name of a column of y, got 1.5"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "y", "message"), METAS)
+def test_estimators_of_rankers_refuse_labels_that_have_no_clear_meaning(
+    model, y, message
+):
+    refused(lambda: clone(model).fit(X, y, groups=GROUPS), ValueError, message)
+
+
+def test_a_mean_over_labels_needs_rankers_that_agree_on_weights():
+    blend = BlendedRanker([TREES, PREFERS]).fit(X, Y, groups=GROUPS)
+    refused(lambda: blend.score(X, Y, groups=GROUPS), ValueError, DIFFER)
+    assert blend.score(X, Y, groups=GROUPS, label=0) > 0
+    assert blend.score(X, ONE, groups=GROUPS) > 0
+
+
+def test_a_bag_measures_labels_that_were_left_out_of_it():
+    seen = GROUPS != 0
+    y = np.where(seen[:, None] & [False, True], NAN, Y)
+    bag = BaggingRanker(TREES, 1, max_samples=0.9, oob_score=True, random_state=1)
+    message = "no document that is measured is judged by label '1'"
+    refused(lambda: bag.fit(X, y, groups=GROUPS), ValueError, message)

@@ -26,9 +26,7 @@ from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters, RankingCost
 from sklearn_ltr._rankers.networks import keep_network, labels_batches
 from sklearn_ltr._rankers.reading import LabelChoice, read_targets
-from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import from_json, to_json
 from sklearn_ltr.metrics import MAP, NDCG, get_metric
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -361,20 +359,6 @@ def test_models_of_several_labels_are_saved_like_others():
     document["training"]["label_forces"] = [1.0, -1.0]
     with pytest.raises(ValueError, match="label_forces must be two numbers >= 0"):
         from_json(json.dumps(document))
-
-
-@pytest.mark.parametrize(
-    "ranker",
-    [
-        BaggingRanker(LambdaMARTRanker(**TREES), n_estimators=2),
-        BlendedRanker([(name, LambdaMARTRanker(**TREES)) for name in "ab"]),
-        CalibratedRanker(LambdaMARTRanker(**TREES)),
-    ],
-    ids=lambda ranker: type(ranker).__name__,
-)
-def test_other_rankers_refuse_several_labels_by_name(ranker):
-    with pytest.raises(ValueError, match="trees and networks learn "):
-        ranker.fit(X, Y, groups=GROUPS)
 
 
 # --- networks -----------------------------------------------------------------------
