@@ -539,7 +539,7 @@ def read_documents(
         **{name: others[name] for name in COLUMNS if name in others}
     )
     check_init_score_given(model._uses_init_score, columns.init_score, suffix)
-    labels = model._label_choice._replace(is_part=True)
+    labels = model._labels_of(others["y"])._replace(is_part=True)
     y, groups = others["y"], others["groups"]
     data = read_training_data(table, y, groups, columns, suffix, labels)
     if data.n_queries != len(numbers):
