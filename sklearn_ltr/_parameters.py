@@ -37,8 +37,8 @@ NEGLIGIBLE = 1e-15  # bounds this close to 0, or as large, are not worth a word
 
 
 def alternatives(*words: str) -> str:
-    """Join words by "or"; after a range of two bounds with a comma."""
-    return (", or " if " and " in words[0] else " or ").join(words)
+    """Join words by "or", with a comma after a range such as (0, 1]."""
+    return (", or " if "(" in words[0] else " or ").join(words)
 
 
 class Range(NamedTuple):
@@ -82,16 +82,13 @@ class Range(NamedTuple):
 
     def in_words(self) -> str:
         """Return the values as docstrings give them, where extremes are no bounds."""
-        above = f"> {self.low:g}" if self.closed in ("right", "neither") else ""
-        above = "> 0" if 0 < self.low < NEGLIGIBLE else above or f">= {self.low:g}"
-        below = f"<= {self.high:g}" if self.closed in ("right", "both") else ""
-        below = below or f"< {self.high:g}"
+        has_low = self.closed in ("left", "both") and not 0 < self.low < NEGLIGIBLE
+        low = 0 if 0 < self.low < NEGLIGIBLE else self.low
         if self.high > 1 / NEGLIGIBLE:
-            bounds = above
-        elif self.closed == "both":
-            bounds = f"from {self.low:g} to {self.high:g}"
+            bounds = f"of at least {low:g}" if has_low else f"above {low:g}"
         else:
-            bounds = f"{above} and {below}"
+            right = "]" if self.closed in ("right", "both") else ")"
+            bounds = f"in {'[' if has_low else '('}{low:g}, {self.high:g}{right}"
         kind = "int" if self.kind is Integral else "float"
         words = re.sub(r"e\+?(-?)0*", r"e\1", f"{kind} {bounds}")  # 1e6, not 1e+06
         return alternatives(words, *["None"] * self.optional)
@@ -153,7 +150,7 @@ class FractionOrCount(NamedTuple):
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
-        return "float > 0 and <= 1, or int >= 1"
+        return "float in (0, 1], or int of at least 1"
 
 
 class Or(NamedTuple):

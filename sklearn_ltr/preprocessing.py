@@ -85,7 +85,7 @@ class CategoryPairs(TransformerMixin, Estimator):
 
     Parameters
     ----------
-    min_gain : float >= 0 and < 1, default=0.001
+    min_gain : float in [0, 1), default=0.001
         Pairs of a larger gain are added.  0 adds all that explain anything; a larger
         value adds fewer columns.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
@@ -144,7 +144,7 @@ class CategoryPairs(TransformerMixin, Estimator):
         "_combinations": Attribute(when="X was an array"),
     }
 
-    # Requested from the start, so that metadata routing needs no further call
+    # requested by default, so that users need not call set_fit_request
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(

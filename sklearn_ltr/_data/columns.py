@@ -372,7 +372,7 @@ class RowColumns(Generic[T]):
     propensities: T | None = declare(
         check_propensities,
         """
-        propensities : array-like of shape (n_documents,), > 0 and <= 1, default=None
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
             Probability that users examined each document: a pair of documents weighs
             1 / propensity of its clicked one.  Not together with a `position_bias`.
         """,
@@ -380,7 +380,7 @@ class RowColumns(Generic[T]):
     positions: T | None = declare(
         check_positions,
         """
-        positions : array-like of shape (n_documents,), integers >= 0, default=None
+        positions : array-like of shape (n_documents,), ints >= 0, default=None
             Where each document was shown, 0 is first; different within a query.
             `groups` names each list that was shown (a session) then.  Used, and
             required, where there is a `position_bias`.

@@ -67,7 +67,7 @@ def compute_lambdas(
         of the pair.
         None: 1 for every pair, which gives the derivatives of RankNet's cost (section
         2, equation 4).
-    sigma : float > 0, default=1.0
+    sigma : float above 0, default=1.0
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
         Query of each document: numbers, text, dates, or tuples of these.

@@ -74,7 +74,7 @@ class MeanMetric:
         The copy.  Its weights are those of the last evaluation.
     trained : (n_weights,) float64
         w*: all weights, in the order of ``network.parameters``.
-    norm : float > 0
+    norm : float above 0
         Euclidean norm of w*.
     value : float
         M(w*).
@@ -302,14 +302,14 @@ def local_optimality(
         The query of each document: numbers, text, dates, or tuples of these.
     metric : str, Metric or None, default=None
         A name or a metric object.  None: the metric of the ranker's `score`.
-    n_directions : int >= 1 or None, default=None
+    n_directions : int of at least 1 or None, default=None
         Number of directions to try.  None: the number of equation 9, 459 for the
         defaults.
-    delta : float > 0 and < 1, default=0.01
+    delta : float in (0, 1), default=0.01
         One minus the required confidence.
-    p0 : float > 0 and < 1, default=0.01
+    p0 : float in (0, 1), default=0.01
         Fraction of ascending directions to rule out.
-    step_size : float > 0, default=0.1
+    step_size : float above 0, default=0.1
         Length of a step relative to the norm of :math:`w^*`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.

@@ -30,7 +30,7 @@ from sklearn_ltr.metrics import Metric
 
 
 class MissingGroupsWarning(UserWarning):
-    """`groups` was not given, and all rows, at most 200, were taken for one query.
+    """Warning: `groups` was not given, so all rows were taken for one query.
 
     More than 200 rows without `groups` are an error.
 
@@ -46,8 +46,8 @@ class MissingGroupsWarning(UserWarning):
     """
 
 
-# Rows that may be one query if `groups` is not given.  A list has seldom more, and the
-# checks of estimators of scikit-learn, which know no groups, have fewer.
+# Most rows that may be one query if `groups` is not given.  Few lists are longer, and
+# scikit-learn's checks of estimators, which give no groups, use fewer rows.
 MOST_ROWS_WITHOUT_GROUPS = 200
 MISSING_GROUPS = (
     "groups was not given, {found}. Either it was "
@@ -70,7 +70,7 @@ VANISHING_LAMBDAS = (
     "init or init_score), or give a smaller sigma; sample_weight must not vanish"
 )
 NO_VALIDATION_OF_PAIRS = (
-    "early_stopping=True with pairs needs graded documents to look at: give X_val, "
+    "early_stopping=True with pairs needs graded documents to measure: give X_val, "
     "y_val and groups_val"
 )
 NO_LAMBDAS_OF_PAIRS = (

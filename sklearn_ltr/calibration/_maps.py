@@ -53,7 +53,7 @@ class SigmoidMap:
 
     Attributes
     ----------
-    slope : float >= 0
+    slope : float of at least 0
     center : float
         The mean score, subtracted first: scores may be large and differ by little.
     intercept : float

@@ -123,7 +123,7 @@ def counterfactual_score(
         "snips" divides by the sum of the weights :math:`1 / p` of all clicks in place
         of the number of sessions: the mean weight :math:`w(r)` of a relevant document.
         It is less noisy, and a common factor of the propensities has no effect.
-    max_weight : float > 0 or None, default=None
+    max_weight : float above 0 or None, default=None
         Larger weights :math:`1 / p` are clipped to it, for less noise and some bias.
         None: no limit.
     baseline_score : array-like of shape (n_rows,), default=None
@@ -294,7 +294,7 @@ def interleave(
     groups : array-like of shape (n_documents,)
         The query of each document: numbers, text, dates or tuples of these, in any
         row order.
-    k : int >= 1, default=10
+    k : int of at least 1, default=10
         Number of documents shown; all, where a query has fewer.
     random_state : int, RandomState or None, default=None
         Seed or generator of the coins.

@@ -202,9 +202,9 @@ class PositionBasedModel(ClickModel):
 
     Parameters
     ----------
-    max_iter : int >= 1, default=1000
+    max_iter : int of at least 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-6
+    tol : float above 0, default=1e-6
         EM ends when no rate changes by more in an iteration.
 
     Attributes
@@ -334,9 +334,9 @@ class InterventionHarvesting(ClickModel):
 
     Parameters
     ----------
-    max_iter : int >= 1, default=1000
+    max_iter : int of at least 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-6
+    tol : float above 0, default=1e-6
         EM ends when no rate changes by more in an iteration.
 
     Attributes
@@ -643,12 +643,12 @@ class DynamicBayesianNetwork(ClickModel):
 
     Parameters
     ----------
-    perseverance : float > 0 and <= 1, or None, default=None
+    perseverance : float in (0, 1], or None, default=None
         Probability :math:`\gamma` that an unsatisfied user goes on; 1 is the simplified
         network.  None: estimated.
-    max_iter : int >= 1, default=1000
+    max_iter : int of at least 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-4
+    tol : float above 0, default=1e-4
         EM ends when no rate changes by more in an iteration.
 
     Attributes

@@ -80,7 +80,7 @@ def preferences_from_clicks(
           clicked.
 
         A log has no times: users are taken to click from the top down.
-    smoothing : float >= 0, default=1.0
+    smoothing : float of at least 0, default=1.0
         The count a that is added for either side, so that a pair that was seen once has
         not the probability 1.
 

@@ -69,9 +69,9 @@ class RegressionEM(Estimator):
         With `predict_proba`, and `sample_weight` in `fit`; clones of it are fitted.
         A Pipeline must end in one.  None:
         ``MARTClassifier(early_stopping=False, random_state=0)``.
-    max_iter : int >= 1, default=50
+    max_iter : int of at least 1, default=50
         Most iterations of EM, each of three steps; a step fits a classifier.
-    tol : float > 0, default=2e-3
+    tol : float above 0, default=2e-3
         EM ends when no :math:`\theta_k` changes by more in an iteration.
 
     Attributes

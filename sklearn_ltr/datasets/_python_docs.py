@@ -316,7 +316,7 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
 
     Parameters
     ----------
-    n_candidates : int >= 2, default=50
+    n_candidates : int of at least 2, default=50
         Largest number of documents of a query.  A query is kept if its source is among
         them, so what is measured on these data is about ordering lists that contain the
         source.

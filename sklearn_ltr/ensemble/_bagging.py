@@ -119,9 +119,9 @@ class BaggingRanker(BaseRanker):
     estimator : estimator or None, default=None
         A ranker, a Pipeline that ends in one, or a regressor, which is fitted without
         groups.  None: ``LambdaMARTRanker()``.
-    n_estimators : int >= 1, default=10
+    n_estimators : int of at least 1, default=10
         Number of members, M.
-    max_samples : float > 0 and <= 1, or int >= 1, default=1.0
+    max_samples : float in (0, 1], or int of at least 1, default=1.0
         Queries drawn for each member: a fraction or a number.
     bootstrap : bool, default=False
         Draw queries with replacement; one that is drawn twice counts as two queries.
@@ -137,7 +137,7 @@ class BaggingRanker(BaseRanker):
         Seed of the queries drawn and of every `random_state` of the members, also
         within a Pipeline; above 200,000 rows, of those that bins are computed from.
         Only an integer makes two fits the same.
-    verbose : int >= 0, default=0
+    verbose : int of at least 0, default=0
         Print how many members are fitted, as joblib does.
     n_jobs : int or None, default=None
         Number of members fitted at the same time, in threads, fewer if the system

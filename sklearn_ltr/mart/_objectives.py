@@ -65,7 +65,7 @@ def costs_of_cross_entropy(
 
 
 class PointwiseObjective(ABC):
-    """A weighted sum of the costs of rows; also measures it, as an evaluation set.
+    """The weighted sum of the costs of rows, which it also measures.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class CrossEntropy(PointwiseObjective):
     Parameters
     ----------
     data : TrainingData
-    sigma : float > 0
+    sigma : float above 0
         Steepness of the sigmoid.
     """
 

@@ -120,7 +120,7 @@ class MAP(BinaryMetric):
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
     divide_by : {"relevant", "at_most_k"}, default="relevant"
         What the sum of precisions is divided by: the number R of all relevant

@@ -292,7 +292,7 @@ class BinaryMetric(ClosedFormMetric):
 
     Parameters
     ----------
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
     """
 

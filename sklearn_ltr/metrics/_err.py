@@ -134,7 +134,7 @@ class ERR(ClosedFormMetric):
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    max_grade : float between 0 and 53 or None, default=None
+    max_grade : float in [0, 53] or None, default=None
         The largest grade of the scale (4 for grades 0 to 4).  None: the largest of the
         data; give it to compare values of different data.
 

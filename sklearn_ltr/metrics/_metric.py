@@ -91,7 +91,7 @@ class Metric(ABC):
 
     Parameters
     ----------
-    k : int >= 1 or None, default=None
+    k : int of at least 1 or None, default=None
         Cutoff: documents below rank k do not count.  None, or a k longer than the
         list, means the whole list; but Precision then still divides by k, and NDCG has
         the option ``short_lists``.

@@ -55,11 +55,11 @@ class Precision(BinaryMetric):
 
     Parameters
     ----------
-    k : int >= 1 or None, default=None
+    k : int of at least 1 or None, default=None
         Cutoff, and the divisor.  None: the length of the list, for both.
     ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
 
     Examples
@@ -220,11 +220,11 @@ class RPrecision(Precision):
 
     Parameters
     ----------
-    k : int >= 1 or None, default=None
+    k : int of at least 1 or None, default=None
         Cutoff: relevant documents below rank k do not count; R stays the divisor.
     ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
 
     Examples

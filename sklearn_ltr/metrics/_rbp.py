@@ -35,9 +35,9 @@ class RBP(BinaryMetric):
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
-    persistence : float between 0 and 1, default=0.8
+    persistence : float in (0, 1), default=0.8
         Probability p that the user goes on to the next document; 1 / (1 - p) documents
         are read on average.
 

@@ -200,11 +200,11 @@ def compare_rankers(
         if its ``no_relevant`` is "skip"; otherwise they count as ties.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the means, constant within it.
-    difference : float > 0, default=0.01
+    difference : float above 0, default=0.01
         The smallest difference that matters to you.
-    confidence_level : float > 0 and < 1, default=0.95
+    confidence_level : float in (0, 1), default=0.95
         Of the intervals.
-    n_resamples : int >= 100, default=9999
+    n_resamples : int of at least 100, default=9999
         Number of draws of the bootstrap, and of signs of the permutation test.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws, which are the same for all pairs.

@@ -177,11 +177,11 @@ class RankerSearch(BaseRanker):
         LambdaMARTRanker or a Pipeline that ends in one:
         :func:`lambdamart_search_space`; without `ranker`, half of the settings also
         have ``learning_rate=0.05`` and 300 trees.
-    time : float > 0 or None, default=60.0
+    time : float above 0 or None, default=60.0
         Seconds that `fit` may take, about.  No candidate begins if it and the fit to
         all queries are not expected to end by then; the first one is always finished.
         None: `n_iter` candidates, however long they take.
-    n_iter : int >= 1 or None, default=None
+    n_iter : int of at least 1 or None, default=None
         Most candidates, defaults included.  None: as many as there is time for.
     metric : str or Metric, default="ndcg@10"
         The metric that candidates are compared by and that `score` returns: a name or a
@@ -200,7 +200,7 @@ class RankerSearch(BaseRanker):
         Seed of the settings that are drawn, and of every `random_state` of the ranker
         that is None; candidates then have different ones.  Only an integer makes the
         candidates of two fits the same.
-    verbose : int >= 0, default=0
+    verbose : int of at least 0, default=0
         0: print nothing but what an interrupt does; 1: a line for each candidate that
         is better than those before, and one at the end; more: a line for each.
 

@@ -196,14 +196,14 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
 
     Parameters
     ----------
-    n_splits : int >= 2, default=5
+    n_splits : int of at least 2, default=5
         Number of folds.
-    max_train_size : int >= 1 or None, default=None
+    max_train_size : int of at least 1 or None, default=None
         Largest number of queries that train: the latest ones.  None: all.
-    test_size : int >= 1 or None, default=None
+    test_size : int of at least 1 or None, default=None
         Number of queries that test in each fold.  None: the number of queries divided
         by ``n_splits + 1``, rounded down.
-    gap : int >= 0, default=0
+    gap : int of at least 0, default=0
         Number of queries between those that train and those that test, which are not
         used: those whose clicks are not known yet when the model is trained, say.
 
@@ -378,7 +378,7 @@ def group_train_test_split(
         become CSR and tuples become lists.
     groups : sequence of length n_documents
         The query of each row: numbers, text, dates, or tuples of these.
-    test_size, train_size : float > 0 and < 1, or int >= 1, default=None
+    test_size, train_size : float in (0, 1), or int of at least 1, default=None
         Fraction or number of queries, not of rows.  None: the complement of the other;
         if both are None, `test_size` is 0.25.
     random_state : int, RandomState instance or None, default=None

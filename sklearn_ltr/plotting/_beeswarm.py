@@ -170,7 +170,7 @@ default=None
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=12
+        n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         scatter_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.

@@ -43,7 +43,7 @@ class BlendCurveDisplay:
         The alphas at which the metric changes: increasing, between 0 and 1.
     values : array-like of shape (n_changes + 1,)
         The metric below, between and above the change points.
-    alpha : float from 0 to 1, default=None
+    alpha : float in [0, 1], default=None
         Alpha to mark with a vertical line.  None: no line.
     metric_name : str, default="metric"
         Name of the metric.

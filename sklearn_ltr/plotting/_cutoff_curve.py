@@ -69,7 +69,7 @@ class CutoffCurveDisplay:
 
     Parameters
     ----------
-    k : array-like of shape (n_cutoffs,), increasing integers >= 1
+    k : array-like of shape (n_cutoffs,), increasing integers of at least 1
         The cutoffs.
     means : dict of str to array-like of shape (n_cutoffs,)
         Mean of each ranker at each cutoff, by the name of the ranker.
@@ -223,7 +223,7 @@ class CutoffCurveDisplay:
             The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
-        k : array-like of increasing integers >= 1, default=range(1, 21)
+        k : array-like of increasing integers of at least 1, default=range(1, 21)
             The cutoffs.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the means, constant within it.

@@ -229,7 +229,7 @@ class FeatureImportancesDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=20
+        n_features : int of at least 1 or None, default=20
             Number of features to show, the most important ones.  None: all.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
@@ -443,7 +443,7 @@ default=None
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=12
+        n_features : int of at least 1 or None, default=12
             Number of features with a bar of their own, those of the largest effects;
             the others have one together.  None: up to 200.
         bar_kwargs : dict, default=None
@@ -643,7 +643,7 @@ default=None
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=12
+        n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         image_kwargs : dict, default=None
             Keyword arguments of matplotlib's `imshow`.

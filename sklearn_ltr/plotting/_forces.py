@@ -243,7 +243,7 @@ class ForcesDisplay:
             of them.  None is RankNet's force; a metric multiplies it by the swap delta
             of each pair.  The keys of a dict are the names of the forces.  There is no
             normalization and no truncation level, whatever the ranker was trained with.
-        sigma : float > 0, default=1.0
+        sigma : float above 0, default=1.0
             Steepness of the sigmoid.
         name : str, default=None
             Name of the ranked list in the title.
@@ -289,9 +289,9 @@ class ForcesDisplay:
             Axes to draw on.  None: axes of a new figure.
         name : str, default=None
             Name of the ranked list in the title.  None: the `name` of the display.
-        arrow_length : float > 0, default=4.0
+        arrow_length : float above 0, default=4.0
             Length of the longest arrow of each force, in ranks.
-        largest : float > 0, default=None
+        largest : float above 0, default=None
             The absolute lambda whose arrow spans `arrow_length` ranks, for all forces;
             with the same number, arrows of several lists compare.  None: the largest
             of each force.

@@ -217,7 +217,7 @@ class GradeReliabilityDisplay:
             Predicted grades, or probabilities; finite.
         groups : array-like of shape (n_documents,)
             The query of each document: numbers, text, dates, or tuples of these.
-        n_bins : int >= 1, default=10
+        n_bins : int of at least 1, default=10
             Number of bins, between quantiles of what is predicted; fewer if many
             predictions are equal.
         unit : {"document", "query"}, default="document"

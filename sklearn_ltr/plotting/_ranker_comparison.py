@@ -48,7 +48,7 @@ class RankerComparisonDisplay:
         Names of the differences.  None: "pair 1", "pair 2", ...
     metric_name : str, default="metric"
         Name of the metric.
-    confidence_level : float > 0 and < 1, default=0.95
+    confidence_level : float in (0, 1), default=0.95
         Of the intervals.
 
     Attributes

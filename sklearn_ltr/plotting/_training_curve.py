@@ -50,7 +50,7 @@ class TrainingCurveDisplay:
         Of each set of data, the values of each measure, as in `evals_result_` of our
         rankers and of LightGBM: ``{"train": {"NDCG@10": [...]}, ...}``.  NaN where a
         value is not known.  Training data are those named "train".
-    first_step : int >= 0, default=1
+    first_step : int of at least 0, default=1
         Number of the first step; 0 if its values are from before any step.
     step_name : str, default="step"
         Name of a step, such as "tree" or "epoch".

@@ -154,7 +154,7 @@ class TreeDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure, which is as large as the tree.
-        max_depth : int >= 0 or None, default=None
+        max_depth : int of at least 0 or None, default=None
             Depth of the last nodes to draw; the root has 0.  None: all.
         text_kwargs : dict, default=None
             Keyword arguments of matplotlib's `text`.

@@ -231,7 +231,7 @@ RULES: dict[str, list[tuple[Any, str]]] = {
     "weights of rows": [
         (last(NAN), "must be finite"),
         (last(-1.0), "must be finite and >= 0, but row 29 has -1.0"),
-        (np.zeros(N), "is zero for every row: nothing would count"),
+        (np.zeros(N), "is zero for every row: give some a weight above 0"),
         (np.where(GROUPS == 0, 1e51, 0.5), "has a largest value of 1e+51, out of ["),
     ],
 }  # fmt: skip
@@ -418,41 +418,41 @@ def returns(scores: Any, grades: Any, offsets: Any) -> Any:
 SHOWN, KNOW = {"positions": PLACES}, {"propensities": KNOWN}
 SURE = {"document_weight": KNOWN}
 PAIRS: dict[str, Any] = {"y": None, "pairs": [[0, 1]]}
-LEARNS = "positions is None, but position_bias='additive' learns the bias"
+LEARNS = "positions is None, but position_bias='additive' learns a bias"
 COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
     *((ranker, {}, ADDITIVE, LEARNS) for ranker in RANKERS),
     *((ranker, SHOWN | KNOW, ADDITIVE,
-       "propensities are known, but position_bias='additive' would learn the bias")
+       "propensities were given, but position_bias='additive' learns the bias")
       for ranker in RANKERS),
     (LambdaMARTRanker, {"positions": PLACES + 1}, {"position_bias": "pairwise"},
      "positions has no 0 in the lists that have a clicked document and another"),
     (RankNetRanker, SHOWN, {"position_bias": "pairwise"},
      "position_bias must be one of (None, 'additive')"),
     (LambdaMARTRanker, {}, {"position_bias": "pairwise", "objective": returns},
-     "position_bias='pairwise' weighs pairs, and objective is a function"),
+     "position_bias='pairwise' weighs pairs, but objective is a function"),
     (LambdaMARTRanker, KNOW, {"objective": returns},
-     "propensities weigh pairs, and objective is a function"),
+     "propensities weigh pairs, but objective is a function"),
     (RankNetRanker, KNOW, {"tied_pairs": True},
      "propensities weigh a pair by its clicked document, and with tied_pairs=True"),
     *((ranker, SURE, {"objective": returns},
-       "document_weight weighs pairs, and objective is a function")
+       "document_weight weighs pairs, but objective is a function")
       for ranker in (LambdaMARTRanker, LambdaRankRanker)),
     (RankNetRanker, PAIRS | SURE, {},
-     "document_weight says how sure the grades of documents are, and pairs are"),
+     "document_weight says how certain grades are"),
     *((RankNetRanker, {"document_weight": PLACES == 0}, {"tied_pairs": tied},
        message) for tied, message in (
            (False, "document_weight is zero for so many documents that no query has"),
-           (True, "there are no pairs to learn from; check groups, sample_weight and"),
+           (True, "pairs to learn from: check groups, sample_weight and"),
        )),
     (RankNetRanker, PAIRS | KNOW, {},
-     "propensities corrects clicks, and pairs are preferences in place of clicks"),
+     "propensities corrects clicks, but pairs are judgements, not clicks"),
     *((ranker, {"pairs": [[0, 1]]} | columns, parameters, message)
       for ranker in (LambdaMARTRanker, LambdaRankRanker)
       for columns, parameters, message in (
-          (SURE, {}, "document_weight says how sure the grades of documents are"),
-          (KNOW, {}, "propensities corrects clicks, and pairs are preferences"),
-          (SHOWN, ADDITIVE, "position_bias corrects clicks, and pairs are prefer"),
-          ({}, {"objective": returns}, "objective is a function, which is not told"),
+          (SURE, {}, "document_weight says how certain grades are"),
+          (KNOW, {}, "propensities corrects clicks, but pairs are judgements"),
+          (SHOWN, ADDITIVE, "position_bias corrects clicks, but pairs are judgements"),
+          ({}, {"objective": returns}, "objective is a function, which does not get pairs"),
           ({}, {"metric": None}, "y and pairs were both given: learn either from gr"),
           ({"y": None}, {}, "y is None, but metric='ndcg@10' weighs each of the pairs"),
       )),

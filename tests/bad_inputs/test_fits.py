@@ -67,16 +67,15 @@ def stream(estimator: type, changes: dict[str, Any]) -> Any:
 
 FEWER = "n_estimators=1 is less than the 2 trees that warm_start keeps"
 LAYERS = "hidden_layer_sizes, activation or network has changed"
-SOLVER = "solver or a parameter of it has changed since the last fit"
+SOLVER = "solver or solver_params has changed since the last fit"
 CHANGED: list[tuple[Any, type, dict[str, Any], dict[str, Any], str]] = [
     *((again, estimator, {"n_estimators": 1}, {}, FEWER) for estimator in OF_TREES),
     (again, MARTClassifier, {"n_estimators": 4, "sigma": 2.0}, {},
-     "sigma=2.0 has changed since the trees that warm_start keeps were grown, with "
-     "sigma=1.0"),
+     "sigma=2.0 differs from sigma=1.0, which scales the trees that warm_start"),
     (again, LambdaMARTRanker, {"n_estimators": 4, "init": Ridge()}, {},
-     "init is a model, unlike when the trees"),
+     "init is a model, unlike in the fit"),
     (again, LambdaMARTRanker, {"n_estimators": 4, "init": None}, {"init": Ridge()},
-     "init is no model, unlike when the trees"),
+     "init is no model, unlike in the fit"),
     *((continued, estimator, changes, {}, LAYERS)
       for continued in (again, stream)
       for estimator in OF_NETWORKS
