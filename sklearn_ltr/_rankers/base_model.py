@@ -106,8 +106,8 @@ def check_init_score_given(
     if uses_init_score != (init_score is not None):
         had, has = ("", "no ") if uses_init_score else ("no ", "an ")
         raise ValueError(
-            f"fit was given {had}init_score, but this call got {has}init_score{suffix}: "
-            "give it to both calls, or to neither"
+            f"fit was given {had}init_score, but this call got {has}init_score"
+            f"{suffix}: give it to both calls, or to neither"
         )
 
 

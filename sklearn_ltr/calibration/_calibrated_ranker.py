@@ -63,7 +63,9 @@ class CalibrationParameters:
         check_splits_word(self.cv)
         get_metric(self.metric)
         if self.ranker is None and isinstance(self.cv, str):
-            raise ValueError(f"cv={PREFIT!r} needs a ranker that is fitted")
+            raise ValueError(
+                f"cv={PREFIT!r} needs a fitted ranker, but ranker is None: give one"
+            )
         if self.ranker is not None and (
             isinstance(self.ranker, type) or not hasattr(self.ranker, "predict")
         ):
@@ -138,14 +140,14 @@ class CalibratedRanker(BaseRanker):
 
     Notes
     -----
-    Lambdas of a query add up to zero, and the regression of a LambdaMARTRanker is of
-    differences within queries, too, so a ranker is told nothing of the level of a query
-    as a whole.  A base model that learns grades tells it, such as
+    Lambdas of a query add up to zero, and the regression of a LambdaMARTRanker uses
+    differences within queries, so a ranker cannot learn which queries have higher
+    grades as a whole.  A base model that learns grades can:
     ``LambdaMARTRanker(init=MARTRegressor())``.
 
-    With clicks for y, probabilities are those of a click where the document was shown,
-    whatever corrects the ranker for positions.  `document_weight` weighs what the
-    ranker learns, not the maps.
+    With clicks for y, probabilities are those of a click where the document was shown;
+    no correction of the ranker for positions changes them.  `document_weight` weighs
+    what the ranker learns, not the maps.
 
     A search or a cross-validation fits clones, and clones are not fitted.  So they
     cannot use ``cv="prefit"``, unless the ranker is wrapped in
@@ -421,8 +423,8 @@ def different_grades(rows: FitRows) -> FloatArray:
     grades: FloatArray = np.unique(rows.y)
     if len(grades) > MOST_GRADES:
         raise ValueError(
-            f"y has {len(grades):,} different grades, and each would have a map of its "
-            f"own: put grades together, so that there are at most {MOST_GRADES:,}, or "
-            "train a MARTRegressor, which predicts grades without maps"
+            f"y has {len(grades):,} different grades, and each would have its own map: "
+            f"merge them into at most {MOST_GRADES:,}, or train a MARTRegressor, which "
+            "predicts grades without maps"
         )
     return grades

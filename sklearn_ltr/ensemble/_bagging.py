@@ -62,7 +62,7 @@ from sklearn_ltr.ensemble._members import (
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
-POOL_THREADS = 3  # that joblib starts beside those that fit
+POOL_THREADS = 3  # threads that joblib starts beside those that fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class BaggingParameters:
 
 
 class BaggingRanker(BaseRanker):
-    r"""The mean of rankers trained with different seeds, or on different queries.
+    r"""A ranker that averages rankers trained with different seeds or queries.
 
     .. math::
 
@@ -142,8 +142,8 @@ class BaggingRanker(BaseRanker):
     n_jobs : int or None, default=None
         Number of members fitted at the same time, in threads, fewer if the system
         refuses to start them; each then uses one thread unless its own `n_jobs` is set.
-        None: one after the other, each with as many threads as it wants.  The model is
-        the same, bit for bit, for any.
+        None: one after the other, each with its own `n_jobs`.  The number does not
+        change the model.
 
     Attributes
     ----------

@@ -88,7 +88,9 @@ class BlendingParameters:
             check_ties(metric)
         if self.rankers is None:
             if isinstance(self.cv, str):
-                raise ValueError(f"cv={PREFIT!r} needs rankers that are fitted")
+                raise ValueError(
+                    f"cv={PREFIT!r} needs fitted rankers, but rankers is None"
+                )
             return
         if isinstance(self.rankers, str) or not hasattr(self.rankers, "__len__"):
             raise TypeError(f"rankers must be a list of rankers, got {self.rankers!r}")
@@ -113,7 +115,7 @@ class BlendingParameters:
 
 
 class BlendedRanker(BaseRanker):
-    r"""A weighted sum of the scores of several rankers.
+    r"""A ranker that scores by a weighted sum of the scores of several rankers.
 
     .. math::
 
@@ -425,7 +427,7 @@ def check_dense_numbers(X: MatrixLike) -> None:
     if issparse(X) or len(find_features(X, "from_dtype", "X")) > 0:
         found = "is sparse" if issparse(X) else "has columns of a categorical dtype"
         raise ValueError(
-            f"X {found}, and BlendedRanker() blends trees with a network, which needs "
+            f"X {found}, but BlendedRanker() blends trees with a network, which needs "
             "dense numbers: give rankers, the network in a Pipeline that encodes X, or "
             "use BaggingRanker"
         )
@@ -452,9 +454,9 @@ class DoublePrecisionScaler(StandardScaler):
             largest = np.abs(table[:, j]).max()
             raise ValueError(
                 f"X in column {j if names is None else names[j]!r} holds numbers up to "
-                f"{largest:.3g} in size, whose variance is beyond float64, and "
+                f"{largest:.3g} in size, whose variance is beyond float64, but "
                 "BlendedRanker() standardises X for its network: divide the column by "
-                "a constant, or replace such numbers first"
+                "a constant, or replace such numbers"
             )
         return self
 

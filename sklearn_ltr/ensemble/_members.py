@@ -39,7 +39,7 @@ class FitRows(NamedTuple):
 def read_rows(
     X: MatrixLike, y: ArrayLike, groups: IdsLike | None, columns: GivenColumns
 ) -> FitRows:
-    """Check the arguments of `fit`, but the values of X, which the members check."""
+    """Check the arguments of `fit`; the members check the values of X."""
     check_y_given(y)
     n_documents = count_rows(y, "y")
     queries = read_queries(groups, n_documents)
@@ -76,7 +76,7 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
     for name in rows.metadata.keys() - {"groups", "sample_weight"}:
         if not any(name in given for given in taken):
             raise ValueError(
-                f"{name} was given, but no member is fitted with it: leave it out, or "
+                f"{name} was given, but no member learns from it: leave it out, or "
                 "give a ranker that learns from it, such as LambdaMARTRanker"
             )
 

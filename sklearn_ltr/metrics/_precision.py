@@ -153,7 +153,6 @@ class Recall(Precision):
     short_name: ClassVar[str] = "recall"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 

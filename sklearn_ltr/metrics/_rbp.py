@@ -53,7 +53,6 @@ class RBP(BinaryMetric):
     short_name: ClassVar[str] = "rbp"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         real(0, 1, "neither").read_as("persistence", self.persistence)
 

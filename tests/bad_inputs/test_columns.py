@@ -452,7 +452,7 @@ COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
           (SURE, {}, "document_weight says how certain grades are"),
           (KNOW, {}, "propensities corrects clicks, but pairs are judgements"),
           (SHOWN, ADDITIVE, "position_bias corrects clicks, but pairs are judgements"),
-          ({}, {"objective": returns}, "objective is a function, which does not get pairs"),
+          ({}, {"objective": returns}, "objective is a function, which does not get"),
           ({}, {"metric": None}, "y and pairs were both given: learn either from gr"),
           ({"y": None}, {}, "y is None, but metric='ndcg@10' weighs each of the pairs"),
       )),

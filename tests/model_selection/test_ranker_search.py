@@ -277,7 +277,10 @@ def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
     expected = results(fitted(n_iter=2))
     interrupt_after(monkeypatch, 2)
     search = fitted(n_iter=7)
-    assert "interrupted after 2 candidates: the best so far" in capsys.readouterr().out
+    assert (
+        "interrupted after 2 candidates: fitting the best so far"
+        in capsys.readouterr().out
+    )
     assert results(search) == expected
 
 
