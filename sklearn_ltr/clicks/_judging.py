@@ -1,16 +1,16 @@
-r"""Judge rankers by clicks: counterfactual estimates, and interleaving.
+r"""Compare rankers by clicks: counterfactual estimates, and interleaving.
 
 **Counterfactual estimates** of a metric are for a ranker that was not in use, from the
-clicks of others.  With p_k the propensity of position k, a click at k counts 1 / p_k,
-since it is only made if k is examined.  With w(r) the weight of rank r in the metric,
+clicks on other rankers.  With p_k the propensity of position k, a click at k counts
+1 / p_k, since users click only what they examine.  With w(r) the weight of rank r,
 
     V = (1 / number of sessions)  sum over clicks of  w(new rank) / p_k
 
 has the expected value of the metric with relevance in place of clicks: the mean sum of
 w(new rank) over relevant documents.
 
-**Team-draft interleaving**: two rankers share one list, and clicks say who is better.
-As captains choose teams: in each round a coin decides who is first, and each ranker
+**Team-draft interleaving**: two rankers share one list, and clicks tell who is better.
+In each round a coin decides which ranker is first, and each ranker
 adds its best document that is not in the list yet.  A click counts for the ranker that
 added the document.  A session is won by the ranker with more clicks.
 """
@@ -91,9 +91,9 @@ def counterfactual_score(
     max_weight: float | None = None,
     baseline_score: ArrayLike | None = None,
 ) -> CounterfactualEstimate:
-    r"""Estimate a metric of a ranker from a log of other rankers.
+    r"""Estimate a metric of a new ranker from the click log of other rankers.
 
-    The ranker is `y_score`: it orders again the documents that each session showed.  By
+    `y_score` is the new ranker: it reorders the documents that each session showed.  By
     inverse propensity scoring (IPS), with :math:`w(r)` the weight of rank r in the
     metric and :math:`r_i` the rank of row i by the scores,
 
@@ -175,7 +175,7 @@ def counterfactual_score(
     lists, describe = read_lists(n, groups, positions, sessions)
     clicked = read_clicks(clicks, n, describe)[lists.order]
     if not clicked.any():
-        raise ValueError("clicks has no 1: a log without a click says nothing")
+        raise ValueError("clicks has no 1: give a log with clicks")
     inverse = 1 / read_propensities(propensities, lists)[lists.positions]
     if max_weight is not None:
         inverse = np.minimum(inverse, max_weight)
@@ -206,11 +206,13 @@ def read_sum(metric: str | Metric) -> Metric:
     metric = get_metric(metric)
     if not isinstance(metric, CG | Precision | RBP) or isinstance(metric, NDCG):
         raise ValueError(
-            f"metric={metric!r} is no sum of weights of ranks over documents, which "
-            "single clicks can estimate: give DCG, CG, Precision or RBP"
+            f"metric={metric!r} is not a sum of weights of ranks over documents, so "
+            "clicks cannot estimate it: give DCG, CG, Precision or RBP"
         )
     if not metric.value(np.ones(1)) > 0:
-        raise ValueError(f"metric={metric!r} has no gain for the grade 1 of a click")
+        raise ValueError(
+            f"metric={metric!r} has no gain for the grade 1 of a click: change its gain"
+        )
     return metric
 
 
@@ -283,9 +285,9 @@ def interleave(
     k: int = 10,
     random_state: Seed = None,
 ) -> InterleavedLists:
-    """Make one list of two rankers for each query, by team draft.
+    """Merge the lists of two rankers into one list per query, by team draft.
 
-    For several lists of a query, give it as several groups.
+    For several lists of a query, give the query as several groups.
 
     Parameters
     ----------
@@ -436,7 +438,7 @@ def interleaving_test(
 
     Notes
     -----
-    The test takes sessions for independent.  Where a few users or queries have most
+    The test assumes independent sessions.  If a few users or queries have most
     sessions, give one session of each.
 
     References
@@ -455,7 +457,7 @@ def interleaving_test(
     """
     n = count_rows(clicks, "clicks")
     if n == 0:
-        raise ValueError("clicks is empty: the log has no rows")
+        raise ValueError("clicks is empty: give at least one row")
     clicked = read_clicks(clicks, n, lambda row: f"row {row}")
     by_session = read_labels(sessions, n, "sessions", "session")
     by_team = read_labels(teams, n, "teams", "team")

@@ -1,4 +1,4 @@
-r"""Click models that are fitted to a log: position-based ones, and users who read down.
+r"""Click models: position-based ones, and models of users who read from the top.
 
 **Position-based model.**  A click on document d of query q at position k needs two
 hidden events, examination and attraction: P(click) = theta_k gamma_qd.
@@ -21,9 +21,9 @@ was examined unless one above it was clicked:
 **Dynamic Bayesian network.**  Users read from the top.  An examined document i is
 clicked with probability a_i; a clicked one satisfies with probability s_i, which ends
 the session; else they go on to the next document with probability gamma.  Down to the
-last click, at position l, all is known: every document was examined, and no click but
-the last one satisfied.  Hidden are whether click l satisfied, and how far the user read
-below it.  With
+last click, at position l, every document was examined, and no click but the last one
+satisfied.  Hidden are whether click l satisfied, and how far the user read below it.
+With
 
     T_j = P(no click from j on | j examined) = (1 - a_j) W_j,    T_n = 1,
     W_j = (1 - gamma) + gamma T_{j+1},
@@ -160,7 +160,7 @@ class ClickModel(Estimator):
     @staticmethod
     @abstractmethod
     def _estimate(log: ClickLog, parameters: Any) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
 
 
 # --- position-based models ------------------------------------------------------------
@@ -262,7 +262,7 @@ class PositionBasedModel(ClickModel):
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         cells, positions = count_cells(log)
         query = log.query_of_pair[cells.unit]
         fitted, gamma = estimate_propensities(
@@ -284,9 +284,9 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
         second.append(first[-1] + distance)
     if not first:
         raise ValueError(
-            "documents: none was shown at two positions for the same query, so nothing "
-            "tells positions from documents. Log lists of several rankers, or with "
-            "random swaps"
+            "documents: none was shown at two positions for the same query, so effects "
+            "of positions and documents cannot be separated: log lists of several "
+            "rankers, or with random swaps"
         )
     a, b = np.concatenate(first), np.concatenate(second)
     _, set_of_pair = np.unique(
@@ -319,7 +319,7 @@ def sum_rows(rows: Cells) -> Cells:
 
 
 class InterventionHarvesting(ClickModel):
-    r"""Propensities from documents that were shown at several positions (AllPairs).
+    r"""Propensities, estimated from documents shown at several positions (AllPairs).
 
     For each two positions k and l, the (query, document) pairs that were shown at both
     are compared with themselves.  With :math:`\hat c_k^{kl}` their weighted clicks and
@@ -360,9 +360,9 @@ class InterventionHarvesting(ClickModel):
     Notes
     -----
     The paper weighs a click by one over the probability that a ranker in use shows the
-    document at that position.  Logs seldom have that, so a pair has here the weight
-    n_k n_l / (n_k + n_l), from the times it was shown at each position: the same at
-    both, which is what the estimate needs, and small where it was hardly shown.
+    document at that position.  Logs seldom have it, so here a pair has the weight
+    n_k n_l / (n_k + n_l), from the times it was shown at each position.  The estimate
+    needs equal weights at both; pairs that were seldom shown have small ones.
 
     References
     ----------
@@ -392,7 +392,7 @@ class InterventionHarvesting(ClickModel):
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         cells, positions = count_cells(log)
         rows, pair = compare_positions(cells)
         compared = np.bincount(rows.position, minlength=len(positions)) > 0
@@ -424,9 +424,8 @@ def check_no_gaps(lists: Lists) -> None:
         session = int(lists.session_of_row[at])
         raise ValueError(
             f"positions: session {lists.sessions.describe(session)} shows position "
-            f"{lists.positions[at]} but not {expected[at]}, and what a user who reads "
-            "from the top has seen depends on every document above: log all positions "
-            "from 0 down, or use PositionBasedModel"
+            f"{lists.positions[at]} but not {expected[at]}, and the model needs every "
+            "document above: log all positions from 0 down, or use PositionBasedModel"
         )
 
 
@@ -445,8 +444,8 @@ class CascadeModel(ClickModel):
     Attributes
     ----------
     propensities_ : ndarray of shape (n_positions,), float64
-        Fraction of the lists whose position was examined, among those that have it.  In
-        this model it depends on the lists, and is that of the lists of the log.
+        Fraction of lists in which users examined the position, among lists that have
+        it.  In this model it depends on the lists of the log.
     standard_errors_ : ndarray of shape (n_positions,), float64
         Their standard errors, with queries as the independent units; NaN everywhere but
         at 0 if the log has one query.
@@ -484,7 +483,7 @@ class CascadeModel(ClickModel):
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: NoParameters) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         lists = log.lists
         check_no_gaps(lists)
         before = np.cumsum(log.clicks) - log.clicks  # in all rows above
@@ -492,7 +491,7 @@ class CascadeModel(ClickModel):
         if (second := (above > 0) & (log.clicks > 0)).any():
             session = int(lists.session_of_row[np.argmax(second)])
             raise ValueError(
-                f"clicks: session {lists.sessions.describe(session)} has several, and "
+                f"clicks: session {lists.sessions.describe(session)} has several, but "
                 "in the cascade model a user stops at the first: use "
                 "DynamicBayesianNetwork, or leave such sessions out"
             )
@@ -655,8 +654,7 @@ class DynamicBayesianNetwork(ClickModel):
     ----------
     propensities_ : ndarray of shape (n_positions,), float64
         Mean probability that a position was examined, given the clicks, among the lists
-        that have it.  In this model it depends on the lists, and is that of the lists
-        of the log.
+        that have it.  In this model it depends on the lists of the log.
     attractiveness_ : ndarray of shape (n_pairs,), float64
         Probability of a click on each (query, document) pair if it is examined; NaN if
         it never was.
@@ -718,7 +716,7 @@ class DynamicBayesianNetwork(ClickModel):
     def _estimate(
         log: ClickLog, parameters: DynamicBayesianParameters
     ) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         check_no_gaps(log.lists)
         patterns, known = count_patterns(log), parameters.perseverance
         n = log.n_pairs

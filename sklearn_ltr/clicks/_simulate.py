@@ -139,7 +139,7 @@ def simulate_clicks(
     queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
     grades = check_grades(y, queries)
     if not grades.any():
-        raise ValueError("y holds grades of 0 only: no document is relevant")
+        raise ValueError("y holds grades of 0 only: give one above 0")
     ranked = np.stack(
         [_rank(column, grades, queries) for column in read_rankings(scores, queries)]
     )

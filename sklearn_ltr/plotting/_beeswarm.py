@@ -1,4 +1,4 @@
-"""SHAP values of many documents, a point for each, feature below feature."""
+"""Plot of the SHAP values of many documents, a row of points for each feature."""
 
 from __future__ import annotations
 
@@ -41,18 +41,17 @@ FROM_LOW_TO_HIGH, NO_NUMBER = "coolwarm", "0.6"  # colors
 class ShapBeeswarmDisplay:
     """SHAP values of many documents: a row of points for each feature.
 
-    A point is a document, at what the feature adds to its score.  Where many documents
-    have about the same value, their points are stacked, so that the width of a row
-    shows how many there are.  Colors are those of the document's value of the feature,
-    by its rank among all documents: blue is low, and red is high.  Points without such
-    a number, of missing values and text, are gray.
+    A point is a document, placed at what the feature adds to its score.  Points of
+    about equal value are stacked, so the width of a row shows how many there are.
+    The color shows the rank of the document's feature value among all documents: blue
+    is low, and red is high.  Missing values and text are gray.
 
     Parameters
     ----------
     values : array-like of shape (n_documents, n_features)
         SHAP values; finite.
     feature_values : array-like of shape (n_documents, n_features), default=None
-        What each document has for each feature.  None: all points are gray.
+        Feature values of each document.  None: all points are gray.
     feature_names : array-like of shape (n_features,), default=None
         Names of the features.  None: x0, x1, ...
 

@@ -102,7 +102,7 @@ class BlendCurveDisplay:
                 f"values, {n_changes} in all, got {change_points!r}"
             )
         if alpha is not None and not 0 <= alpha <= 1:
-            raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
+            raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
         self.change_points = points
         self.alpha = alpha
         self.metric_name = metric_name

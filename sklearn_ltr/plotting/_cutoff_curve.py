@@ -137,7 +137,7 @@ class CutoffCurveDisplay:
             if self.standard_errors.keys() != self.means.keys():
                 raise ValueError(
                     f"standard_errors has the names {list(self.standard_errors)}, but "
-                    f"means has {list(self.means)}"
+                    f"means has {list(self.means)}: give the same names"
                 )
         self.metric_name = metric_name
 
@@ -407,11 +407,11 @@ def name_each(
     """Return a dict of several estimators or scores, or a single one under its name."""
     if isinstance(given, Mapping):
         if not given:
-            raise ValueError(f"{argument} is an empty dict: there is nothing to draw")
+            raise ValueError(f"{argument} is an empty dict: give at least one entry")
         if name is not None:
             raise ValueError(
                 f"name={name!r} was given, but the keys of the dict {argument} are "
-                "the names"
+                "the names: leave name out"
             )
         return dict(given)
     if name is None:

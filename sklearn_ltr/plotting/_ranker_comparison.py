@@ -31,9 +31,9 @@ MAX_LABEL_LENGTH = 48  # characters
 class RankerComparisonDisplay:
     """Differences of a metric between rankers, with their intervals.
 
-    A row for each two rankers: a dot at the mean difference, and a line over its
+    Each two rankers have a row: a dot at the mean difference, and a line over its
     interval.  Both are teal if the interval is above 0, brown if it is below, and gray
-    if it holds 0, so that the difference may be chance.
+    if it contains 0, so the difference may be chance.
 
     :meth:`from_comparison` draws what
     :func:`~sklearn_ltr.model_selection.compare_rankers` returns.
@@ -49,7 +49,7 @@ class RankerComparisonDisplay:
     metric_name : str, default="metric"
         Name of the metric.
     confidence_level : float in (0, 1), default=0.95
-        Of the intervals.
+        Confidence level of the intervals.
 
     Attributes
     ----------

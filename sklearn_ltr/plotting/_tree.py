@@ -217,7 +217,7 @@ class TreeDisplay:
         return self
 
     def _heights(self, shown: NDArray[np.intp]) -> FloatArray:
-        """Return the place of each node shown: its ends have 0, 1, ... from above."""
+        """Return the height of each node shown; the ends have 0, 1, ... from above."""
         tree, among = self.tree, set(shown.tolist())
         height = np.zeros(len(tree.feature))
         stack, n_ends, inner = [0], 0, []
@@ -234,7 +234,7 @@ class TreeDisplay:
         return height
 
     def _text(self, node: int, value: float, n_rows: int) -> str:
-        """Return what a node says."""
+        """Return the text of a node."""
         tree = self.tree
         rows = "" if n_rows < 0 else f"{n_rows:,} rows"
         if tree.is_leaf[node]:

@@ -194,7 +194,7 @@ TEXT = to_lightgbm(
         ("leaf_value=", "leaf_value=1_0 ", r"leaf_value\[0\] is no number"),
         ("pandas_categorical:[[", "pandas_categorical:[[[", "is no valid JSON"),
         ("pandas_categorical:[", "pandas_categorical:[[],",
-         "nobody can tell which feature has which"),
+         "so their features are unknown"),
         ('"alpha"', "7", "categories that are text, and others"),
         ("cat_boundaries=0", "cat_boundaries=1",
          "Tree=.: cat_boundaries do not ascend"),
