@@ -95,9 +95,9 @@ class MeanMetric:
         check_is_fitted(ranker)
         if not hasattr(ranker, "network_"):
             raise TypeError(
-                f"{type(ranker).__name__} is not a network, so it has no weights to "
-                "change: give a RankNetRanker or a LambdaRankRanker, or a Pipeline or "
-                "a search that ends in one"
+                f"ranker is a {type(ranker).__name__}, not a network, so it has no "
+                "weights to change: give a RankNetRanker or a LambdaRankRanker, or a "
+                "Pipeline or a search that ends in one"
             )
         self.metric = metric_of_score(ranker) if metric is None else get_metric(metric)
         X = transform_for_model(estimator, X)
@@ -115,8 +115,8 @@ class MeanMetric:
         self.norm = float(np.linalg.norm(self.trained))
         if self.norm == 0:
             raise ValueError(
-                "the weights of the ranker are all zero, so steps relative to them "
-                "have length zero"
+                "the weights of the ranker are all zero, so relative steps have length "
+                "zero: train it first"
             )
         self.value = float(self.evaluate([self.trained])[0])
 
@@ -136,7 +136,7 @@ class MeanMetric:
             scores = predict(self.network, self._X, team)
         except FloatingPointError:
             raise ValueError(
-                "after so long a step of the weights, the scores of X are not finite: "
+                "the scores of X are not finite after so long a step of the weights: "
                 "take smaller steps"
             ) from None
         return self._bound.mean(self._queries.sort(scores), self._query_weights)
@@ -549,8 +549,8 @@ def read_weight_indices(
         is_integer = isinstance(i, Integral) and not isinstance(i, bool)
         if not is_integer or not 0 <= i < len(names):
             raise ValueError(
-                f"weights holds {w!r}, but the {len(names)} weights have the indices 0 "
-                f"to {len(names) - 1}, and the names {', '.join(names[:3])}, ..."
+                f"weights holds {w!r}: give indices from 0 to {len(names) - 1}, or "
+                f"names, {', '.join(names[:3])}, ..."
             )
     if not indices:
         raise ValueError("weights is empty: name at least one, or None for all")

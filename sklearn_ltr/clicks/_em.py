@@ -224,8 +224,8 @@ def check_connected(cells: Cells, positions: IntArray) -> None:
         raise ValueError(
             f"positions {names}{more} cannot be compared with position "
             f"{positions[0]}, because no chain of clicked (query, document) pairs "
-            "shown at several positions connects them: log lists of several rankers, or "
-            "with random swaps; or leave the rows of these positions out"
+            "shown at several positions connects them: log lists of several rankers, "
+            "or with random swaps; or leave the rows of these positions out"
         )
 
 

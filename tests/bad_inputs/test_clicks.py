@@ -148,7 +148,7 @@ NO_ESTIMATE: list[tuple[type, dict[str, Any], str]] = [
      "documents: none was shown at two positions for the same query"),
     (PositionBasedModel, {}, "positions 2 cannot be compared with position 0"),
     (InterventionHarvesting, {}, "position 2 shows no document that was shown at"),
-    *((model, GAP, "positions: session 1 shows position 2 but not 1, and the model needs")
+    *((model, GAP, "positions: session 1 shows position 2 but not 1, and the model")
       for model in (CascadeModel, DynamicBayesianNetwork)),
     (CascadeModel, {"clicks": [1, 0, 0, 1, 1, 0]},
      "clicks: session 2 has several, and in the cascade model a user stops at the"),

@@ -99,7 +99,7 @@ ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
 NO_SPACE = "must hold names without white space, but row"
 COLUMNS: list[Bad] = [
     ({"documents": ["a"]}, ValueError, "{}groups has 2 values for the 1 of {}docum"),
-    ({"groups": [], "documents": []}, ValueError, "{}documents is empty: there are"),
+    ({"groups": [], "documents": []}, ValueError, "{}documents is empty: give"),
     *(({name: None}, ValueError, f"{{}}{name} is None: give one name")
       for name in ("documents", "groups")),
     ({"documents": ["a", "b c"]}, ValueError, f"{{}}documents {NO_SPACE} 1 has 'b c'"),
@@ -136,7 +136,7 @@ OTHERS: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = 
       for tag in ("my run", "")),
     (joined, {"run": [1]}, TypeError, f"run {FIELDS} scores, got list"),
     (joined, {"run": pd.DataFrame({"groups": [1], "documents": [1], "grades": [1]})},
-     ValueError, "run has no 'scores'; it needs groups, documents, scores"),
+     ValueError, "run has no 'scores': give groups, documents, scores"),
     (joined, {"qrels": {"grades": [1, NAN]}}, ValueError,
      "qrels.grades must be finite, but row 1 (query 1) has nan"),
     (joined, {"run": {"scores": [1, NAN]}}, ValueError,

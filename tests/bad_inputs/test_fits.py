@@ -131,7 +131,7 @@ TOO_FEW = "rows leaves too few to learn from"
     ("estimator", "labels", "fraction", "message"),
     [
         (MARTClassifier, ONE_RARE, 0.1,
-         f"{ONE_ROW}'rare', and early_stopping=True must both"),
+         f"{ONE_ROW}'rare', but early_stopping=True"),
         (MARTClassifier, TWO_RARE[:8], 0.95, f"{ONE_ROW}'rare'"),
         (MARTClassifier, np.array([0, 1, 1]), 0.1, f"{ONE_ROW}0"),
         (MARTClassifier, np.arange(10) % 2, 0.95,

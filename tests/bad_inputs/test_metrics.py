@@ -122,7 +122,7 @@ def test_what_a_function_of_gains_returns_is_read(gain, message):
          'grade 1024.0: give a metric of gain="linear", such as'),
         (NDCG(gain="linear"), [0, 1.5e308], "aa", "divide the grades, or give their"),
         (ERR(max_grade=2), [0, 3], "aa",
-         "ERR takes grades up to max_grade=2, but query 'a' has grade 3.0; put grades"),
+         "ERR takes grades up to max_grade=2, but query 'a' has grade 3.0: merge"),
         (MAP(no_relevant="error"), [1, 0], "ab",
          "query 'b' has no relevant document, an error for map"),
         (MAP(no_relevant="skip"), [0, 0], "ab",

@@ -267,15 +267,15 @@ def of_trees(call: Any) -> Any:
           for call in (split_counts, trees_to_dataframe)
           for row in (
               (lambda: fitted(RankNetRanker), TypeError, "RankNetRanker is not made of "
-               "boosted trees of this package; permutation_importance of sklearn"),
+               "boosted trees of this package: permutation_importance of sklearn"),
               (LambdaMARTRanker, NotFittedError, "not fitted"),
               (lambda: LambdaMARTRanker, TypeError, "is a class, not an instan"))),
         *((partial(call, y=Y, **QUERIES), *row)
           for call in (local_optimality, weight_curves)
           for row in (
               (lambda: fitted(LambdaMARTRanker), TypeError,
-               "is not a network, so it has no weights"),
-              (lambda: Ridge().fit(X, Y), TypeError, "Ridge is not a network"),
+               "not a network, so it has no weights"),
+              (lambda: Ridge().fit(X, Y), TypeError, "ranker is a Ridge, not a network"),
               (RankNetRanker, NotFittedError, "not fitted"))),
     ],
 )  # fmt: skip

@@ -329,6 +329,6 @@ def test_a_cut_archive_of_good_lines_is_refused(tmp_path, read):
 
 def test_a_topic_that_would_be_a_comment_is_not_written(tmp_path):
     with pytest.raises(
-        ValueError, match="groups has '#1' at row 0: a line that begins"
+        ValueError, match="groups has '#1' at row 0, but a line that begins"
     ):
         dump_qrels(tmp_path / "q.txt", [1], groups=["#1"], documents=["a"])

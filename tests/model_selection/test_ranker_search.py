@@ -362,7 +362,7 @@ def test_columns_go_to_the_rankers_that_take_them():
     ranker = clone(TREES).set_params(position_bias="additive")
     search = make(ranker, n_iter=1).fit(X, Y, groups=GROUPS, positions=positions)
     assert hasattr(search.best_estimator_, "position_bias_")
-    with pytest.raises(ValueError, match="no member is fitted with it"):
+    with pytest.raises(ValueError, match="no member learns from it"):
         make(Ridge(), param_distributions={}).fit(
             X, Y, groups=GROUPS, positions=positions
         )
