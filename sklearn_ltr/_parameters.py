@@ -9,8 +9,7 @@ values that it may have:
         split_gain: Annotated[str, Choice("second_order", "least_squares")]
         init: Any  # checked where it is used
 
-`read_parameters` reads them from the estimator into such an object, which is all that
-the rest of a fit sees.
+`read_parameters` reads them from the estimator into such an object for the fit.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ LARGEST_SCORE = 1e90
 NO_NUMBERS = (bool, np.timedelta64)  # which are Integral, too
 
 
-NEGLIGIBLE = 1e-15  # bounds this close to 0, or as large, are not worth a word
+NEGLIGIBLE = 1e-15  # docstrings omit bounds closer to 0, or above the inverse
 
 
 def alternatives(*words: str) -> str:
@@ -42,13 +41,13 @@ def alternatives(*words: str) -> str:
 
 
 class Range(NamedTuple):
-    """The numbers that a parameter may be.
+    """The numbers that a parameter may have.
 
     Attributes
     ----------
     kind : Integral or Real
     low, high : float
-        Bounds; inf: unbounded, but not infinite.
+        Bounds; inf: any finite number.
     closed : {"left", "right", "both", "neither"}
         Which of the bounds belong to the range.
     optional : bool
@@ -154,7 +153,7 @@ class FractionOrCount(NamedTuple):
 
 
 class Or(NamedTuple):
-    """The values of a range, and others, such as a word; or any callable."""
+    """A range of numbers, or some words, or any callable."""
 
     values: Range
     words: tuple[str, ...] = ()
@@ -226,7 +225,9 @@ def count_of(
     if isinstance(fraction_or_count, float):
         return max(1, int(fraction_or_count * n))
     if fraction_or_count > n:
-        raise ValueError(f"{name}={fraction_or_count} is more than the {n} {things}")
+        raise ValueError(
+            f"{name}={fraction_or_count} is more than the {n} {things}: lower it"
+        )
     return fraction_or_count
 
 
@@ -240,7 +241,7 @@ def no_such_arguments(
 
 
 def with_close_match(unknown: str, known: Sequence[str], similarity: float) -> str:
-    """Return a name that may be misspelt, and the one that may be meant."""
+    """Return an unknown name, and a similar known one."""
     close = get_close_matches(unknown, known, n=1, cutoff=similarity)
     return f"{unknown!r}: did you mean {close[0]}?" if close else repr(unknown)
 

@@ -43,7 +43,7 @@ from sklearn_ltr.dask._watch import current_client
 
 
 class DaskLambdaMARTRanker(LambdaMARTRanker):
-    """LambdaMART that the workers of a Dask cluster fit together.
+    """A LambdaMARTRanker that the workers of a Dask cluster fit together.
 
     The model equals that of a :class:`~sklearn_ltr.LambdaMARTRanker` fitted to all rows
     in one place, bit for bit: whatever the number of workers, and however the rows are
@@ -54,7 +54,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
 
     The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
     differences: `init` must be fitted; `n_jobs` is the number of threads of each
-    worker, None: as many as it has, if the data are worth them; callbacks are refused.
+    worker, None: up to all, more for larger data; callbacks are refused.
     The current :class:`distributed.Client` is used.
 
     Attributes
@@ -159,8 +159,8 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             if p.label_weights is not None or isinstance(p.metric, list | tuple):
                 name = "metric" if p.label_weights is None else "label_weights"
                 raise ValueError(
-                    f"{name} is for several labels, which are not learned on a "
-                    "cluster: give one label, or fit a LambdaMARTRanker on one machine"
+                    f"{name} is for several labels, which a cluster does not learn: "
+                    "give one label, or fit a LambdaMARTRanker on one machine"
                 )
             self._check_fittable(arguments, validation)
             client = current_client()
@@ -252,8 +252,8 @@ default=None
         Returns
         -------
         scores : Dask Series or Array, or ndarray, of shape (n_documents,), float64
-            A Series, with the index of X, for a Dask DataFrame; it is computed when it
-            is asked for.  An ndarray if X is no Dask collection.
+            For a Dask DataFrame a Series with the index of X, which Dask computes
+            later.  An ndarray if X is not a Dask collection.
         """
         if not is_collection(X):
             return super().predict(X, init_score=init_score)
@@ -312,7 +312,7 @@ default=None
         label: int | str | None = None,
         init_score: ArrayLike | None = None,
     ) -> float:
-        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+        """Return the mean of the ranker's `metric` over queries; None means NDCG@10.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ default=None
         """
         if is_collection(X):
             raise TypeError(
-                "staged_predict takes no Dask collection: call it for the partitions, "
+                "staged_predict takes no Dask collection: call it for each partition, "
                 "by map_partitions and to_local()"
             )
         yield from super().staged_predict(X, init_score=init_score)

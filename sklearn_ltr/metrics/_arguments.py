@@ -13,7 +13,7 @@ from sklearn_ltr._parameters import no_such_arguments, with_close_match
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CLOSE = 0.75  # similarity of a misspelt name, from which on it is taken for ours
+CLOSE = 0.75  # least similarity of a misspelt name
 
 Advice = Mapping[str, tuple[str, str]]
 

@@ -185,7 +185,7 @@ RULES: dict[str, list[tuple[Any, str]]] = {
         (last(NAN), f"{GRADES} {ROW} nan; if it stands for a document that was no"),
         (last(INF), f"{GRADES} {ROW} inf"),
         (last(-1), f"{GRADES} {ROW} -1.0; if it stands for a document that was not "
-         "judged, as -1 does in files of TREC, drop the row. Of returns, and of "),
+         "judged, as -1 does in files of TREC, drop the row. For returns, or "),
         (last(-0.0027), f"{GRADES} {ROW} -0.0027; if it stands for a document that"),
         (pd.Series(last(None), dtype="float64"), f"{GRADES} {ROW} nan"),
         (pa.array(last(None)), f"{GRADES} {ROW} nan"),
@@ -196,8 +196,8 @@ RULES: dict[str, list[tuple[Any, str]]] = {
         (last(INF), f"must be finite and >= 0, but {ROW} inf"),
         (last(-1), f"must be finite and >= 0, but {ROW} -1.0"),
         (np.arange(1.0, N + 1), "weighs whole queries, so it must be constant within"),
-        (np.arange(1.0, N + 1), "grade of each document is, fit takes as document_we"),
-        (np.zeros(N), "is zero for every query: nothing would count"),
+        (np.arange(1.0, N + 1), "weights of single documents give document_weight"),
+        (np.zeros(N), "is zero for every query: give some a weight above 0"),
         *((np.where(GROUPS == 0, size, 0.5), f"has a largest value of {size:.3g}, out")
           for size in (1e51, 1e308)),
     ],
@@ -254,8 +254,8 @@ RULES["positions"] = [
     (PLACES.astype(str), "must be numeric, got dtype"),
     (PLACES[1:], "must hold one number for each of the 30 rows"),
     (np.where(np.arange(N) == 25, 0, PLACES),
-     "has 0 twice in one list: row 24 (query 4) and row 25 have it; groups must name "
-     "each list that was shown (a session), not only its query"),
+     "has 0 twice in one list: row 24 (query 4) and row 25: name each list that was "
+     "shown (a session)"),
 ]  # fmt: skip
 RULES["positions that are not used"] = RULES["positions"]
 RULES["propensities"] = [

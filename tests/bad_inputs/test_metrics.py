@@ -212,7 +212,7 @@ UNSCORABLE = [np.zeros(2), np.zeros(4), np.zeros((3, 1)), np.array([1, 2, 3]),
               np.zeros(3, dtype=np.float32), [1.0, 2.0, 3.0], None]  # fmt: skip
 UNRANKED: list[tuple[Any, str]] = [
     (None, "ranked_grades is None"),
-    ([], "there are no rows to rank"),
+    ([], "give at least one row to rank"),
     (["1", "0"], "ranked_grades must be numeric"),
     ([1, NAN], "ranked_grades must hold finite relevance grades >= 0"),
     (np.ones((2, 2)), "ranked_grades must hold one number for each"),

@@ -275,7 +275,7 @@ def of_trees(call: Any) -> Any:
           for row in (
               (lambda: fitted(LambdaMARTRanker), TypeError,
                "not a network, so it has no weights"),
-              (lambda: Ridge().fit(X, Y), TypeError, "ranker is a Ridge, not a network"),
+              (lambda: Ridge().fit(X, Y), TypeError, "is a Ridge, not a network"),
               (RankNetRanker, NotFittedError, "not fitted"))),
     ],
 )  # fmt: skip
