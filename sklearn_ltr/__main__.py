@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "compile", help="compile all kernels, and store the machine code on disk"
     ).set_defaults(run=_compile)
     given, left = parser.parse_known_args(arguments)
-    # argparse takes files up to the first option behind them
+    # argparse takes files up to the first option after them
     if left and (not hasattr(given, "files") or any(w.startswith("-") for w in left)):
         parser.error(f"unrecognized arguments: {' '.join(left)}")
     if left:

@@ -351,7 +351,7 @@ def gains_of_pairs(
     if not total > 0:
         raise ValueError(
             "y has no query with two different grades among those of a sample_weight "
-            "above zero: no pair can explain them; check y and groups"
+            "above zero: no pair can explain them: check y and groups"
         )
     columns = {
         name: np.where(column.codes < 0, np.nan, column.codes)[data.rows]

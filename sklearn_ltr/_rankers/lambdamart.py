@@ -873,7 +873,7 @@ tuples, default=None
         X : array-like or sparse matrix of shape (n_documents, n_features)
             Real and finite, or NaN.
         init_score : array-like of shape (n_documents,), default=None
-            F_0 of each document, if `fit` was given the `init_score` of its own.
+            F_0 of each document; needed if `fit` got an `init_score`.
 
         Returns
         -------

@@ -76,7 +76,7 @@ NO_VALIDATION_OF_PAIRS = (
 NO_LAMBDAS_OF_PAIRS = (
     "the lambdas of the pairs add up to 0 for every document at the scores that "
     "training starts from, so there is nothing to learn: either the pairs contradict "
-    "each other evenly, or no swap of one changes the metric at its cutoff; give more "
+    "each other evenly, or no swap of one changes the metric at its cutoff: give more "
     "pairs, or a metric without a cutoff"
 )
 
@@ -303,7 +303,7 @@ def check_learnable(data: TrainingData) -> None:
         raise ValueError(
             "y has no query with two different grades among those of a sample_weight "
             f"above zero (n_queries={data.n_queries}, n_samples={data.n_rows}): there "
-            "is no order to learn; check y and groups"
+            "is no order to learn: check y and groups"
         )
 
 
@@ -339,7 +339,7 @@ def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool
     if n_held_out >= n_queries:
         raise ValueError(
             f"validation_fraction={fraction} of {n_queries} queries leaves "
-            "none to learn from; give X_val, y_val and groups_val, or more queries"
+            "none to learn from: give X_val, y_val and groups_val, or more queries"
         )
     held_out = np.zeros(n_queries, dtype=np.bool_)
     order = np.random.default_rng([seed, 1]).permutation(n_queries)

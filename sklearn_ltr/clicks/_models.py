@@ -229,7 +229,7 @@ class PositionBasedModel(ClickModel):
 
     Notes
     -----
-    Each pair has a parameter of its own.  Where pairs are shown only a few times, the
+    Each pair has its own parameter.  Where pairs are shown only a few times, the
     estimated curve is biased, however long the log: pairs that were clicked by chance
     count as attractive.
 
@@ -672,7 +672,7 @@ class DynamicBayesianNetwork(ClickModel):
 
     Notes
     -----
-    Each pair has two parameters of its own.  Where pairs are clicked only a few times,
+    Each pair has two parameters.  Where pairs are clicked only a few times,
     satisfaction is overestimated, and examination of low positions underestimated.
     There are no standard errors; fit the model to resampled queries instead.
 

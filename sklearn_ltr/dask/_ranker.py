@@ -247,7 +247,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             Real and finite, or NaN.
         init_score : Dask Series or Array, or array-like, of shape (n_documents,), \
 default=None
-            F_0 of each document, if `fit` was given the `init_score` of its own.
+            F_0 of each document; needed if `fit` got an `init_score`.
 
         Returns
         -------

@@ -254,7 +254,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         rows = np.flatnonzero(given)
         if is_first:
             self._categories = self._categories.restrict(features, rows)
-        # each row is a query of its own
+        # each row is its own query
         data = TrainingData(
             targets,
             np.arange(len(rows) + 1),

@@ -70,7 +70,7 @@ class PointwiseObjective(ABC):
     Parameters
     ----------
     data : TrainingData
-        Each row is a query of its own; the targets and the weights are used.
+        Each row is its own query; the targets and the weights are used.
     """
 
     name: str

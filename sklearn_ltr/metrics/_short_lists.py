@@ -28,7 +28,7 @@ index_lanes = stack_array(np.int64, N_LISTS)
 @subkernel
 def sort_by_length(offsets: IntArray, first: int, last: int, queries: IntArray) -> int:
     """Write queries first to last - 1 by length; return how many are short."""
-    # The others, long ones and those without documents, are written behind them.
+    # The others, long ones and those without documents, are written after them.
     # `n_before[m]` counts the queries before the next one of m documents.
     n_before = np.zeros(LONGEST_SHORT + 3, np.int64)
     for query in range(first, last):

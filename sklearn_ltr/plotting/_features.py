@@ -443,7 +443,7 @@ default=None
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
         n_features : int of at least 1 or None, default=12
-            Number of features with a bar of their own, those of the largest effects;
+            Number of features with their own bar, those of the largest effects;
             the others have one together.  None: up to 200.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.

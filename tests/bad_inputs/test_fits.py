@@ -186,9 +186,9 @@ OUTCOMES: list[tuple[Made, type[Exception], tuple[str, ...]]] = [
     *((lambda n, h=h: (first(2, n), first(h, n)), ValueError, (f"{HESSIAN} {h} for",))
       for h in (INF, -0.25)),
     (lambda n: (first(1e200, n), ONES(n)), ValueError,
-     ("the gradient that objective returned adds up to 1e+200, more than 1e+150",)),
+     ("objective returned a gradient that adds up to 1e+200, more than 1e+150",)),
     (lambda n: (first(2, n), first(1e160, n)), ValueError,
-     ("the hessian that objective returned adds up to 1e+160",)),
+     ("objective returned a hessian that adds up to 1e+160",)),
     (lambda n: (np.zeros(n), ONES(n)), ValueError, ("add up to 0, out of [",)),
     (lambda n: (first(1, n) * 1e-200, ONES(n)), ValueError, ("out of [",)),
 ]  # fmt: skip
