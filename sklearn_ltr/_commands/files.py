@@ -125,8 +125,8 @@ def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
     if n_features is not None:
         if data.data[:, n_features:].any():
             raise ValueError(
-                f"{path}: feature {n_features} is beyond --n-features {n_features}, of "
-                "which the first is 0, as another file has it"
+                f"{path}: feature {n_features} is beyond --n-features {n_features}, "
+                "counted from 0, as in another file: raise it"
             )
         data.data = data.data[:, :n_features]
 

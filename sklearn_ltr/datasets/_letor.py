@@ -266,7 +266,7 @@ class _Documents:
         if self.highest - first >= n_features:
             raise self.lines.fault(
                 f"feature {self.highest} is beyond n_features={n_features}, counted "
-                f"from {first}: give a larger n_features",
+                f"from {first}: raise it",
                 self.line_of_highest,
             )
 

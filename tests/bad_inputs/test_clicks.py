@@ -85,7 +85,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a repeated position": (
         with_value("positions", 2, 1),
-        "position 1 is repeated: row 1 (query 'q', session 1) and row 2 of the same",
+        "position 1 is repeated by row 1 (query 'q', session 1) and row 2 of the",
     ),
     "too few sessions": (
         {"sessions": [1, 2]}, "sessions has 2 values for the 6 rows of the log: give t",
@@ -101,7 +101,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a document twice in a list": (
         with_value("documents", 1, "a"),
-        "documents has 'a' twice in one list: row 0 (query 'q', session 1) and row 1",
+        "documents has 'a' twice in one list, row 0 (query 'q', session 1) and row 1",
     ),
 }  # fmt: skip
 
@@ -141,9 +141,9 @@ NO_ESTIMATE: list[tuple[type, dict[str, Any], str]] = [
     (PositionBasedModel, {"clicks": [0, 1, 0, 0, 1, 0]},
      "positions: no click is at position 0, but propensities are relative to"),
     (InterventionHarvesting, {"positions": [1, 2, 3] * 2},
-     "positions: no row is at position 0, and propensities"),
+     "positions: no row is at position 0, but propensities"),
     (PositionBasedModel, SWAPPED,
-     "positions 1, 2 cannot be compared with position 0: no chain of clicked"),
+     "positions 1, 2 cannot be compared with position 0, because no chain"),
     (InterventionHarvesting, SWAPPED,
      "documents: none was shown at two positions for the same query"),
     (PositionBasedModel, {}, "positions 2 cannot be compared with position 0"),
@@ -151,7 +151,7 @@ NO_ESTIMATE: list[tuple[type, dict[str, Any], str]] = [
     *((model, GAP, "positions: session 1 shows position 2 but not 1, and the model")
       for model in (CascadeModel, DynamicBayesianNetwork)),
     (CascadeModel, {"clicks": [1, 0, 0, 1, 1, 0]},
-     "clicks: session 2 has several, and in the cascade model a user stops at the"),
+     "clicks: session 2 has several, but in the cascade model a user stops at the"),
 ]  # fmt: skip
 
 
@@ -173,7 +173,7 @@ REGRESSION: list[tuple[dict[str, Any], type[Exception], str]] = [
        f"documents must hold rows of X, 0 to 2, but row 2 has {row}")
       for row in (3, -1, 0.5, NAN)),
     ({"documents": [0, 0, 2, 1, 0, 2]}, ValueError,
-     "documents has 0 twice in one list: row 0 (query 'q', session 1) and row 1"),
+     "documents has 0 twice in one list, row 0 (query 'q', session 1) and row 1"),
     ({"clicks": [0, 1, 0, 0, 1, 0]}, ValueError,
      "positions: no click is at position 0, but propensities are relative to"),
     *(({"classifier": wrong}, TypeError, SCIKIT)
@@ -246,7 +246,7 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (prefer, {"strategy": "skip"}, ValueError, STRATEGY),
     (prefer, {"strategy": ["skip_above", 1]}, ValueError, "got ['skip_above', 1]"),
     (prefer, {"strategy": ["skip_above"] * 2}, ValueError,
-     "strategy names one twice: ['skip_above', 'skip_above']"),
+     "strategy must name each once, got ['skip_above', 'skip_above']"),
     (prefer, {"smoothing": -1}, ValueError, "smoothing must be a number >= 0"),
     (prefer, {"clicks": [1, 0, 0] * 2, "strategy": ("skip_above", "earlier_click")},
      ValueError,

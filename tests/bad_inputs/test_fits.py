@@ -258,7 +258,7 @@ SETS: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     (BOOSTED, START | {"init_score_val": np.zeros(N)},
      f"init_score_val {OF_TWO} ndarray"),
     (BOOSTED, START | dict.fromkeys(TWO | GROUPS_OF_TWO) | {"init_score_val": START},
-     "X_val is None, but y_val, groups_val, sample_weight_val or init_score_val is"),
+     "X_val is None, but y_val, groups_val, sample_weight_val or init_score_val was"),
     (BOOSTED, START | {"init_score_val": (np.zeros(N), None)}, "no init_score_val[1]"),
 ]  # fmt: skip
 

@@ -310,7 +310,7 @@ OF_NETWORK: dict[str, tuple[Any, list[Row]]] = {
         ({"moves": [0, None]}, ValueError, "moves must be numeric, but point 1 has No"),
         ({"weights": []}, ValueError, "weights is empty"),
         *(({"weights": v}, ValueError, WEIGHTS) for v in ("x0", 0, {0: 1}, {0})),
-        *(({"weights": [v]}, ValueError, f"weights holds {v!r}, but the")
+        *(({"weights": [v]}, ValueError, f"weights holds {v!r}: give indices")
           for v in (99, -1, True, 0.0, None, "bm25")),
     ]),
 }  # fmt: skip
