@@ -211,7 +211,7 @@ def measure_at(
 
 
 def read_cutoff(name: str, text: str) -> int:
-    """Return a cutoff; a ValueError if it is no integer >= 1."""
+    """Return a cutoff; a ValueError if it is not an integer >= 1."""
     if not CUTOFF.fullmatch(text) or int(text) < 1:
         raise ValueError(
             f"metric {name!r}: a cutoff must be an integer >= 1, got {text!r}"
@@ -220,7 +220,7 @@ def read_cutoff(name: str, text: str) -> int:
 
 
 def read_recall(name: str, text: str | None) -> float:
-    """Return a recall; a ValueError if it is no number from 0 to 1."""
+    """Return a recall; a ValueError if it is not a number from 0 to 1."""
     if text is None or not RECALL.fullmatch(text) or text == "." or float(text) > 1:
         raise ValueError(
             f"metric {name!r}: give the recall, a number from 0 to 1, as in "

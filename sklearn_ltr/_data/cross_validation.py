@@ -104,7 +104,7 @@ def caller_of_package() -> FrameType | None:
 def is_called_by_loop(frame: FrameType | None) -> bool:
     """Return whether a frame belongs to one of scikit-learn's loops, or is in one."""
     # GridSearchCV.fit, cross_validate, learning_curve and the like, and the functions
-    # that they run in other processes; but a search's own `score` is no loop
+    # that they run in other processes; but a search's own `score` is not a loop
     while frame and is_of(frame, "sklearn"):
         if is_of(frame, "sklearn.model_selection") and frame.f_code.co_name != "score":
             return True

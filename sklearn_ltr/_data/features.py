@@ -93,7 +93,7 @@ def as_table(X: MatrixLike) -> Any:
 
 def find_features(X: Any, given: FeaturesLike, name: str) -> NDArray[np.int64]:
     """Return the features that `categorical_features` names, ascending."""
-    # none if X is no table: the reader of X, which comes next, raises the error
+    # none if X is not a table: the reader of X, which comes next, raises the error
     nothing = np.empty(0, dtype=np.int64)
     if isinstance(given, str) and given == "from_dtype":
         if not is_frame(X) and not is_arrow(X):
@@ -179,7 +179,7 @@ def holds_strings(column: NumberColumn | LabelColumn) -> bool:
 
 
 def text_features(X: MatrixLike) -> list[int]:
-    """Return the features that hold text; none of what is no table."""
+    """Return the features that hold text; none if X is not a table."""
     table = as_table(X)
     if len(table.shape) != 2:
         return []

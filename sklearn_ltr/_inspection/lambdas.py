@@ -98,7 +98,7 @@ def compute_lambdas(
         range.
     TypeError
         If `groups` holds anything but numbers, text, dates, booleans or tuples of
-        these, or `sigma` is no number.
+        these, or `sigma` is not a number.
 
     Examples
     --------

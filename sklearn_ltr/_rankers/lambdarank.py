@@ -15,7 +15,7 @@ from sklearn_ltr._typing import Seed
 
 
 class LambdaRankRanker(NetworkRanker):
-    r"""A neural network that ranks the items of a list, trained for a metric as NDCG.
+    r"""A neural network that ranks the items of a list, trained for a metric.
 
     For a pair whose document i has the higher grade (Burges, 2010, section 4.1,
     equation 6),

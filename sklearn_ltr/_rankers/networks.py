@@ -845,8 +845,8 @@ default=None
         ----------
         X, y, groups, sample_weight, document_weight, positions, propensities, \
 pairs, pair_probabilities : array-likes
-            As in `fit`.  Give all documents of a query in one call, which makes their
-            pairs.
+            As in `fit`.  All documents of a query belong in one call: pairs are made
+            within it.
 
         Returns
         -------

@@ -54,7 +54,7 @@ class RankNetParameters(NetworkParameters):
 
 
 class RankNetRanker(NetworkRanker):
-    r"""A neural network that learns which of two documents is better.
+    r"""A neural network that ranks items by learning which of two is better.
 
     The model's probability that document i beats document j, its cost against a target
     probability, and what that cost does to the weights (Burges, 2010, section 2,

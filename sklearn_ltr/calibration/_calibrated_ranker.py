@@ -76,7 +76,7 @@ class CalibrationParameters:
 
 
 class CalibratedRanker(BaseRanker):
-    r"""A ranker whose scores are also mapped to grades and to probabilities.
+    r"""A ranker that also predicts grades, and probabilities of grades.
 
     .. math::
 

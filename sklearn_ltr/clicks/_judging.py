@@ -314,7 +314,7 @@ def interleave(
     ------
     ValueError, TypeError
         If scores are not one finite number per row, groups are of another length, or k
-        is no integer >= 1.
+        is not an integer >= 1.
 
     Notes
     -----

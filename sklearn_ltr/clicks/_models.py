@@ -145,7 +145,7 @@ class ClickModel(Estimator):
         ------
         ValueError, TypeError
             For a parameter out of its range, columns of different lengths, missing
-            values, clicks other than 0 and 1, positions that are no integers >= 0 or
+            values, clicks other than 0 and 1, positions that are not integers >= 0 or
             repeated in a session, a document twice in a session, a session of two
             queries, and for a log that the model cannot be estimated from.  The
             estimator is left as it was.
@@ -187,7 +187,9 @@ def estimate_propensities(
 
 
 class PositionBasedModel(ClickModel):
-    r"""The position-based model (PBM), fitted by EM.
+    r"""A click model (PBM) in which the position decides if users see a document.
+
+    The position-based model is fitted by EM.
 
     .. math:: P(\text{click on } d \text{ at position } k) = \theta_k \gamma_{qd}
 
@@ -319,7 +321,7 @@ def sum_rows(rows: Cells) -> Cells:
 
 
 class InterventionHarvesting(ClickModel):
-    r"""Propensities, estimated from documents shown at several positions (AllPairs).
+    r"""A click model (AllPairs) that compares documents shown at several positions.
 
     For each two positions k and l, the (query, document) pairs that were shown at both
     are compared with themselves.  With :math:`\hat c_k^{kl}` their weighted clicks and
@@ -430,7 +432,7 @@ def check_no_gaps(lists: Lists) -> None:
 
 
 class CascadeModel(ClickModel):
-    r"""The cascade model: users read from the top and stop at the first click.
+    r"""A click model (cascade) of users who read from the top to the first click.
 
     .. math:: P(\text{click at position } k)
               = \gamma_k \prod_{i < k} (1 - \gamma_i)
@@ -630,7 +632,9 @@ def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, object]:
 
 
 class DynamicBayesianNetwork(ClickModel):
-    r"""The dynamic Bayesian network (DBN) of Chapelle and Zhang, fitted by EM.
+    r"""A click model (DBN) of users who read from the top until a click satisfies them.
+
+    This is the dynamic Bayesian network of Chapelle and Zhang, fitted by EM.
 
     A user reads a list from the top.  An examined document d of query q is clicked with
     probability :math:`a_{qd}`, its attractiveness.  A click satisfies with probability

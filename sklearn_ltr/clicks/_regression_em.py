@@ -53,7 +53,7 @@ NEAREST = 1e-9  # smallest distance of a rate from 0 and 1, where EM would stay
 
 
 class RegressionEM(Estimator):
-    r"""The position-based model with attractiveness learned from features.
+    r"""A click model (PBM) that learns from features which documents attract clicks.
 
     .. math:: P(\text{click on } d \text{ at position } k) = \theta_k \gamma(x_{qd})
 

@@ -172,7 +172,8 @@ def _summarize(
     for name, values in partition.items():
         if not name.startswith("X") and len(values) != n_rows:
             raise ValueError(
-                f"{name} has {len(values)} rows, but X{suffix} {n_rows}: give as many"
+                f"{name} has {len(values)} rows, but X{suffix} has {n_rows}: give one "
+                "value per row"
             )
     if n_rows == 0:
         return None
@@ -386,7 +387,7 @@ def culled(part: Any) -> Graph:
 
 
 def is_data(node: Any) -> bool:
-    """Return whether a node of a graph is no task."""
+    """Return whether a node of a graph is not a task."""
     return hasattr(node, "value") or isinstance(node, np.ndarray)
 
 

@@ -159,8 +159,8 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
             if p.label_weights is not None or isinstance(p.metric, list | tuple):
                 name = "metric" if p.label_weights is None else "label_weights"
                 raise ValueError(
-                    f"{name} is for several labels, which a cluster does not learn: "
-                    "give one label, or fit a LambdaMARTRanker on one machine"
+                    f"{name} is for several labels, which are not learned on a "
+                    "cluster: give one label, or fit a LambdaMARTRanker on one machine"
                 )
             self._check_fittable(arguments, validation)
             client = current_client()

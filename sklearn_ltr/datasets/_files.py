@@ -69,7 +69,7 @@ class TextLines:
                 ) from error
 
     def _open(self, file: IO[bytes]) -> IO[bytes]:
-        """Return the lines of an open file; a ValueError if these are no text."""
+        """Return the lines of an open file; a ValueError if these are not text."""
         head, stream = _begin(file)
         # by the content: names of pipes and of downloads have no suffix
         if head.startswith(b"\x1f\x8b"):

@@ -334,7 +334,7 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
     Raises
     ------
     ValueError, TypeError
-        If `n_candidates` is no integer, or less than 2.
+        If `n_candidates` is not an integer, or less than 2.
     RuntimeError
         If SQLite has no full-text index.
     FileNotFoundError

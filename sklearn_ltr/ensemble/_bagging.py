@@ -421,7 +421,7 @@ class BaggingRanker(BaseRanker):
         NotFittedError
             Before `fit`.
         TypeError, ValueError
-            If a member is no LambdaMARTRanker, or has a base model (`init`).
+            If a member is not a LambdaMARTRanker, or has a base model (`init`).
         """
         return merge_rankers(self._fitted().estimators_)
 

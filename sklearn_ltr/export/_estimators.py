@@ -225,7 +225,7 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
         That says where, if the arrays are not trees, do not fit together, or hold what
         this package cannot evaluate.
     TypeError
-        If `model` is no TreeModel.
+        If `model` is not a TreeModel.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def unknown_parts(
 
 
 def check_children(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return how many nodes node 0 leads to; an error if they are no tree."""
+    """Return how many nodes node 0 leads to; an error if they are not a tree."""
     n_nodes, waiting, seen = len(left), [0], set()
     while waiting:
         node = waiting.pop()

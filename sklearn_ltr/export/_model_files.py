@@ -23,7 +23,7 @@ class Kind(NamedTuple):
 
 
 AGAIN = 'save the model by save_model("model.json"), or give it as an object of XGBoost'
-# what bytes that are no text begin with
+# what bytes that are not text begin with
 BINARY_KINDS = {
     rb"\{[LlIiUu#$]": Kind("XGBoost's binary JSON, .ubj", AGAIN),
     rb"CBM1": Kind(

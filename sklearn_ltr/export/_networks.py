@@ -88,7 +88,7 @@ def column_names(fitted: BaseEstimator) -> list[str]:
 
 
 def scaling(name: str, step: BaseEstimator) -> Scaling:
-    """Return what a step of a Pipeline computes; an error if it is no scaler."""
+    """Return what a step of a Pipeline computes; an error if it is not a scaler."""
     if not isinstance(step, StandardScaler | MinMaxScaler):
         raise TypeError(
             f"the step {name!r} of the Pipeline is a {type(step).__name__}, but only a "
@@ -106,7 +106,7 @@ def scaling(name: str, step: BaseEstimator) -> Scaling:
 
 
 def layers_of(ranker: BaseEstimator) -> Layers:
-    """Return the network of a fitted ranker; an error if it is no perceptron."""
+    """Return the network of a fitted ranker; an error if it is not a perceptron."""
     network = ranker._fitted().network_
     if not isinstance(network, MultilayerPerceptron):
         raise TypeError(

@@ -151,7 +151,7 @@ def from_ranklib(
     Raises
     ------
     TypeError
-        If `model` is no text, file or path, or `n_features` no integer.
+        If `model` is not text, file or path, or `n_features` is not an integer.
     ValueError
         That names the place, if the text is damaged, or is of another kind, such as
         RankLib's networks and linear models; or if a tree tests a feature beyond

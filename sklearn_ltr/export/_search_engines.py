@@ -71,7 +71,7 @@ class Request(NamedTuple):
 
 
 def check_name(name: object, argument: str) -> str:
-    """Return a name for a path, quoted; an error if it is no text or empty."""
+    """Return a name for a path, quoted; an error if it is empty or not text."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"{argument} must be text and not empty, got {name!r}")
     return quote(name, safe="")

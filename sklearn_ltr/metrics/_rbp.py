@@ -29,7 +29,7 @@ __all__ = ["RBP", "rbp_score"]
 
 @dataclass(frozen=True, repr=False)
 class RBP(BinaryMetric):
-    """Rank-biased precision.
+    """Rank-biased precision: a user goes on to the next document with probability p.
 
     Parameters
     ----------

@@ -220,7 +220,7 @@ def compare_rankers(
         If a ranker is not fitted.
     TypeError
         If `rankers` is neither a dict nor a list, `metric` neither a name nor a metric
-        object, or an option is no number.
+        object, or an option is not a number.
     ValueError
         For fewer than two rankers or queries, an option out of its range, or data that
         the metric or a ranker refuses; the message names the argument.

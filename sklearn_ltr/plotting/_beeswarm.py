@@ -238,7 +238,7 @@ def bin_values(values: FloatArray) -> NDArray[np.int64]:
 
 
 def ranks_of(column: NDArray[np.object_]) -> FloatArray:
-    """Return the ranks of numbers, from 0 to 1; NaN for what is no number."""
+    """Return the ranks of numbers, from 0 to 1; NaN for what is not a number."""
     numbers = np.array(
         [float(v) if isinstance(v, Real | Decimal) else np.nan for v in column]
     )

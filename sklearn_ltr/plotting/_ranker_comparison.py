@@ -73,7 +73,7 @@ class RankerComparisonDisplay:
     Raises
     ------
     TypeError
-        If `confidence_level` is no number.
+        If `confidence_level` is not a number.
     ValueError
         If differences and bounds are not one finite number per pair, a lower bound is
         above the upper one, there is not one name per pair, or `confidence_level` is
@@ -150,7 +150,7 @@ class RankerComparisonDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError
-            If `comparison` is no RankerComparison.
+            If `comparison` is not a RankerComparison.
         """
         check_matplotlib(f"{cls.__name__}.from_comparison")
         if not isinstance(comparison, RankerComparison):

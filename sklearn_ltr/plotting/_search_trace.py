@@ -78,7 +78,7 @@ class SearchTraceDisplay:
     Raises
     ------
     TypeError
-        If `blend_score` is no number.
+        If `blend_score` is not a number.
     ValueError
         If there is no score, `elapsed` is not one finite number per candidate or
         decreases, or `blend_score` is not finite.
@@ -153,7 +153,7 @@ class SearchTraceDisplay:
         NotFittedError
             If the search is not fitted.
         TypeError
-            If the object is no search.
+            If the object is not a search.
         ValueError
             If `x` is none of these, or the search has no times or no scores.
         """

@@ -56,7 +56,7 @@ class TreeDisplay:
     Raises
     ------
     TypeError
-        If `tree` is no Tree.
+        If `tree` is not a Tree.
     ValueError
         If there is not one name per feature.
 
@@ -126,7 +126,7 @@ class TreeDisplay:
         NotFittedError
             Before `fit`.
         TypeError
-            If the estimator is not made of trees, or `tree` is no integer.
+            If the estimator is not made of trees, or `tree` is not an integer.
         ValueError
             If there is no such tree.
         """
