@@ -307,8 +307,8 @@ GROUPS_TEXT = inspect.cleandoc(
     """
     groups : array-like of shape (n_documents,), default=None
         The query of each document: numbers, text, dates, or tuples of these.
-        Without it up to 200 rows are taken for one query, with a
-        :class:`MissingGroupsWarning`; more are an error.
+        None: all rows are one query, with a :class:`MissingGroupsWarning`; more than
+        200 rows are an error.
     """
 )
 

@@ -145,9 +145,9 @@ class CalibratedRanker(BaseRanker):
     grades as a whole.  A base model that learns grades can:
     ``LambdaMARTRanker(init=MARTRegressor())``.
 
-    With clicks for y, probabilities are those of a click where the document was shown;
-    no correction of the ranker for positions changes them.  `document_weight` weighs
-    what the ranker learns, not the maps.
+    With clicks for y, probabilities are those of a click where the document was shown,
+    whatever corrects the ranker for positions.  `document_weight` weighs what the
+    ranker learns, not the maps.
 
     A search or a cross-validation fits clones, and clones are not fitted.  So they
     cannot use ``cv="prefit"``, unless the ranker is wrapped in
@@ -245,8 +245,8 @@ class CalibratedRanker(BaseRanker):
             Relevance grades, finite and >= 0, at most 1,000 different ones.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it: of its documents, where the maps are
             fitted.  0: as if it were not there.  The ranker is fitted with it if its
@@ -270,8 +270,8 @@ class CalibratedRanker(BaseRanker):
         NotFittedError
             If the ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         # read
         p = read_parameters(CalibrationParameters, self)

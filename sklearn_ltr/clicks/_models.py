@@ -145,10 +145,10 @@ class ClickModel(Estimator):
         ------
         ValueError, TypeError
             For a parameter out of its range, columns of different lengths, missing
-            values, clicks other than 0 and 1, positions that are not integers >= 0 or
-            repeated in a session, a document twice in a session, a session of two
-            queries, and for a log that the model cannot be estimated from.  The
-            estimator is left as it was.
+            values, and clicks other than 0 and 1.  For positions that are not
+            integers >= 0, or are repeated in a session.  For a document twice in a
+            session, and a session of two queries.  If the log does not determine the
+            model.  The estimator is left as it was.
         """
         with refit(self) as model:
             parameters: Any = read_parameters(self._parameters, model)

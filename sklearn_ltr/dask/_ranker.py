@@ -291,8 +291,8 @@ default=None
             As for `predict`.
         groups : Dask Series or Array, or array-like, of shape (n_documents,), \
 default=None
-            The query of each document.  Without it up to 200 rows are one query; more
-            are an error.
+            The query of each document.  None: all rows are one query; more than 200
+            rows are an error.
 
         Returns
         -------

@@ -264,8 +264,8 @@ class BaggingRanker(BaseRanker):
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
@@ -291,8 +291,8 @@ class BaggingRanker(BaseRanker):
             that members do not take, or whatever a member refuses.  The
             estimator is then unchanged.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         with refit(self) as model:
             # read
@@ -379,8 +379,8 @@ class BaggingRanker(BaseRanker):
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of the members.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it up to 200 rows are one query; more
-            are an error.
+            The query of each document.  None: all rows are one query; more than 200
+            rows are an error.
 
         Returns
         -------

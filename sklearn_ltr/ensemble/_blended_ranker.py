@@ -277,8 +277,8 @@ class BlendedRanker(BaseRanker):
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
@@ -298,14 +298,14 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, columns that no ranker is fitted with, without
-            `rankers` an X that is sparse or has categories, or whatever a ranker
-            refuses.  The estimator is then unchanged.
+            weights, columns that no ranker is fitted with, an X that is sparse or has
+            categories without `rankers`, or data that a ranker refuses.  The estimator
+            is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         # read
         p = read_parameters(BlendingParameters, self)

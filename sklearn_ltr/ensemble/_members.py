@@ -39,7 +39,7 @@ class FitRows(NamedTuple):
 def read_rows(
     X: MatrixLike, y: ArrayLike, groups: IdsLike | None, columns: GivenColumns
 ) -> FitRows:
-    """Check the arguments of `fit`; the members check the values of X."""
+    """Check the arguments of `fit`, but the values of X, which the members check."""
     check_y_given(y)
     n_documents = count_rows(y, "y")
     queries = read_queries(groups, n_documents)

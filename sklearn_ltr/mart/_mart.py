@@ -152,10 +152,10 @@ class BaseMART(CallbackSupportMixin, Estimator):
         Raises
         ------
         ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, infinite features, columns that are not numbers, invalid targets, weights
-            that are negative or not finite, or scores that diverge.  The estimator is
-            left as it was.
+            For a parameter out of its range, arguments of different lengths, or an
+            empty X.  For infinite features, columns that are not numbers, invalid
+            targets, and weights that are negative or not finite.  If scores diverge.
+            The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:

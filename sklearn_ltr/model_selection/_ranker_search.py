@@ -349,8 +349,8 @@ class RankerSearch(BaseRanker):
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not
             there.  Candidates are fitted with it if their `fit` has weights; the steps
@@ -371,11 +371,11 @@ class RankerSearch(BaseRanker):
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
             weights, columns that no candidate is fitted with, or whatever the ranker
-            refuses.  A note on the error names the setting if it was drawn.  The
-            estimator is unchanged.
+            refuses, also of a setting that is drawn; a note on the error then says
+            which.  The estimator is unchanged.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         # read
         start = perf_counter()

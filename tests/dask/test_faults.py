@@ -184,9 +184,7 @@ def test_arguments_must_be_collections_of_the_same_partitions(client):
     with pytest.raises(ValueError, match="2 of X, 3 of y, 2 of groups"):
         ranker.fit(**ddf | {"y": other["y"]})
     unequal = da.from_array(FRAME["y"].to_numpy(), chunks=((700, 800),))
-    with pytest.raises(
-        ValueError, match=r"partition \d: y has \d00 rows, but X has 750"
-    ):
+    with pytest.raises(ValueError, match=r"partition \d: y has \d00 rows, but X has"):
         ranker.fit(**ddf | {"y": unequal})
     with pytest.raises(ValueError, match="groups is None"):
         ranker.fit(**ddf | {"groups": None})
