@@ -298,9 +298,9 @@ class BlendedRanker(BaseRanker):
         ------
         ValueError, TypeError
             For an invalid parameter, more folds than queries, invalid grades or
-            weights, columns that no ranker is fitted with, an X that is sparse or has
-            categories without `rankers`, or data that a ranker refuses.  The estimator
-            is then unchanged.
+            weights, columns that no ranker is fitted with, without
+            `rankers` an X that is sparse or has categories, or whatever a ranker
+            refuses.  The estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
