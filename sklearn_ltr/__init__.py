@@ -1,4 +1,4 @@
-"""Learning to rank for scikit-learn: RankNet, LambdaRank and LambdaMART.
+"""Models that rank the items of a list, for scikit-learn: LambdaMART and others.
 
 The gradient of a document is a sum over its pairs: the derivative of RankNet's cost of
 the pair, times the size of the metric's change if the two documents swap places.

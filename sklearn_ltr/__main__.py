@@ -1,10 +1,10 @@
 """The command line, ``python -m sklearn_ltr``: train, rank, evaluate, compare, ...
 
-All but ``compile`` are in ``_commands``.
+All commands but ``compile`` are in ``_commands``.
 
-Kernels are compiled by numba when they are first called, and cached on disk for the CPU
-they run on.  For a container image, or an installation that cannot be written later,
-fill the cache while it can: run ``compile`` once, on the kind of CPU that will be used,
+numba compiles kernels when they are first called, and caches them on disk for the CPU.
+For a container image, or an installation that is read-only later, fill the cache
+before: run ``compile`` once, on the kind of CPU that will be used,
 with ``NUMBA_CACHE_DIR`` set as it will be set later (or not at all).
 """
 
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "compile", help="compile all kernels, and store the machine code on disk"
     ).set_defaults(run=_compile)
     given, left = parser.parse_known_args(arguments)
-    # argparse takes files up to the first option behind them
+    # argparse takes files up to the first option after them
     if left and (not hasattr(given, "files") or any(w.startswith("-") for w in left)):
         parser.error(f"unrecognized arguments: {' '.join(left)}")
     if left:

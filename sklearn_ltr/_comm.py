@@ -1,7 +1,7 @@
-"""The seam between workers that fit a model together; by default there is one process.
+"""The operations by which workers fit a model together; by default one process fits.
 
-Every sum over rows, and everything else that a fit computes from more than one query,
-goes through it.  With one process, sums and lists are its own.
+A fit computes every sum over rows, and everything else from more than one query, by
+them.
 """
 
 from __future__ import annotations

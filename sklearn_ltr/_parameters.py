@@ -9,8 +9,7 @@ values that it may have:
         split_gain: Annotated[str, Choice("second_order", "least_squares")]
         init: Any  # checked where it is used
 
-`read_parameters` reads them from the estimator into such an object, which is all that
-the rest of a fit sees.
+`read_parameters` reads them from the estimator into such an object for the fit.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ LARGEST_SCORE = 1e90
 NO_NUMBERS = (bool, np.timedelta64)  # which are Integral, too
 
 
-NEGLIGIBLE = 1e-15  # bounds this close to 0, or as large, are not worth a word
+NEGLIGIBLE = 1e-15  # docstrings omit bounds closer to 0, or above the inverse
 
 
 def alternatives(*words: str) -> str:
-    """Join words by "or"; after a range of two bounds with a comma."""
-    return (", or " if " and " in words[0] else " or ").join(words)
+    """Join words by "or", with a comma after a range such as (0, 1]."""
+    return (", or " if "(" in words[0] else " or ").join(words)
 
 
 class Range(NamedTuple):
-    """The numbers that a parameter may be.
+    """The numbers that a parameter may have.
 
     Attributes
     ----------
     kind : Integral or Real
     low, high : float
-        Bounds; inf: unbounded, but not infinite.
+        Bounds; inf: any finite number.
     closed : {"left", "right", "both", "neither"}
         Which of the bounds belong to the range.
     optional : bool
@@ -82,16 +81,13 @@ class Range(NamedTuple):
 
     def in_words(self) -> str:
         """Return the values as docstrings give them, where extremes are no bounds."""
-        above = f"> {self.low:g}" if self.closed in ("right", "neither") else ""
-        above = "> 0" if 0 < self.low < NEGLIGIBLE else above or f">= {self.low:g}"
-        below = f"<= {self.high:g}" if self.closed in ("right", "both") else ""
-        below = below or f"< {self.high:g}"
+        has_low = self.closed in ("left", "both") and not 0 < self.low < NEGLIGIBLE
+        low = 0 if 0 < self.low < NEGLIGIBLE else self.low
         if self.high > 1 / NEGLIGIBLE:
-            bounds = above
-        elif self.closed == "both":
-            bounds = f"from {self.low:g} to {self.high:g}"
+            bounds = f"of at least {low:g}" if has_low else f"above {low:g}"
         else:
-            bounds = f"{above} and {below}"
+            right = "]" if self.closed in ("right", "both") else ")"
+            bounds = f"in {'[' if has_low else '('}{low:g}, {self.high:g}{right}"
         kind = "int" if self.kind is Integral else "float"
         words = re.sub(r"e\+?(-?)0*", r"e\1", f"{kind} {bounds}")  # 1e6, not 1e+06
         return alternatives(words, *["None"] * self.optional)
@@ -153,11 +149,11 @@ class FractionOrCount(NamedTuple):
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
-        return "float > 0 and <= 1, or int >= 1"
+        return "float in (0, 1], or int of at least 1"
 
 
 class Or(NamedTuple):
-    """The values of a range, and others, such as a word; or any callable."""
+    """A range of numbers, or some words, or any callable."""
 
     values: Range
     words: tuple[str, ...] = ()
@@ -229,7 +225,9 @@ def count_of(
     if isinstance(fraction_or_count, float):
         return max(1, int(fraction_or_count * n))
     if fraction_or_count > n:
-        raise ValueError(f"{name}={fraction_or_count} is more than the {n} {things}")
+        raise ValueError(
+            f"{name}={fraction_or_count} is more than the {n} {things}: lower it"
+        )
     return fraction_or_count
 
 
@@ -243,7 +241,7 @@ def no_such_arguments(
 
 
 def with_close_match(unknown: str, known: Sequence[str], similarity: float) -> str:
-    """Return a name that may be misspelt, and the one that may be meant."""
+    """Return an unknown name, and a similar known one."""
     close = get_close_matches(unknown, known, n=1, cutoff=similarity)
     return f"{unknown!r}: did you mean {close[0]}?" if close else repr(unknown)
 

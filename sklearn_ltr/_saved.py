@@ -1,4 +1,4 @@
-"""Saved models: the modules that they name classes by, and checksums of numbers."""
+"""Saved models: module names of their classes, and checksums of their numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 def publish(namespace: dict[str, Any]) -> None:
     """Set a module as `__module__` of the classes and functions in its ``__all__``."""
-    # pickles name a class by its module; so named, it may move between private files
+    # pickles name a class by its module; with this name it may move to another file
     for name in namespace["__all__"]:
         namespace[name].__module__ = namespace["__name__"]
 
@@ -84,8 +84,8 @@ def check_checksum(value: object, saved: int | None) -> None:
     """Raise a ValueError if a value has another checksum than the saved, if any."""
     if saved is not None and checksum_of(value) != saved:
         raise ValueError(
-            "the saved model is damaged (its numbers are not those that were saved): "
-            "load it from another copy, or fit it again"
+            "the saved model is damaged (its numbers have changed): load it from "
+            "another copy, or fit it again"
         )
 
 

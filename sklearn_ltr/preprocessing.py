@@ -1,4 +1,4 @@
-"""Columns for combinations of categories."""
+"""Transformers that add columns for combinations of categories."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class PairParameters:
 class CategoryPairs(TransformerMixin, Estimator):
     r"""Add a categorical column for each useful pair of categorical columns.
 
-    One customer likes a brand that another does not: trees find this in the two columns
-    as long as these have few categories.  If they have many, the ranker is better given
-    the combinations as categories of their own.  This transformer chooses the pairs of
-    columns by the grades of the training queries, and adds them as columns.
+    One customer likes a brand that another does not.  Trees learn this from the two
+    columns if these have few categories.  If they have many, a ranker learns it better
+    from the combinations, given as categories.  This transformer chooses pairs of
+    columns by the grades of the training queries and adds a column for each.
 
-    Let :math:`t_i` be the grade of document i less the mean of its query.  The means of
-    the categories of one column of a pair predict it, those of the other column what is
-    left, and those of the combinations what is then left; all means are over other
+    Let :math:`t_i` be the grade of document i minus the mean of its query.  Three steps
+    predict it: by the mean of the category in one column, the rest by that in the other
+    column, and the rest of this by that of the combination.  Means are over other
     queries (five folds) and ten further documents of mean 0.  The gain of a pair is the
     part of the squared grades that the combinations explain,
 
@@ -85,9 +85,8 @@ class CategoryPairs(TransformerMixin, Estimator):
 
     Parameters
     ----------
-    min_gain : float >= 0 and < 1, default=0.001
-        Pairs of a larger gain are added.  0 adds all that explain anything; a larger
-        value adds fewer columns.
+    min_gain : float in [0, 1), default=0.001
+        Pairs of a larger gain are added.  0 adds all that explain anything.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         The columns that hold categories, as for :class:`~sklearn_ltr.LambdaMARTRanker`:
         names, indices or a mask.  "from_dtype": the columns of a DataFrame that have a
@@ -108,7 +107,7 @@ class CategoryPairs(TransformerMixin, Estimator):
 
     Notes
     -----
-    The time grows with the number of pairs: two columns of a hundred make 4,950.
+    The time grows with the number of pairs: a hundred columns make 4,950.
 
     The combinations that occur in a DataFrame are not stored: the ranker knows those
     that it was fitted with, and takes others for missing values.
@@ -144,7 +143,7 @@ class CategoryPairs(TransformerMixin, Estimator):
         "_combinations": Attribute(when="X was an array"),
     }
 
-    # Requested from the start, so that metadata routing needs no further call
+    # requested by default, so that users need not call set_fit_request
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
     def __init__(
@@ -172,8 +171,8 @@ class CategoryPairs(TransformerMixin, Estimator):
             Relevance grades, finite and >= 0.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.
 
@@ -352,7 +351,7 @@ def gains_of_pairs(
     if not total > 0:
         raise ValueError(
             "y has no query with two different grades among those of a sample_weight "
-            "above zero: no pair can explain them; check y and groups"
+            "above zero: no pair can explain them: check y and groups"
         )
     columns = {
         name: np.where(column.codes < 0, np.nan, column.codes)[data.rows]

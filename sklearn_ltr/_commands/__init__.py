@@ -1,8 +1,8 @@
 """Commands on files: train a ranker, rank documents, evaluate, compare, convert models.
 
-Data are files of LETOR (``grade qid:query 1:value 2:value ... # docid = name``), lists
-are runs and judgements of TREC.  A model is a file of this package, JSON (``.json``) or
-a pickle (``.pkl``), or of another library.
+Data are LETOR files (``grade qid:query 1:value 2:value ... # docid = name``); ranked
+lists are TREC runs, and grades TREC judgements.  A model is a file of this package,
+JSON (``.json``) or a pickle (``.pkl``), or of another library.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sklearn_ltr._commands.measures import (
     is_measure,
 )
 
-A_MODEL = "a model: .json, or .pkl (which is executed: only what you trust)"
+A_MODEL = "a model: .json, or .pkl (loading it executes it: only files you trust)"
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -60,10 +60,10 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "-kcv",
         type=whole_number(2),
         metavar="K",
-        help="cross-validate by K folds of whole queries; a --model learns from all",
+        help="cross-validate by K folds of whole queries; --model learns from all",
     )
     train.add_argument("--ranker", choices=RANKERS, default="lambdamart")
-    train.add_argument("--metric", help="metric to train for, and of --folds")
+    train.add_argument("--metric", help="metric to train for, and to report by --folds")
     train.add_argument(
         "--seed",
         type=whole_number(0, 2**32 - 1),
@@ -84,7 +84,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     rank = commands.add_parser(
         "rank",
         help="write the ranked lists of a LETOR file, a TREC run",
-        epilog="Documents are named as '# docid = name' says, or by their line.",
+        epilog="The name of a document is its '# docid = name', or the line's number.",
     )
     rank.add_argument("data", help="LETOR file")
     rank.add_argument("--model", required=True, help=A_MODEL)
@@ -123,11 +123,11 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     compare = commands.add_parser(
         "compare",
-        help="compare runs, or models, query by query: which differences may be chance",
-        epilog="Differences are those of later files to earlier ones: their mean, its "
+        help="compare runs, or models, query by query, and test the differences",
+        epilog="A difference is a later file minus an earlier one: its mean, the "
         "interval by the bootstrap, the p-value of a permutation test, the same "
-        "corrected by Holm for the number of pairs, and how many queries it takes to "
-        "see a --difference with a power of 80%.  Metrics are named as for evaluate.",
+        "corrected by Holm for the number of pairs, and the queries needed "
+        "to see a --difference with power 80%.  Metrics are named as for evaluate.",
     )
     compare.add_argument(
         "files",
@@ -152,7 +152,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the smallest difference that matters, 0.01 by default",
     )
     compare.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="of the draws"
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="seed of the draws"
     )
     add_features(compare)
     compare.set_defaults(run=run_compare, refuse=refusal(compare, metric))
@@ -160,7 +160,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     convert = commands.add_parser(
         "convert",
         help="write a model in the format of another program",
-        epilog="elasticsearch is the plugin Learning to Rank, that of OpenSearch, too; "
+        epilog="elasticsearch is the plugin Learning to Rank, also of OpenSearch; "
         "elasticsearch-ml is Elastic's own.  For these and solr the file holds the "
         "requests that upload the model, a JSON list of method, path and body.",
     )
@@ -181,20 +181,20 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     convert.add_argument(
         "--features",
         metavar="FILE",
-        help="search engines: a JSON object of what the engine computes for each "
-        "feature, if it is to be uploaded with the model",
+        help="search engines: a JSON object with what the engine computes for each "
+        "feature, to upload with the model",
     )
     convert.set_defaults(run=run_convert)
 
 
 def add_measuring(command: argparse.ArgumentParser) -> argparse.Action:
-    """Add the options of what is measured, and how; return that of metrics."""
+    """Add the options of measuring; return the one of metrics."""
     metric = command.add_argument(
         "-m",
         "--metric",
         action=ListBeforeFiles,
         is_value=is_measure,
-        help="ndcg@10 by default; files may follow, behind '--' if named as a metric",
+        help="ndcg@10 by default; files may follow, after '--' if named like a metric",
     )
     command.add_argument(
         "-l",
@@ -219,18 +219,17 @@ def add_measuring(command: argparse.ArgumentParser) -> argparse.Action:
 
 
 def add_features(command: argparse.ArgumentParser) -> None:
-    """Add the options of what features LETOR files have."""
+    """Add the options of the features of LETOR files."""
     command.add_argument(
         "--n-features",
         type=whole_number(1),
         metavar="N",
-        help="number of features; by default that of the highest in the files, or the "
-        "model's",
+        help="number of features; by default the highest in the files, or the model's",
     )
     command.add_argument(
         "--zero-based",
         choices=ZERO_BASED,
         default="no",
-        help="whether features are numbered from 0 (no by default: from 1); auto: if "
-        "the number 0 occurs",
+        help="whether features are numbered from 0 (default no: from 1); auto: if the "
+        "number 0 occurs",
     )

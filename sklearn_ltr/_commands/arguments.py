@@ -1,4 +1,4 @@
-"""Types and lists of arguments: an error says what was found and what is taken."""
+"""Types and lists of arguments of commands; errors say what to give."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ LARGEST = 10**18 - 1
 
 
 class ListBeforeFiles(argparse.Action):
-    """An option of several values, which may stand before the files of the command.
+    """An option of several values, which may come before the files of the command.
 
-    argparse gives it all words up to the next option: those at the end that are no
-    values, and name a file, are put where the files are.
+    argparse gives it all words up to the next option.  Words at the end that are not
+    values, and name a file, go to the files.
     """
 
     def __init__(self, *, is_value: Callable[[str], bool], **options: Any) -> None:

@@ -23,8 +23,8 @@ def run_compare(given: argparse.Namespace) -> None:
     measures = read_measures(given, given.models is None)
     if left_out := [name for name in measures if not is_mean(measures[name])]:
         raise ValueError(
-            f"metric {left_out[0]!r} is no mean over queries, so there are no "
-            "differences of queries to compare"
+            f"metric {left_out[0]!r} is not a mean over queries, so there is nothing "
+            "to compare: give another metric"
         )
     queries, values = {}, {}
     for path in given.compared:
@@ -70,11 +70,11 @@ def check_compare(given: argparse.Namespace) -> None:
             given.refuse(given, "--complete is about runs, which may lack a query")
         (given.judged,), given.compared = given.files, given.models
     if twice := [path for path in given.compared if given.compared.count(path) > 1]:
-        given.refuse(given, f"{twice[0]} is given twice: it is no other than itself")
+        given.refuse(given, f"{twice[0]} is given twice: give two different files")
 
 
 def is_mean(measure: NamedMeasure) -> bool:
-    """Whether what is printed for all queries is the mean of their values."""
+    """Whether the printed value of all queries is the mean of their values."""
     return measure.summary is np.mean
 
 
@@ -100,6 +100,6 @@ def check_same_queries(labels: dict[str, NDArray[Any]]) -> None:
             query = min(missing, key=str)
             other = next(p for p, has in queries.items() if query in has)
             raise ValueError(
-                f"query {query} is judged and in {other}, but not in {path}: give -c, "
-                "and a query without a list counts 0, or runs of the same queries"
+                f"query {query} is judged and in {other}, but not in {path}: give -c "
+                "to count a query without a list as 0, or runs of the same queries"
             )

@@ -22,7 +22,9 @@ def run_convert(given: argparse.Namespace) -> None:
     taken = signature(write).parameters
     for name in options:
         if name not in taken:
-            raise ValueError(f"{option(name)} does not apply to the format {given.to}")
+            raise ValueError(
+                f"{option(name)} does not apply to the format {given.to}: leave it out"
+            )
     needed = [
         option(name)
         for name, parameter in taken.items()
@@ -55,7 +57,7 @@ def load_features(path: str) -> dict[str, Any]:
         if len(read) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"{twice!r} is given twice in one object")
+            raise ValueError(f"{twice!r} is given twice in one object: remove one")
         return read
 
     try:

@@ -22,7 +22,7 @@ from sklearn_ltr.metrics import BPref, Metric
 
 @dataclass(frozen=True)
 class Measured:
-    """What is measured, of a model or of a run."""
+    """The rows of a model or of a run to measure."""
 
     rows_of: Callable[[object], Rows]  # for a metric
     stable: bool  # whether equal scores keep their order
@@ -132,7 +132,7 @@ def first_documents(run: Run, most: int) -> Run:
 
 
 def without_last(rows: Rows, most: int) -> Rows:
-    """Return rows of which those behind the first of each list are not retrieved."""
+    """Return rows in which only the first `most` of each list count as retrieved."""
     _, query = np.unique(rows["groups"], return_inverse=True)
     _, positions = rank_rows(query, rows["y_score"], rows["y_true"])
     first = positions < most

@@ -125,8 +125,8 @@ def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
     if n_features is not None:
         if data.data[:, n_features:].any():
             raise ValueError(
-                f"{path}: feature {n_features} is beyond --n-features {n_features}, of "
-                "which the first is 0, as another file has it"
+                f"{path}: feature {n_features} is beyond --n-features {n_features}, "
+                "counted from 0, as in another file: raise it"
             )
         data.data = data.data[:, :n_features]
 
@@ -135,7 +135,7 @@ def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunc
     """Read a LETOR file with the features of a model; further ones are left out."""
     if not hasattr(model, "n_features_in_"):
         raise ValueError(
-            f"{given.model} holds a {type(model).__name__} that is not fitted"
+            f"{given.model} holds a {type(model).__name__} that is not fitted: fit it"
         )
     n_features = model.n_features_in_
     if given.n_features not in (None, n_features):
@@ -147,8 +147,8 @@ def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunc
     if further > 0:
         first = n_features + (0 if data.zero_based else 1)
         print(
-            f"{path}: features {first} to {first + further - 1} are left out, which "
-            "the model does not know",
+            f"{path}: features {first} to {first + further - 1} are left out, since "
+            "the model does not know them",
             file=sys.stderr,
         )
     data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
@@ -163,7 +163,7 @@ def is_model_file(path: str) -> bool:
 def format_of(path: str) -> str:
     """Return the format of a model of this package by the name of its file."""
     if not is_model_file(path):
-        raise ValueError(f"{path}: a model's file is named *.json or *.pkl")
+        raise ValueError(f"{path}: name the file of a model *.json or *.pkl")
     return MODEL_FORMATS[Path(path).suffix]
 
 
@@ -176,7 +176,9 @@ def load_model(path: str, kind: str | None = None) -> BaseEstimator:
     except Exception as error:
         raise ValueError(f"{path} cannot be read as {kind}: {error}") from error
     if not hasattr(model, "predict"):
-        raise ValueError(f"{path} holds a {type(model).__name__}, which is no model")
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which is not a model: give one"
+        )
     return model
 
 

@@ -84,17 +84,17 @@ def check_train(given: argparse.Namespace) -> None:
     if given.metric and given.folds is None and not learns_by_metric(given.ranker):
         given.refuse(
             given,
-            f"--metric says nothing to {given.ranker}, which does not learn by one, "
-            "without --folds",
+            f"--metric has no effect on {given.ranker}, which does not learn by one: "
+            "leave it out, or give --folds",
         )
     if given.model is None:
         return
     folder = Path(given.model).parent
     kind = format_of(given.model)
     if not folder.is_dir():
-        raise ValueError(f"{given.model}: there is no folder {str(folder)!r}")
+        raise ValueError(f"{given.model}: there is no folder {str(folder)!r}; make it")
     if kind == "json" and given.ranker in ("lambdarank", "ranknet"):
-        raise ValueError(f"{given.model}: JSON holds trees; name a network *.pkl")
+        raise ValueError(f"{given.model}: JSON holds only trees: name a network *.pkl")
 
 
 def learns_by_metric(name: str) -> bool:
@@ -108,7 +108,9 @@ def cross_validate_ranker(
     """Print the metric of each fold of whole queries, its mean and its deviation."""
     n_queries = len(np.unique(data.groups))
     if given.folds > n_queries:
-        raise ValueError(f"--folds {given.folds}: the files have {n_queries} queries")
+        raise ValueError(
+            f"--folds {given.folds}: the files have {n_queries} queries; give fewer"
+        )
     own = ranker.get_params().get("metric")
     metric = get_metric(given.metric or own or "ndcg@10")
     with config_context(enable_metadata_routing=True):

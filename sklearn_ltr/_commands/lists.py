@@ -1,7 +1,7 @@
-"""Ranked lists with their judgements, and trec_eval's values of them.
+"""Ranked lists with their judgements, and trec_eval's measures of them.
 
-The measures here are for reports, and are no metrics of :mod:`sklearn_ltr.metrics`: a
-ranker cannot be trained for them.
+The measures here are for reports only: a ranker cannot be trained for them, as it can
+for the metrics of :mod:`sklearn_ltr.metrics`.
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ from sklearn_ltr.metrics import (
 )
 from sklearn_ltr.metrics._metric import METRICS
 
-LEAST_OF_GEOMETRIC_MEAN = 0.00001  # what a lower value counts in trec_eval's gm_map
+LEAST_OF_GEOMETRIC_MEAN = 0.00001  # lowest value in trec_eval's gm_map
 
 
 class NamedMeasure(NamedTuple):
-    """How values of queries (numbers, counts or text) are computed, and summed up."""
+    """A measure: how to compute its values of queries, and their summary."""
 
     compute: Metric | Callable[[EvaluatedLists], NDArray[Any]]
     summary: Callable[[NDArray[Any]], Any] = np.mean
@@ -49,11 +49,11 @@ def geometric_mean(values: FloatArray) -> float:
 
 
 def share(counted: IntArray, total: IntArray) -> FloatArray:
-    """Return the share of each query, 0 of nothing."""
+    """Return counted / total of each query, 0 if total is 0."""
     return np.asarray(counted / np.maximum(total, 1))
 
 
-#: trec_eval's names of metrics; a cutoff follows behind "_", or several behind "."
+#: trec_eval's names of metrics; a cutoff follows after "_", or several after "."
 MEASURES: dict[str, Callable[..., Metric]] = {
     "map": MAP,
     "map_cut": MAP,
@@ -70,8 +70,8 @@ MEASURES: dict[str, Callable[..., Metric]] = {
     "gm_bpref": BPref,
     "rbp": partial(RBP, persistence=0.9),
 }
-#: Those of trec_eval that are no metrics of this package: counts, and values of the
-#: set of retrieved documents
+#: trec_eval's measures that are not metrics of this package: counts, and values of
+#: the set of retrieved documents
 LIST_MEASURES = {
     "runid": NamedMeasure(
         lambda lists: np.array([lists.tag]), lambda tag: tag[0], False
@@ -117,7 +117,7 @@ OFFICIAL_MEASURES = (
     "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec",
     "bpref", "recip_rank", IPREC, "P",
 )  # fmt: skip
-#: Names of ir_measures, and trec_eval's; a cutoff follows behind "@"
+#: Names of ir_measures, and trec_eval's; a cutoff follows after "@"
 IR_MEASURES = {
     "AP": "map",
     "nDCG": "ndcg",
@@ -203,7 +203,7 @@ def measure_at(
         return NamedMeasure(lambda lists: interpolated_precision(lists, recall))
     if start in LIST_MEASURES:
         if cutoff is not None:
-            raise ValueError(f"metric {name!r}: {start} takes no cutoff")
+            raise ValueError(f"metric {name!r}: {start} takes no cutoff; leave it out")
         return LIST_MEASURES[start]
     k = None if cutoff is None else read_cutoff(name, cutoff)
     summary = geometric_mean if start.startswith("gm_") else np.mean
@@ -211,7 +211,7 @@ def measure_at(
 
 
 def read_cutoff(name: str, text: str) -> int:
-    """Return a cutoff; a ValueError if it is no integer >= 1."""
+    """Return a cutoff; a ValueError if it is not an integer >= 1."""
     if not CUTOFF.fullmatch(text) or int(text) < 1:
         raise ValueError(
             f"metric {name!r}: a cutoff must be an integer >= 1, got {text!r}"
@@ -220,7 +220,7 @@ def read_cutoff(name: str, text: str) -> int:
 
 
 def read_recall(name: str, text: str | None) -> float:
-    """Return a recall; a ValueError if it is no number from 0 to 1."""
+    """Return a recall; a ValueError if it is not a number from 0 to 1."""
     if text is None or not RECALL.fullmatch(text) or text == "." or float(text) > 1:
         raise ValueError(
             f"metric {name!r}: give the recall, a number from 0 to 1, as in "

@@ -62,7 +62,7 @@ class CompileClock(event.Listener):
         return self._seconds + running
 
     def seconds_since_pause(self) -> float:
-        """Return the seconds since the last pause: how long somebody waits."""
+        """Return the seconds since the last pause."""
         return self.seconds() - self._before_pause
 
 

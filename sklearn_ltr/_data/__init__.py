@@ -1,4 +1,4 @@
-"""Group raw rows into queries; the rest of the package never reads raw arguments.
+"""Read raw arguments and group rows into queries; no other subpackage does.
 
 Rows may come in any order, and the rows of one query need not be adjacent (as in
 shuffled folds).  A stable sort by `groups` gives the *canonical order*: queries by

@@ -159,7 +159,7 @@ def holds_text(column: NumberColumn | LabelColumn) -> bool:
     if others:
         raise ValueError(
             f"{column.name} is categorical, but holds {others[0]!r}: categories are "
-            "text or numbers; convert them, by astype(str), say"
+            "text or numbers: convert them, for example by astype(str)"
         )
     if 0 < n_text < len(found):
         raise ValueError(
@@ -174,8 +174,8 @@ def check_text(text: list[str], name: str) -> list[str]:
     for label in text:
         if label.endswith("\0"):
             raise ValueError(
-                f"{name} is categorical, but holds {label!r}, which ends in a NUL: "
-                "numpy would take it for the text without; strip it"
+                f"{name} is categorical, but holds {label!r}, which ends in a NUL that "
+                "numpy would drop: remove it"
             )
         try:
             label.encode()

@@ -1,8 +1,8 @@
 """The columns of the rows: y, and those that `fit` takes beside X, y and groups.
 
 Each is read, checked, and sorted to the canonical order of the queries.  `RowColumns`
-declares the columns of `fit`.  All code that selects, sorts or passes on rows reads
-the declarations: a further column is a further field, with its reader.
+declares the columns of `fit`, one field with a reader for each.  All code that selects,
+sorts or passes on rows reads the declarations.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ NOT_RANKED = (
     "a metric by y_missing and groups_missing"
 )
 NOT_JUDGED = "; if it stands for a document that was not judged{example}, drop the row"
-BY_DOCUMENT = "; how sure the grade of each document is, fit takes as document_weight"
+BY_DOCUMENT = "; for weights of single documents give document_weight"
 NO_GRADES = (
-    ". Of returns, and of numbers where lower is better, such as finishing places, "
+    ". For returns, or numbers where lower is better, such as finishing places, "
     "give the rank in the query, 0 for the worst"
 )
 
@@ -48,7 +48,7 @@ def check_grades(
 
 
 def advice_on_grade(grade: float) -> str:
-    """Return what to do about a grade that is no number >= 0."""
+    """Return what to do about a grade that is not a number >= 0."""
     if grade < 0:
         return NOT_JUDGED.format(example=", as -1 does in files of TREC") + NO_GRADES
     return NOT_JUDGED.format(example="") if np.isnan(grade) else ""
@@ -79,8 +79,8 @@ def check_sample_weight(
     if not queries.sizes.all():
         empty = queries.describe(int(np.argmin(queries.sizes)))
         raise ValueError(
-            f"{name} is given per row, but query {empty} has no row: only "
-            "groups_missing names it"
+            f"{name} is given per row, but query {empty} has no row, only documents in "
+            f"groups_missing: leave {name} out"
         )
     rows = _read_rows(sample_weight, queries, name)
     valid = (rows >= 0) & (rows < np.inf)
@@ -97,7 +97,7 @@ def check_sample_weight(
             f"{canonical[position]}{BY_DOCUMENT}"
         )
     if not weights.any():
-        raise ValueError(f"{name} is zero for every query: nothing would count")
+        raise ValueError(f"{name} is zero for every query: give some a weight above 0")
     return weights
 
 
@@ -106,7 +106,7 @@ def check_document_weight(
     queries: QueryGroups,
     name: str = "document_weight",
 ) -> FloatArray:
-    """Return weights of documents in canonical order, of each query some above 0."""
+    """Return weights of documents in canonical order, some above 0 in each query."""
     rows = _read_rows(document_weight, queries, name)
     valid = (rows >= 0) & (rows < np.inf)
     _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
@@ -123,7 +123,7 @@ def check_document_weight(
 
 
 def rescale(numbers: FloatArray) -> tuple[FloatArray, int]:
-    """Return numbers over a power of two, and its exponent; 0 for most numbers."""
+    """Return numbers divided by a power of two, and its exponent (mostly 0)."""
     # sums of them, and of products of a few, neither overflow nor vanish
     largest = float(np.abs(numbers).max(initial=0.0))
     if largest == 0.0 or SMALLEST <= largest <= LARGEST:
@@ -139,7 +139,7 @@ def check_base_scores(scores: object, n_rows: int, name: str) -> FloatArray:
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(
-            f"{name} must be finite, but is {base_score[row]} at row {row}"
+            f"{name} must be finite, but is {base_score[row]} at row {row}: replace it"
         )
     return base_score
 
@@ -162,7 +162,7 @@ def read_positions(
         row = int(np.argmin(valid))
         raise ValueError(
             "positions must be integers from 0 (shown first) to "
-            f"{MOST_POSITIONS - 1}, but {describe(row)} has {numbers[row]:g}; leave "
+            f"{MOST_POSITIONS - 1}, but {describe(row)} has {numbers[row]:g}: leave "
             "rows that were not shown, or far below, out of the log"
         )
     return numbers.astype(np.int64)
@@ -182,8 +182,8 @@ def check_positions(
         a, b = sorted(queries.order[order[np.argmax(twice) :][:2]].tolist())
         raise ValueError(
             f"positions has {shown[a]} twice in one list: {queries.describe_row(a)} "
-            f"and row {b} have it; groups must name each list that was shown (a "
-            "session), not only its query"
+            f"and row {b}: name each list that was shown (a session) by its own value "
+            "of groups"
         )
     return canonical
 
@@ -282,7 +282,7 @@ class Column(NamedTuple):
     in_predict : bool
         Whether a model that was fitted with it needs it to predict.
     is_requested : bool
-        Whether metadata routing hands it on without a word of the user.
+        Whether metadata routing passes it on by default.
     """
 
     read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
@@ -308,8 +308,8 @@ GROUPS_TEXT = inspect.cleandoc(
     """
     groups : array-like of shape (n_documents,), default=None
         The query of each document: numbers, text, dates, or tuples of these.
-        Without it up to 200 rows are taken for one query, with a
-        :class:`MissingGroupsWarning`; more are an error.
+        None: all rows are one query, with a :class:`MissingGroupsWarning`; more than
+        200 rows are an error.
     """
 )
 
@@ -378,7 +378,7 @@ class RowColumns(Generic[T]):
     propensities: T | None = declare(
         check_propensities,
         """
-        propensities : array-like of shape (n_documents,), > 0 and <= 1, default=None
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
             Probability that users examined each document: a pair of documents weighs
             1 / propensity of its clicked one.  Not together with a `position_bias`.
         """,
@@ -386,7 +386,7 @@ class RowColumns(Generic[T]):
     positions: T | None = declare(
         check_positions,
         """
-        positions : array-like of shape (n_documents,), integers >= 0, default=None
+        positions : array-like of shape (n_documents,), ints >= 0, default=None
             Where each document was shown, 0 is first; different within a query.
             `groups` names each list that was shown (a session) then.  Used, and
             required, where there is a `position_bias`.

@@ -1,12 +1,12 @@
-"""A warning where scikit-learn's cross-validation cuts queries apart.
+"""Warn if scikit-learn's cross-validation cuts queries apart.
 
-Splitters such as KFold draw single rows.  Then documents of one query are trained on,
-and others of the same query scored, as a shorter list.  The score looks plausible.
+Splitters such as KFold draw single rows.  Then a model trains on some documents of a
+query and scores the others, as a shorter list.  The score looks plausible.
 
-A score alone cannot show it: a query id in both the training and the test data may be
-another query, if somebody numbers the queries of each file from 0.  But scikit-learn's
-loops take all rows, with one column of groups, from one call.  So rankers remember the
-queries of the last fit, not saved and not copied, and compare inside these loops.
+Equal query ids in training and test data do not prove a cut: they may be numbered from
+0 in each file.  But scikit-learn's loops get all rows, with one column of groups, in
+one call.  So rankers remember the queries of the last fit, without saving or copying
+them, and compare inside these loops.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from sklearn_ltr._typing import IntArray
 KnownQueries = tuple[Labels, IntArray]
 
 CUT = (
-    "the splitter cuts queries apart: of {n_scored} queries that are scored, {n_cut} "
-    "have other documents among the training rows, such as query {example}. Shorter "
-    "lists are easier to rank, and the model has seen the query, so the score is not "
-    "that of new queries. Use a splitter that keeps queries whole, such as "
-    "cv=GroupKFold(5)."
+    "the splitter cuts queries apart: {n_cut} of {n_scored} scored queries, such as "
+    "query {example}, have other documents among the training rows. Shorter lists are "
+    "easier to rank, and the model has seen the query, so the score is not that of new "
+    "queries: use a splitter that keeps queries whole, such as cv=GroupKFold(5)"
 )
 
 
 class SplitQueriesWarning(UserWarning):
-    """Cross-validation trains and scores on documents of the same query.
+    """Warning: cross-validation trains and scores on documents of the same query.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def caller_of_package() -> FrameType | None:
 def is_called_by_loop(frame: FrameType | None) -> bool:
     """Return whether a frame belongs to one of scikit-learn's loops, or is in one."""
     # GridSearchCV.fit, cross_validate, learning_curve and the like, and the functions
-    # that they run in other processes; but a search's own `score` is no loop
+    # that they run in other processes; but a search's own `score` is not a loop
     while frame and is_of(frame, "sklearn"):
         if is_of(frame, "sklearn.model_selection") and frame.f_code.co_name != "score":
             return True

@@ -93,7 +93,7 @@ def as_table(X: MatrixLike) -> Any:
 
 def find_features(X: Any, given: FeaturesLike, name: str) -> NDArray[np.int64]:
     """Return the features that `categorical_features` names, ascending."""
-    # none if X is no table: the reader of X, which comes next, raises the error
+    # none if X is not a table: the reader of X, which comes next, raises the error
     nothing = np.empty(0, dtype=np.int64)
     if isinstance(given, str) and given == "from_dtype":
         if not is_frame(X) and not is_arrow(X):
@@ -119,8 +119,8 @@ def find_features(X: Any, given: FeaturesLike, name: str) -> NDArray[np.int64]:
 def sparse_message(name: str) -> str:
     """Return the message of the error for a sparse X."""
     return (
-        f"{name} is sparse, and categorical features need a dense table or a "
-        "DataFrame: what a sparse one does not store would be the category 0"
+        f"{name} is sparse, so values that it does not store would be the category 0: "
+        "give a dense table or a DataFrame for categorical features"
     )
 
 
@@ -131,8 +131,8 @@ def chosen_features(
     if all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != n_features:
             raise ValueError(
-                f"categorical_features is a mask of {len(items)} booleans, and X has "
-                f"{n_features} features"
+                f"categorical_features is a mask of {len(items)} booleans, but X has "
+                f"{n_features} features: give one for each"
             )
         return np.flatnonzero(items)
     if all(isinstance(item, str) for item in items):
@@ -179,7 +179,7 @@ def holds_strings(column: NumberColumn | LabelColumn) -> bool:
 
 
 def text_features(X: MatrixLike) -> list[int]:
-    """Return the features that hold text; none of what is no table."""
+    """Return the features that hold text; none if X is not a table."""
     table = as_table(X)
     if len(table.shape) != 2:
         return []
@@ -218,7 +218,7 @@ def distinct(
     except (TypeError, ValueError):  # not hashable, or no truth value
         raise ValueError(
             f"{name} is categorical, but row {row} holds {value!r}: categories are "
-            "text or numbers"
+            "text or numbers; convert them"
         ) from None
     return list(position), codes
 
@@ -300,8 +300,8 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
         row, column = _first_marked(table, is_bad(values))
         found = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
         raise ValueError(
-            f"{name} contains {found} at row {row}, column {column}; replace it first, "
-            "by a large finite value or an imputer in a Pipeline, say"
+            f"{name} contains {found} at row {row}, column {column}: replace it, for "
+            "example by a large finite value, or by an imputer in a Pipeline"
         )
 
 
@@ -362,9 +362,8 @@ def _check_distinct(
         a, b = rows[order[np.argmax(merged) :][:2]].tolist()
         raise ValueError(
             f"{name} holds different whole numbers that are equal in float64: row {a} "
-            f"has {values[a]} and row {b} has {values[b]}; subtract a constant from "
-            "the column, so that they differ, or make it a categorical column of text "
-            "if they are ids"
+            f"has {values[a]} and row {b} has {values[b]}: subtract a constant from "
+            "the column, or make it a categorical column of text if they are ids"
         )
 
 
@@ -462,8 +461,8 @@ def _check_objects(values: NDArray[Any], name: str) -> None:
         is_number = hasattr(found, "__float__") and found is not np.ndarray
         if not (is_missing or is_number):
             raise TypeError(
-                f"{name} holds values of the type {found.__name__}, and features are "
-                "numbers"
+                f"{name} holds values of the type {found.__name__}, but features are "
+                "numbers: convert them"
             )
 
 
@@ -476,7 +475,7 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
     """Raise a ValueError if an array holds dates or text, or has masked values."""
     if np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is a masked array, and the values under its mask would be used; "
+            f"{name} is a masked array, and the values under its mask would be used: "
             "give filled(np.nan), or only the other rows"
         )
     kind = values.dtype.kind
@@ -486,13 +485,13 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
     )
     if found is not None:
         raise ValueError(
-            f"{name} holds dates or times ({found.__name__}); turn them into numbers "
-            "that mean something first, an age in days, say"
+            f"{name} holds dates or times ({found.__name__}): turn them into numbers "
+            "with a meaning, such as an age in days"
         )
     if any(issubclass(t, str | bytes) for t in types) or kind == "T":
         raise ValueError(
-            f"{name} must be numeric, but holds text; turn it into numbers first, with "
-            "OrdinalEncoder or OneHotEncoder in a Pipeline, say (trees also take it as "
+            f"{name} must be numeric, but holds text: turn it into numbers, such as by "
+            "OrdinalEncoder or OneHotEncoder in a Pipeline (trees also take it as "
             "categories)"
         )
 
@@ -512,6 +511,6 @@ def _check_indices(X: Any, name: str) -> None:
         and indices.max(initial=-1) < n_minor
     ):
         raise ValueError(
-            f"{name} is a damaged sparse matrix: its indptr or indices point outside "
-            f"of its shape {X.shape}"
+            f"{name} is a damaged sparse matrix, whose indptr or indices point outside "
+            f"of its shape {X.shape}: make it again"
         )

@@ -1,4 +1,4 @@
-"""The queries of rows, read from raw `groups`, and the order that they are sorted in.
+"""Read the queries of rows from raw `groups`, and sort the rows by them.
 
 Rows may come in any order.  A stable sort by the ids of their queries brings them to
 the canonical order, in which the rows of a query are adjacent.
@@ -71,15 +71,15 @@ class QueryGroups:
             what = f"{name} has {len(column)} values for {n_documents} rows"
             if _add_up_to(column, n_documents):
                 raise ValueError(
-                    f"{what} and these add up to {n_documents}, so they are the sizes "
-                    "of the queries; give one value per row, such as "
+                    f"{what} that add up to {n_documents}, so they are the sizes of "
+                    "the queries: give one value per row, such as "
                     "np.repeat(np.arange(len(sizes)), sizes)"
                 )
             raise ValueError(
-                f"{what}; give one value per row (not the sizes of the queries)"
+                f"{what}: give one value per row (not the sizes of the queries)"
             )
         if n_documents == 0:
-            raise ValueError(f"{name} is empty: there are no rows to rank")
+            raise ValueError(f"{name} is empty: give at least one row to rank")
         if isinstance(column, np.ndarray):
             _check_none_missing(column, name)
             order, offsets, in_order = _canonical_order(column)
@@ -182,8 +182,8 @@ class JudgedQueries:
         if is_text[0] != is_text[1] and not np.isin(missing_labels, row_labels).any():
             raise ValueError(
                 f"{name} has queries such as {missing.describe(0)}, but groups such as "
-                f"{rows.describe(0)}, and none in common: name the same query by the "
-                "same value in both"
+                f"{rows.describe(0)}, and none in common: name a query by the same "
+                "value in both"
             )
         sizes = np.zeros((len(labels), 2), dtype=np.int64)
         sizes[row_labels, 0], sizes[missing_labels, 1] = rows.sizes, missing.sizes
@@ -219,7 +219,8 @@ def count_missing(y_missing: ArrayLike | None, groups_missing: IdsLike | None) -
         n_groups = len(one_column(groups_missing, "groups_missing"))
         if n_groups:
             raise ValueError(
-                f"groups_missing has {n_groups} values, but y_missing has none"
+                f"groups_missing has {n_groups} values, but y_missing has none: give "
+                "one grade for each"
             )
     return n_missing
 
@@ -265,7 +266,7 @@ def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashabl
     column = only_column(column)
     if column.ndim != 1:
         raise ValueError(
-            f"{name} must have one dimension, got shape {column.shape}; give one "
+            f"{name} must have one dimension, got shape {column.shape}: give one "
             "column with one value per row"
         )
     # a list, since hashing strings in a dict is much faster than numpy's comparisons

@@ -1,9 +1,9 @@
 """The places of one worker's queries and rows among the rows of all workers.
 
-A query is on one worker, whole.  Queries are in the order of their labels, and rows in
-the order of their content within a query: so the number of a row is the number of the
-first row of its query plus its place in the query, whichever worker has it.  Without a
-cluster, one worker has all queries.
+One worker has all rows of a query.  Queries are in the order of their labels, and rows
+in the order of their content within a query.  So the number of a row is the number of
+the first row of its query plus its place in the query.  Without a cluster, one worker
+has all queries.
 """
 
 from __future__ import annotations

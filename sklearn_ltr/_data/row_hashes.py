@@ -5,7 +5,7 @@ sorted by their hashes have positions that depend on their content only, not on 
 order in which they were given.  Equal rows have equal hashes; the probability that any
 two of a million different rows have the same is 3e-8.
 
-The hash of a row is the sum of one of each value and its column, so that columns can be
+The hash of a row is the sum of a hash of each value with its column, so columns can be
 read in any order.
 """
 

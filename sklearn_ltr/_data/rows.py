@@ -26,7 +26,7 @@ LARGEST_EXACT = 2.0**53  # every integer below it is a float64, and no other is 
 
 
 def n_rows(array: object) -> int:
-    """Return the number of rows; 0 for objects without rows, None or a number, say."""
+    """Return the number of rows; 0 for objects without rows, such as None."""
     shape = getattr(array, "shape", None)
     if shape is not None:
         return int(shape[0]) if shape else 0
@@ -59,7 +59,7 @@ def check_holds_rows(values: object, name: str, item: str = "number") -> None:
     if isinstance(values, Mapping | Set):
         raise ValueError(
             f"{name} is a {type(values).__name__}, which has no order of rows: give "
-            f"one {item} per row, in their order"
+            f"one {item} per row, in the order of the rows"
         )
     if isinstance(values, Iterator):
         raise ValueError(
@@ -71,8 +71,8 @@ def check_holds_rows(values: object, name: str, item: str = "number") -> None:
         raise ValueError(f"{name} must hold one {item} per row, got {values!r}")
     if np.ma.is_masked(values):
         raise ValueError(
-            f"{name} is a masked array with masked values: every row must have its "
-            f"{item}; leave the other rows out"
+            f"{name} is a masked array with masked values, but every row must have its "
+            f"{item}: leave the other rows out"
         )
 
 
@@ -179,7 +179,7 @@ def read_numbers(
     raise ValueError(
         f"{name} has different numbers that are equal in float64: "
         f"{describe(a)} has {rows[a : a + 1].tolist()[0]!r} and {describe(b)} has "
-        f"{rows[b : b + 1].tolist()[0]!r}; subtract a constant from all, so that they "
+        f"{rows[b : b + 1].tolist()[0]!r}: subtract a constant from all, so that they "
         "differ"
     )
 

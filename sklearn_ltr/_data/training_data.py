@@ -30,7 +30,7 @@ class TrainingData:
     which they were given until `reordered` by content.
 
     Training data and validation data are objects of this class.  Where rows belong to
-    no query (MART), each row is a query of its own.
+    no query (MART), each row is its own query.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class TrainingData:
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
     labels : sequence of length n_queries, or None
-        Group value of each query; None: each row is a query of its own.
+        Group value of each query; None: each row is its own query.
     columns : RowColumns
         The other columns, those that were given.
     X : Table

@@ -36,8 +36,8 @@ def split_validation(
         if any(value is not None for value in others.values()):
             *first, last = others
             raise ValueError(
-                f"X_val is None, but {', '.join(first)} or {last} is not: give X_val "
-                "with them"
+                f"X_val is None, but {', '.join(first)} or {last} was given: give "
+                "X_val with it"
             )
         return []
     items: list[Any] = list(X_val) if isinstance(X_val, list | tuple) else []

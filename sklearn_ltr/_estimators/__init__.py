@@ -5,6 +5,7 @@
 ``arguments``      errors that name the argument to give instead of an unknown one
 ``boosted_trees``  fit and predict of boosted trees, for rankers and MART alike
 ``monitor``        measures the model after each step of a fit, and stops it early
-``caller``, ``nothing_learned``, ``validation_range``
-                   warnings: where they point to, and two of them
+``caller``         the line that warnings point to
+``nothing_learned``, ``validation_range``
+                   two warnings
 """

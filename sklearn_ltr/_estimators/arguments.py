@@ -1,9 +1,9 @@
-"""Errors for unknown arguments and attributes, which name what is there instead.
+"""Errors for unknown arguments and attributes, which name those to use instead.
 
 People who come from LightGBM, XGBoost or CatBoost type the names of these libraries.
-`OTHER_NAMES` has, for each of them, our arguments or parameters of that meaning, and
-how to convert; `OTHER_ATTRIBUTES` has the attributes and methods.  A name that is
-nearly one of ours is taken for misspelt.
+`OTHER_NAMES` maps each to our arguments or parameters of that meaning, and says how to
+convert; `OTHER_ATTRIBUTES` maps attributes and methods.  A name that nearly equals one
+of ours counts as misspelt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from sklearn_ltr._parameters import no_such_arguments, with_close_match
 
-CLOSE = 0.8  # similarity of a misspelt name, from which on it is taken for ours
+CLOSE = 0.8  # least similarity of a misspelt name
 
 METHODS = ("__init__", "fit", "partial_fit", "predict", "rank", "score")
 
@@ -303,7 +303,7 @@ OTHER_ATTRIBUTES = {
 
 
 def check_arguments(cls: type) -> None:
-    """Have the methods of a class explain which arguments to give, not unknown ones."""
+    """Make the methods of a class explain unknown arguments."""
     for name in METHODS:
         if inspect.isfunction(method := vars(cls).get(name)):
             setattr(cls, name, with_checked_arguments(method))
@@ -361,7 +361,7 @@ def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:
 class OtherAttribute:
     """An attribute that another library has: an AttributeError that names ours."""
 
-    # A class with a `__getattr__` would find each of its attributes less quickly
+    # `__getattr__` would slow down the access to all attributes of the class
 
     def __init__(self, name: str) -> None:
         ours, how = OTHER_ATTRIBUTES[name]
@@ -376,7 +376,7 @@ class OtherAttribute:
 
 
 def explain_attributes(cls: type[Any], fitted: Iterable[str]) -> None:
-    """Have a class explain attributes of other libraries, if it has what they mean."""
+    """Make a class explain attributes of other libraries that match its own."""
     # `fitted` are the attributes that fits of the class set
     there = {*fitted, *dir(cls), *inspect.signature(cls).parameters}
     for name, (ours, _) in OTHER_ATTRIBUTES.items():

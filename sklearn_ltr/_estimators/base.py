@@ -103,7 +103,7 @@ class FitParameters:
 
 
 class NewerVersionWarning(UserWarning):
-    """A model is loaded that was saved by a newer version of sklearn_ltr.
+    """Warning: a newer version of sklearn_ltr has saved the model that is loaded.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class Estimator(BaseEstimator):
         Raises
         ------
         ValueError
-            For a parameter that there is not, saying which one may be meant.
+            For an unknown parameter; the message suggests a similar one.
         """
         known = self.get_params()  # members of a blend, by name, included
         heads = dict.fromkeys(name.partition("__")[0] for name in params)
@@ -231,7 +231,7 @@ def draw_seed(random_state: Seed) -> int:
         generator = check_random_state(random_state)
     except (TypeError, ValueError) as error:
         raise type(error)(
-            f"random_state={random_state!r} is no seed: {error}"
+            f"random_state={random_state!r} is not a seed: {error}"
         ) from None
     return int(generator.randint(2**31))
 
@@ -252,14 +252,14 @@ def loading(
             f"the saved {name} is damaged ({error}): load it from another copy, or "
             "fit it again"
             if saved_by == VERSION
-            else f"this {name} was saved by sklearn_ltr {saved_by}, and {VERSION} "
+            else f"this {name} was saved by sklearn_ltr {saved_by}, but {VERSION} "
             f"cannot read it ({error}): score with {saved_by}, or fit it again"
         ) from error
     if is_newer:
         warnings.warn(
-            f"this {name} was saved by sklearn_ltr {saved_by}, and this is the "
-            f"older {VERSION}: it may fail, or score otherwise. Upgrade, or fit it "
-            "again.",
+            f"this {name} was saved by sklearn_ltr {saved_by}, but this is the "
+            f"older {VERSION}, where it may fail or score differently: upgrade, or fit "
+            "it again",
             NewerVersionWarning,
             stacklevel=4,
         )
@@ -289,8 +289,8 @@ def copy_attributes(estimator: E) -> E:
 def refit(estimator: M) -> Iterator[M]:
     """Yield a copy without its fit; at the end, the estimator gets the new fit."""
     # It gets all attributes in one step, so that predictions in other threads and in
-    # callbacks use either the old model or the new one; and none of them if the block
-    # raises (KeyboardInterrupt included).  The parameters of the copy may be changed.
+    # callbacks use either the old model or the new one.  If the block raises
+    # (KeyboardInterrupt included), it gets none.  Parameters of the copy may change.
     # Attributes that are set by reading arguments stay: they are set again, or a warm
     # start needs them.
     before = set(vars(estimator))

@@ -159,9 +159,9 @@ def keep_trees(
         )
     if attributes.get("_is_imported", False):
         raise ValueError(
-            "the trees that warm_start would keep were not grown by this "
-            "estimator, so their bins and random numbers are not known: continue "
-            "with a new estimator, whose init is this one"
+            "warm_start would keep trees that this estimator has not grown, so their "
+            "bins and random numbers are unknown: continue with a new estimator, whose "
+            "init is this one"
         )
     return KeptTrees(
         attributes["_seed"],
@@ -193,9 +193,9 @@ def read_tree_features(
     # without `check_values`, `FittedTrees.scores` finds infinite values
     if not reset and getattr(estimator, "_absent_is_missing", False) and issparse(X):
         raise ValueError(
-            f"{name} is sparse, and this model comes from XGBoost, which takes entries "
-            "that a sparse matrix does not store for missing, while they are 0 here: "
-            "give a dense array, with NaN where a value is missing"
+            f"{name} is sparse, but this model comes from XGBoost, which takes entries "
+            "that a sparse matrix does not store as missing, not as 0: give a dense "
+            "array, with NaN where a value is missing"
         )
     given = X
     if len(categories.feature) > 0:
@@ -213,7 +213,7 @@ def read_tree_features(
         features = sorted({*text, *categories.feature.tolist()})
         named = name_features(given, features)
         raise ValueError(
-            f"{error}. The shortest way with text: categorical_features={named!r}"
+            f"{error}. For text give categorical_features={named!r}"
         ) from None
 
 
@@ -227,10 +227,9 @@ def read_categories(
     features = find_features(X, categorical_features, "X")
     if not np.array_equal(features, categories.feature):
         raise ValueError(
-            f"categorical_features are the columns {features.tolist()} of X, but when "
-            "the trees that warm_start keeps were grown, they were "
-            f"{categories.feature.tolist()}: give the same, or fit with "
-            "warm_start=False"
+            f"categorical_features are the columns {features.tolist()} of X, but the "
+            f"trees that warm_start keeps have {categories.feature.tolist()}: give the "
+            "same, or fit with warm_start=False"
         )
     return categories
 
@@ -316,8 +315,8 @@ def bin_learned(
 ) -> tuple[BinMapper, TrainingData, BinnedData]:
     """Learn the bins, unless they are known; return them, the rows, and their bins."""
     # The rows are sorted by all that trees see: bins, targets, weights and initial
-    # scores.  So a change of a feature that leaves its bins as they are, such as
-    # another scale, leaves the order and the model as they are.
+    # scores.  So a change of a feature that does not change its bins, such as another
+    # scale, does not change the order and the model.
     p, known = parameters, data.X.known_bins
     if known is not None:
         order = data.content_order(known.hashes[known.place[data.rows]])
@@ -522,7 +521,7 @@ def check_step(tree: GrownTree, parameters: TreeParameters) -> None:
         rate = parameters.learning_rate
         at = "" if callable(rate) else f"={rate:g}"
         raise ValueError(
-            f"the scores diverge: a tree adds {largest:.3g} to them; lower "
+            f"the scores diverge, since a tree adds {largest:.3g} to them: lower "
             f"learning_rate{at}, or raise "
             f"l2_regularization={parameters.l2_regularization:g}"
         )
@@ -555,7 +554,7 @@ class FittedTrees(NamedTuple):
         yield from self.ensemble.staged_predict(encoded, base_score)
 
     def leaves(self, X: Matrix, n_jobs: int | None) -> NDArray[np.int64]:
-        """Return the leaf of each tree that a row comes to, (n_rows, n_trees)."""
+        """Return the leaf of each tree that a row reaches, (n_rows, n_trees)."""
         encoded = self.mapper.categories.encode(X)
         work = X.shape[0] * len(self.ensemble)
         with ThreadTeam(effective_n_threads(n_jobs, work)) as team:

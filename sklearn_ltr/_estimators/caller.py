@@ -1,4 +1,4 @@
-"""Warnings at the line that called the package; once, whichever parts of a fit warn."""
+"""Give a warning once, at the line that called the package."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 
 TRAIN = "train"  # the set of the training data
 SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
-LONG_COMPILING = 1.0  # seconds of compiling that the last line tells of
+LONG_COMPILING = 1.0  # seconds of compiling above which the last line states them
 
 
 class Measure(Protocol):
@@ -72,7 +72,7 @@ class Monitor:
     ----------
     curves : list of Curve
     followed : Curve or None
-        The one that early stopping follows; None: no early stopping.
+        The curve that decides early stopping; None: no early stopping.
     n_iter_no_change : int
         Steps to wait for an improvement.
     tol : float
@@ -128,7 +128,7 @@ class Monitor:
         return waited >= self.n_iter_no_change
 
     def _print_progress(self, step: int) -> None:
-        """Print where the fit is, the time of a step since the last line, the best."""
+        """Print the step, the time per step since the last line, and the best score."""
         # the first steps wait for kernels that are compiled, which the others do not
         working = working_time()
         parts = []
@@ -147,7 +147,7 @@ class Monitor:
         self._line_step = step
 
     def print_end(self, step: int, best_step: int | None) -> None:
-        """Print where the fit has ended, and which step early stopping keeps."""
+        """Print the last step, and the step that early stopping keeps."""
         if self.verbose == 0:
             return
         line = f"{self.kind} {step} of {self.n_steps}"
@@ -174,7 +174,7 @@ class Monitor:
         return 0 if self.followed is None else len(self.followed.values) - 1
 
     def _compare(self, followed: Curve, index: int) -> None:
-        """Let a value be the best if it is better by more than `tol`; NaN never is."""
+        """Store a value as best if it is better by more than `tol`; NaN never is."""
         value = followed.values[index]
         quality = value if followed.measure.higher_is_better else -value
         if quality > self._highest + self.tol:
@@ -187,7 +187,7 @@ class Monitor:
 
     @property
     def stopping_values(self) -> FloatArray:
-        """Values that early stopping has followed, if they are not of training data."""
+        """Values that decided early stopping, if they are not of training data."""
         if self.followed is None or self.followed.set_name == TRAIN:
             return np.empty(0)
         return np.array(self.followed.values)

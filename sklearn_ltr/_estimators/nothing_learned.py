@@ -1,4 +1,4 @@
-"""Trees that have learned nothing, and why, in numbers of the data."""
+"""Warn of trees that have learned nothing, and say why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IntArray = NDArray[np.int64]
 
 
 class NothingLearnedWarning(UserWarning):
-    """A fitted model gives all rows the same score: no tree has a split, for instance.
+    """Warning: the fitted model gives all rows the same score.
 
     The message says why: few rows, features that are constant, or the like.
 
@@ -44,7 +44,7 @@ def warn_if_nothing_learned(
     ensemble: TreeEnsemble,
     n_grown: int,
 ) -> None:
-    """Warn of trees that tell no rows apart; all workers of a fit call this."""
+    """Warn of trees that do not order rows; all workers of a fit call this."""
     # `scores` are those of the training rows after all trees
     n_trees = len(ensemble)
     has_base = any(index.comm.gather(bool(np.ptp(data.init_score) > 0)))
@@ -67,9 +67,9 @@ def warn_if_nothing_learned(
     ):
         message = (
             f"no tree tells documents of a query apart: in the {index.n_rows:,} rows "
-            f"of the {index.n_queries:,} queries that are learned from, the features "
-            "that trees split are the same for all documents of a query; add features "
-            "of documents, and check groups"
+            f"of the {index.n_queries:,} queries to learn from, the features that "
+            "trees split are the same for all documents of a query; add features of "
+            "documents, and check groups"
         )
     else:
         return
@@ -104,7 +104,7 @@ def why_no_split(
         for counted, n_categories in zip(counts, binned.n_categories, strict=True)
     )
     has_queries = data.labels is not None
-    rows = f"the {n_rows:,} rows that are learned from"
+    rows = f"the {n_rows:,} rows to learn from"
     if has_queries:
         has = "different grades" if data.pairs is None else "pairs"
         rows += f" (of queries with {has})"

@@ -1,4 +1,4 @@
-"""A warning of validation data that are on another scale than the training data."""
+"""Warn of validation data that are on another scale than the training data."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ CHECKED_ROWS = 1000  # of each table
 # and 1.2% if there are few queries.  Of raw values beside standardised ones, it is 39%
 # for the features of MSLR-WEB10K and 52% for those of OHSUMED.
 LARGE_SHARE = 1 / 3
-FEW_COLUMNS = 3  # as many may be dates and counts, which grow from one year to the next
+FEW_COLUMNS = 3  # so many may be dates and counts, which grow from year to year
 
 
 class ValidationRangeWarning(UserWarning):
-    """Columns of X_val lie outside the range of those of X, as if on another scale.
+    """Warning: columns of X_val are outside the range of X, as if on another scale.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def warn_of_ranges(
     validation: list[TrainingData],
     categorical: NDArray[np.int64] = NONE_CATEGORICAL,
 ) -> bool:
-    """Warn of a given set that is mostly out of the range of X; say whether."""
+    """Warn of a given set that is mostly out of the range of X; return whether."""
     given = given_sets(X, validation)
     if not given:
         return False

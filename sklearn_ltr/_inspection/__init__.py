@@ -1,4 +1,4 @@
-"""What models have learned: SHAP values, lambdas, local optimality.
+"""Explanations of models: SHAP values, trees, lambdas, local optimality.
 
 `plotting` draws these results; `inspection` makes them public, and reports on models.
 """

@@ -67,12 +67,12 @@ def compute_lambdas(
         of the pair.
         None: 1 for every pair, which gives the derivatives of RankNet's cost (section
         2, equation 4).
-    sigma : float > 0, default=1.0
+    sigma : float above 0, default=1.0
         Steepness of the sigmoid.
     groups : array-like of shape (n_documents,)
         Query of each document: numbers, text, dates, or tuples of these.
     document_weight : array-like of shape (n_documents,), default=None
-        How sure the grade of each document is, w >= 0, of each query some above 0;
+        How certain the grade of each document is, w >= 0, some above 0 in each query.
         None: 1.
     normalize_lambdas : bool, "distance" or "query", default=False
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|`` in
@@ -81,8 +81,8 @@ def compute_lambdas(
         over its pairs.  True: both.  Not in Burges (2010);
         LambdaMARTRanker does both by default.
     n_jobs : int or None, default=None
-        Number of threads; None: as many as the data are worth.  The result does not
-        depend on it.
+        Number of threads.  None: more for larger data.  The result does not depend on
+        it.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def compute_lambdas(
         range.
     TypeError
         If `groups` holds anything but numbers, text, dates, booleans or tuples of
-        these, or `sigma` is no number.
+        these, or `sigma` is not a number.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class MeanMetric:
         The copy.  Its weights are those of the last evaluation.
     trained : (n_weights,) float64
         w*: all weights, in the order of ``network.parameters``.
-    norm : float > 0
+    norm : float above 0
         Euclidean norm of w*.
     value : float
         M(w*).
@@ -95,9 +95,9 @@ class MeanMetric:
         check_is_fitted(ranker)
         if not hasattr(ranker, "network_"):
             raise TypeError(
-                f"{type(ranker).__name__} is not a network, so it has no weights to "
-                "change: give a RankNetRanker or a LambdaRankRanker, or a Pipeline or "
-                "a search that ends in one"
+                f"ranker is a {type(ranker).__name__}, not a network, so it has no "
+                "weights to change: give a RankNetRanker or a LambdaRankRanker, or a "
+                "Pipeline or a search that ends in one"
             )
         self.metric = metric_of_score(ranker) if metric is None else get_metric(metric)
         X = transform_for_model(estimator, X)
@@ -115,8 +115,8 @@ class MeanMetric:
         self.norm = float(np.linalg.norm(self.trained))
         if self.norm == 0:
             raise ValueError(
-                "the weights of the ranker are all zero, so steps relative to them "
-                "have length zero"
+                "the weights of the ranker are all zero, so relative steps have length "
+                "zero: train it first"
             )
         self.value = float(self.evaluate([self.trained])[0])
 
@@ -136,7 +136,7 @@ class MeanMetric:
             scores = predict(self.network, self._X, team)
         except FloatingPointError:
             raise ValueError(
-                "after so long a step of the weights, the scores of X are not finite: "
+                "the scores of X are not finite after so long a step of the weights: "
                 "take smaller steps"
             ) from None
         return self._bound.mean(self._queries.sort(scores), self._query_weights)
@@ -302,14 +302,14 @@ def local_optimality(
         The query of each document: numbers, text, dates, or tuples of these.
     metric : str, Metric or None, default=None
         A name or a metric object.  None: the metric of the ranker's `score`.
-    n_directions : int >= 1 or None, default=None
+    n_directions : int of at least 1 or None, default=None
         Number of directions to try.  None: the number of equation 9, 459 for the
         defaults.
-    delta : float > 0 and < 1, default=0.01
+    delta : float in (0, 1), default=0.01
         One minus the required confidence.
-    p0 : float > 0 and < 1, default=0.01
+    p0 : float in (0, 1), default=0.01
         Fraction of ascending directions to rule out.
-    step_size : float > 0, default=0.1
+    step_size : float above 0, default=0.1
         Length of a step relative to the norm of :math:`w^*`.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.
@@ -549,8 +549,8 @@ def read_weight_indices(
         is_integer = isinstance(i, Integral) and not isinstance(i, bool)
         if not is_integer or not 0 <= i < len(names):
             raise ValueError(
-                f"weights holds {w!r}, but the {len(names)} weights have the indices 0 "
-                f"to {len(names) - 1}, and the names {', '.join(names[:3])}, ..."
+                f"weights holds {w!r}: give indices from 0 to {len(names) - 1}, or "
+                f"names, {', '.join(names[:3])}, ..."
             )
     if not indices:
         raise ValueError("weights is empty: name at least one, or None for all")

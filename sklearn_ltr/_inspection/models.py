@@ -1,4 +1,4 @@
-"""Fitted models as tools need them: taken out of Pipelines, or seen as regressors."""
+"""Take fitted models out of Pipelines, or present rankers as regressors."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class ScoreRegressor(FrozenEstimator):
 
     Notes
     -----
-    Scores are comparable within a query only: the level of a curve means nothing, and
-    its slope does.  A feature that is the same for all documents of a query moves all
-    their scores alike, which changes no ranking, however steep its curve.  Curves of
-    single documents (ICE) start at heights that differ between queries, so draw them
-    with ``kind="both", centered=True``: all start at 0 then.
+    Scores are comparable within a query only: the slope of a curve has a meaning, its
+    level has none.  A feature that is the same for all documents of a query changes no
+    ranking, however steep its curve.  Curves of single documents (ICE) start at heights
+    that differ between queries: draw them with ``kind="both", centered=True``, so that
+    all start at 0.
 
-    Columns of categories are named in ``categorical_features`` of the tool, too.  For
+    Name columns of categories in ``categorical_features`` of the tool, too.  For
     features with missing values give a grid without them, ``custom_values={name:
     grid}`` (from scikit-learn 1.7 on).
 

@@ -30,8 +30,8 @@ class ShapValues:
     values : ndarray of shape (n_documents, n_features), float64
         What each feature adds to the score of each document, in units of the scores.
     bias : float
-        The score to be expected of a document of which nothing is known.  `bias` plus
-        the sum of a document's `values` is its score.
+        The expected score of an unknown document.  `bias` plus the sum of a document's
+        `values` is its score.
     X : array-like or sparse matrix of shape (n_documents, n_features)
         The documents, as the trees have been given them.
     feature_names : list of str
@@ -72,7 +72,7 @@ class ShapValues:
         return values
 
     def difference(self, document: int, other: int) -> FloatArray:
-        """Tell why one document is ranked above another: (n_features,) float64.
+        """Return why one document is ranked above another: (n_features,) float64.
 
         Parameters
         ----------
@@ -111,8 +111,8 @@ class ShapValues:
             from shap import Explanation
         except ImportError as error:
             raise ImportError(
-                "ShapValues.to_explanation requires shap; install it with "
-                "pip install shap"
+                "ShapValues.to_explanation requires shap: install it by "
+                "python -m pip install shap"
             ) from error
         X: Any = self.X
         return Explanation(
@@ -128,7 +128,7 @@ class ShapValues:
         if not isinstance(row, Integral) or isinstance(row, bool):
             raise TypeError(f"{name} must be the number of a row of X, got {row!r}")
         if not -n_rows <= int(row) < n_rows:
-            raise ValueError(f"{name} is row {row}, but X has {n_rows} rows")
+            raise ValueError(f"{name} is row {row}, but X has {n_rows} rows: give one")
         return int(row)
 
 
@@ -137,9 +137,8 @@ def shap_values(
 ) -> ShapValues:
     r"""Compute what each feature adds to the score of each document, exactly.
 
-    The Shapley values of a game: its players are the features, and
-    :math:`v(S)` is the score to be expected of a document of which only the features in
-    S are known.  With :math:`d` features,
+    They are Shapley values: with :math:`v(S)` the expected score of a document of which
+    only the features in S are known, and :math:`d` features,
 
     .. math::
 
@@ -189,14 +188,14 @@ def shap_values(
 
     Notes
     -----
-    What is explained is the sum of the trees.  Of a ranker with a base model (`init`)
-    or fitted with `init_score`, the values and the bias sum to what the trees add to
-    the score of the base; the constant that MART starts from is part of the bias.
+    The values explain the sum of the trees.  For a ranker with a base model (`init`) or
+    `init_score`, the values and the bias sum to what the trees add to
+    the base score; the constant that MART starts from is part of the bias.
 
     All training rows are counted, each once, whatever its weight.
 
-    Features in a Pipeline are those that its last step is given.  For a categorical
-    feature the value belongs to the category as a whole.
+    Features in a Pipeline are the inputs of its last step.  For a categorical feature
+    the value belongs to the category as a whole.
 
     For M nodes and a depth of D, path-dependent values of a row take O(M D) steps
     (Linear TreeSHAP, by Gauss-Legendre quadrature).  Interventional ones are looked up,
@@ -227,8 +226,8 @@ def shap_values(
     model, names = find_trees(
         estimator,
         "shap.PermutationExplainer explains any predict function, and "
-        "sklearn.inspection.permutation_importance tells how much a model depends on "
-        "each feature",
+        "sklearn.inspection.permutation_importance measures how much a model depends "
+        "on each feature",
     )
     X = transform_for_model(estimator, X)
     table = read_bins(model, X, "X")

@@ -1,4 +1,4 @@
-"""The trees of a model as a table, and how often they test each feature."""
+"""Return the trees of a model as a table, and count how often they test a feature."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NO_TREES = (
-    "permutation_importance of sklearn.inspection tells how much it depends on each "
+    "permutation_importance of sklearn.inspection measures how much it depends on each "
     "feature"
 )
 
@@ -53,8 +53,8 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
         - `gain`, float64: the gain of a split, >= 0, as `feature_importances_` adds it.
         - `value`, float64: what a leaf adds to the score; of another node, the mean of
           its leaves, weighted by training rows.
-        - `n_rows`, Int64: training rows that come to the node; missing if the model was
-          read from a file that does not have them.
+        - `n_rows`, Int64: training rows that reach the node; missing if the model was
+          read from a file without them.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
 
     Notes
     -----
-    The score of a document is the sum of the values of the leaves that it comes to.
+    The score of a document is the sum of the values of the leaves that it reaches.
     MARTRegressor and MARTClassifier add `base_score_`, and a ranker with a base model
     (`init`) the scores of that model, whose trees are not in the table.
 
@@ -97,7 +97,7 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
         import pandas as pd
     except ImportError as error:
         raise ImportError(
-            "trees_to_dataframe requires pandas; install it with "
+            "trees_to_dataframe requires pandas: install it by "
             "python -m pip install pandas"
         ) from error
     trees, names = named_trees(estimator)
@@ -116,9 +116,8 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
 def split_counts(estimator: BaseEstimator) -> IntArray:
     """Count the nodes that test each feature.
 
-    What LightGBM calls importance by "split", and XGBoost by "weight".  It favours
-    features of many values over those of few, so `feature_importances_`, shares of the
-    gain, say more of what a feature is worth.
+    LightGBM calls this importance "split", and XGBoost "weight".  It favours features
+    of many values, so `feature_importances_`, shares of the gain, are a better measure.
 
     Parameters
     ----------
@@ -181,7 +180,7 @@ def find_trees(
         model = model.merge()
     if not hasattr(model, "ensemble_"):
         raise TypeError(
-            f"{type(model).__name__} is not made of boosted trees of this package; "
+            f"{type(model).__name__} is not made of boosted trees of this package: "
             f"{otherwise}"
         )
     fitted = model._fitted()
@@ -193,7 +192,7 @@ def find_trees(
 def node_columns(
     tree: Tree, number: int, names: list[str]
 ) -> dict[str, NDArray[np.generic]]:
-    """Return the columns of the nodes of a tree; -1 and None where there is nothing."""
+    """Return the columns of the nodes of a tree; -1 and None mean missing."""
     n_nodes, is_leaf = len(tree.feature), tree.is_leaf
     feature, categories, missing = (np.full(n_nodes, None, object) for _ in range(3))
     for node in np.flatnonzero(~is_leaf):

@@ -2,8 +2,8 @@
 
     dC/ds_i = sum over the pairs of document i of  -sigma rho_ij * |swap delta|
 
-The first factor, the derivative of RankNet's cost of a pair, is RankNet when it stands
-alone.  Multiplied by the change of a metric if the two documents swap places, it is
+The first factor, the derivative of RankNet's cost of a pair, alone gives RankNet.
+Multiplied by the change of a metric if the two documents swap places, it gives
 LambdaRank and LambdaMART.
 
 Words

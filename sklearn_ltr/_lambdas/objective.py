@@ -129,7 +129,7 @@ class LambdaObjective:
             self._gain, self._scale = np.zeros(n_documents), np.ones(n_queries)
             self._constant_factors = ranknet_swap_factors(self.k)
         self._table = np.empty((0, 0)) if metric is None else None
-        # lists side by side know no tables of swap deltas and no costs of pairs
+        # lists side by side use no tables of swap deltas and no costs of pairs
         has_closed_form = metric is None or metric.closed_form
         has_costs = pair_weights is not None and len(pair_weights) == 4
         self._may_be_side_by_side = has_closed_form and not has_costs

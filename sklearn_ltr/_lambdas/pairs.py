@@ -29,8 +29,8 @@ document beats the better one, the loops compute
 
 of the pair, which decreases dC/ds_p and increases dC/ds_q if p is the better document.
 
-**Weights of pairs.**  Where the grades of documents are not equally sure, the cost of a
-pair is multiplied by the weights of its documents,
+**Weights of pairs.**  If grades are not equally certain, the cost of a pair is
+multiplied by the weights of its documents,
 
     C  =  sum_ij w_i w_j L_ij,        L_ij = |Delta_ij| log(1 + exp(-sigma (s_i - s_j)))
 
@@ -49,8 +49,8 @@ from the sums over pairs
 
 The weights of one data set are an array of shape (2, n_documents) with the rows
 better_weight = w / t+ and worse_weight = w / t-; or (4, n_documents), to which these
-two sums are written, times the factors of the query that its lambdas have.  None: there
-are no weights, and no code that weighs is compiled.
+two sums are written, times the factors of the query that its lambdas have.  None: no
+weights, and numba compiles no code for them.
 
 **Layout.**  All that the pair loops read and write is in one array `documents` of shape
 (N_ROWS, width): its rows are listed below, its columns are positions.  After the last
@@ -172,11 +172,11 @@ def compute_query_lambdas(
     """Write gradient and hessian of the documents of some queries."""
     # `table` is None where swap deltas follow from gains and factors; (n, n), swap
     # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.
-    # Networks call this once per query, so two details serve short lists.  The tuples
-    # (RankedLists, ObjectiveArrays, PairOptions, Workspace, Derivatives) are passed as
-    # plain ones and are named inside, because numba takes half a microsecond to
-    # recognise each named tuple.  And packing is not a function of its own, because the
-    # call would pass all arrays once more.
+    # Networks call this once per query, so two details save time for short lists.  The
+    # tuples (RankedLists, ObjectiveArrays, PairOptions, Workspace, Derivatives) are
+    # passed as plain ones and named inside, because numba takes half a microsecond to
+    # recognise each named tuple.  And packing is not a separate function, because the
+    # call would pass all arrays again.
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
     options, workspace = PairOptions(*options), Workspace(*workspace)
     result = Derivatives(*result)

@@ -44,8 +44,8 @@ from sklearn_ltr._parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
 from sklearn_ltr._typing import FloatArray, IntArray
 
 REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
-FULL_LISTS = 5_000  # with more lists than these, the one of additive falls
-MOST_EQUAL = 1e6  # equal lists that one may stand for, by its weight
+FULL_LISTS = 5_000  # above it, the default of "additive" falls with the number of lists
+MOST_EQUAL = 1e6  # most equal lists that one weighted list may represent
 
 
 class BiasOptions(NamedTuple):
@@ -157,8 +157,8 @@ class AdditiveBias(PositionBias):
         largest = np.abs(values).max()
         if not largest <= LARGEST_SCORE:
             raise ValueError(
-                f"the bias of a position diverges, to {largest:.3g}: scores are too "
-                "far apart; divide those of init or init_score, lower the learning "
+                f"the bias of a position diverges to {largest:.3g}, since scores are "
+                "too far apart: divide those of init or init_score, lower the learning "
                 "rate, or give a smaller sigma"
             )
         self.path.append(values)
@@ -230,8 +230,7 @@ def new_bias(
     if is_pairwise and min(first) > 0:
         raise ValueError(
             "positions has no 0 in the lists that have a clicked document and "
-            "another, and ratios are relative to position 0, the first of a list: "
-            "are they counted from 1?"
+            "another, but ratios are relative to position 0: number positions from 0"
         )
     n_positions = max(last) + 1
     values = np.full((n_rows, max(n_positions, earlier.shape[-1])), none)

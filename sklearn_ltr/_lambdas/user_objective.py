@@ -79,14 +79,13 @@ class UserObjective:
             total = np.abs(values).sum()
             if not total <= LARGEST_TOTAL:
                 raise ValueError(
-                    f"the {name} that objective returned adds up to {total:.3g}, more "
+                    f"objective returned a {name} that adds up to {total:.3g}, more "
                     f"than {LARGEST_TOTAL:g}: divide it"
                 )
         if self._needs_hessian and gradient.any() and not hessian.any():
             raise ValueError(
-                "objective returned a hessian of zeros, and the value of a leaf is "
-                "the sum of its gradients divided by that of its hessians; return "
-                "ones for steps along the mean gradient"
+                "objective returned a hessian of zeros, but leaf values divide by sums "
+                "of hessians: return ones for steps along the mean gradient"
             )
         return gradient, hessian
 

@@ -104,7 +104,7 @@ def check_network(network: Any, X: NDArray[np.float32]) -> None:
     if scores.shape != (len(X),) or scores.dtype.kind != "f":
         raise ValueError(
             f"network.forward must return a float score for each row, {(len(X),)} for "
-            f"{len(X)} rows; got shape {scores.shape} of {scores.dtype}"
+            f"{len(X)} rows, got shape {scores.shape} of {scores.dtype}"
         )
     gradients = network.backward(np.zeros(len(X), dtype=np.float32))
     shapes = [np.shape(w) for w in network.parameters]
@@ -150,8 +150,8 @@ def _check_weights(
             )
         if not (w.flags.c_contiguous and w.flags.writeable):
             raise ValueError(
-                "network.parameters must be C-contiguous and writeable, and number "
-                f"{number} is not"
+                "network.parameters must be C-contiguous and writeable, but number "
+                f"{number} is not: copy it"
             )
         if w.size and not np.shares_memory(w, same):
             raise ValueError(

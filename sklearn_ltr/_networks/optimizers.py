@@ -294,8 +294,8 @@ def read_solver_params(solver: str, given: object) -> dict[str, Any]:
     for name, value in given.items():
         if name not in known:
             raise ValueError(
-                f"solver_params has {shown(name)}, which is no parameter of "
-                f"solver={solver!r}: these are {', '.join(known)}"
+                f"solver_params has {shown(name)}, which is not a parameter of "
+                f"solver={solver!r}: give some of {', '.join(known)}"
             )
         read[name] = known[name].read_as(f'solver_params["{name}"]', value)
     return read

@@ -138,8 +138,8 @@ class MultilayerPerceptron:
     rng : numpy.random.Generator
         Draws the weights of the hidden layers: normal with variance 2 / fan_in for
         "relu" (He et al.), uniform with variance 2 / (fan_in + fan_out) otherwise
-        (Glorot and Bengio).  The output weights start at 0: drawn ones would add a
-        random ranking to all scores, and few queries never wear it off.
+        (Glorot and Bengio).  The output weights start at 0: random ones would add a
+        random ranking to all scores, which few queries cannot unlearn.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from sklearn_ltr._typing import Float32Array
 
 
 class TorchNetwork:
-    """A PyTorch module that learns to rank: ``LambdaRankRanker(network=...)``.
+    """A wrapper to train a PyTorch module to rank: ``LambdaRankRanker(network=...)``.
 
     Training starts from the module's own weights; the ranker's `random_state` does not
     draw new ones.  PyTorch uses its own threads (``torch.set_num_threads``), whatever
@@ -136,8 +136,8 @@ class TorchNetwork:
             scores = _scores_of(module, X, self.device)
         if not scores.requires_grad:
             raise ValueError(
-                "the scores of the module do not depend on its parameters: its forward "
-                "must stay within torch (no detach, item or numpy on the way)"
+                "the scores of the module do not depend on its parameters: use only "
+                "torch in its forward (no detach, item or numpy)"
             )
         self._scores = scores
         return _to_float64(scores)
@@ -155,7 +155,7 @@ class TorchNetwork:
         import torch
 
         if self._scores is None:
-            raise RuntimeError("backward(score_gradient) needs a forward(X) before it")
+            raise RuntimeError("backward(score_gradient) was called before forward(X)")
         scores, self._scores = self._scores, None
         gradients = torch.autograd.grad(
             scores,
@@ -201,13 +201,13 @@ def check_module(module: Any) -> None:
         raise TypeError(f"module must be a torch.nn.Module, got {module!r}")
     if not _trainable(module):
         raise ValueError(
-            "module has no parameter that requires a gradient: nothing to train"
+            "module has no parameter that requires a gradient: set requires_grad"
         )
     for name, p in module.named_parameters():
         if p.requires_grad and p.dtype != torch.float32:
             raise ValueError(
-                f"the parameter {name!r} of the module is {p.dtype}, and float32 is "
-                "needed: call module.float()"
+                f"the parameter {name!r} of the module is {p.dtype}, not float32: call "
+                "module.float()"
             )
 
 
@@ -242,6 +242,6 @@ def _scores_of(module: Any, X: Float32Array, device: Any) -> Any:
     if scores.shape not in ((n,), (n, 1)):
         raise ValueError(
             f"the module must return one score for each row, {(n,)} or {(n, 1)} for "
-            f"{n} rows; got shape {tuple(scores.shape)}"
+            f"{n} rows, got shape {tuple(scores.shape)}"
         )
     return scores.reshape(n)

@@ -50,7 +50,7 @@ PositionBiasValue = Literal["additive", "pairwise"] | Mapping[str, object] | Non
 
 
 def is_among(metric: Metric, others: Iterable[Metric]) -> bool:
-    """Return whether a metric is in a list; arrays of gains cannot use ``in``."""
+    """Return whether a list has this metric; ``in`` fails for gains that are arrays."""
     return any(
         metric is other or (type(metric) is type(other) and repr(metric) == repr(other))
         for other in others
@@ -62,20 +62,20 @@ def name_metrics(metrics: Iterable[Metric]) -> dict[str, Metric]:
     named: dict[str, Metric] = {}
     for metric in metrics:
         if is_among(metric, named.values()):
-            raise ValueError(f"scoring holds {metric!r} twice")
+            raise ValueError(f"scoring holds {metric!r} twice: name each metric once")
         named[repr(metric) if metric.name in named else metric.name] = metric
     return named
 
 
 def metric_of_label(metric: Any, number: int) -> str | Metric | None:
-    """Return the metric of one of several labels: its own, or the one of all."""
+    """Return the metric of one of several labels: its own, or that of all labels."""
     own: str | Metric | None
     own = metric[number] if isinstance(metric, list | tuple) else metric
     return own
 
 
 def reported_metric(metric: str | Metric | None) -> Metric:
-    """Return the metric that a ranker reports: its own, NDCG@10 for None."""
+    """Return the metric that a ranker reports; None stands for NDCG@10."""
     return NDCG(10) if metric is None else get_metric(metric)
 
 
@@ -109,8 +109,8 @@ class RankerParameters(FitParameters):
         bias = self.position_bias
         if bias is not None and bias.method == "pairwise" and callable(self.objective):
             raise ValueError(
-                "position_bias='pairwise' weighs pairs, and objective is a function, "
-                "which is not told of pairs: give position_bias='additive'"
+                "position_bias='pairwise' weighs pairs, but objective is a function, "
+                "which does not get pairs: give position_bias='additive'"
             )
         if self.takes_labels and isinstance(self.metric, list | tuple):
             for metric in self.metric:
@@ -166,46 +166,46 @@ class RankerParameters(FitParameters):
         if self.position_bias is not None and columns.positions is None:
             raise ValueError(
                 f"positions is None, but position_bias={self.position_bias.method!r} "
-                "learns the bias of each: give where each row was shown, 0 is first"
+                "learns a bias of each position: give the position of each row, from 0"
                 + routing_advice("positions")
             )
         if columns.document_weight is not None and callable(self.objective):
             raise ValueError(
-                "document_weight weighs pairs, and objective is a function, which is "
-                "not told of pairs: leave document_weight out, or weigh in the function"
+                "document_weight weighs pairs, but objective is a function, which does "
+                "not get pairs: leave document_weight out, or apply it in the function"
             )
         if columns.propensities is None:
             return
         if self.position_bias is not None:
             raise ValueError(
-                "propensities are known, but position_bias="
-                f"{self.position_bias.method!r} would learn the bias of positions, "
-                "too: give propensities with position_bias=None"
+                "propensities were given, but position_bias="
+                f"{self.position_bias.method!r} learns the bias of positions itself: "
+                "give propensities with position_bias=None"
             )
         if callable(self.objective):
             raise ValueError(
-                "propensities weigh pairs, and objective is a function, which is not "
-                "told of pairs: leave propensities out, or weigh in the function"
+                "propensities weigh pairs, but objective is a function, which does not "
+                "get pairs: leave propensities out, or apply them in the function"
             )
 
     def check_no_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError if judged pairs were given what belongs to grades."""
         if callable(self.objective):
             raise ValueError(
-                "objective is a function, which is not told of pairs: give "
-                "objective='lambdarank', or weigh in the function without pairs"
+                "objective is a function, which does not get pairs: give "
+                "objective='lambdarank', or leave pairs out"
             )
         if columns.document_weight is not None:
             raise ValueError(
-                "document_weight says how sure the grades of documents are, and pairs "
-                "are judged themselves: give one of the two"
+                "document_weight says how certain grades are, but pairs are judged "
+                "without grades: give one of the two"
             )
         if self.position_bias is None and columns.propensities is None:
             return
         what = "propensities" if self.position_bias is None else "position_bias"
         raise ValueError(
-            f"{what} corrects clicks, and pairs are preferences in place of clicks: "
-            "give one of the two"
+            f"{what} corrects clicks, but pairs are judgements, not clicks: give one "
+            "of the two"
         )
 
 
@@ -277,7 +277,7 @@ def check_metrics_of_labels(metric: MetricChoice, n_labels: int) -> None:
 
 
 class BaseRanker(CallbackSupportMixin, Estimator):
-    """A ranker: `predict` returns scores, and higher scores are ranked first."""
+    """The base class of rankers: `predict` returns scores, higher is ranked first."""
 
     metric: Any  # MetricChoice
     label_weights: ArrayLike | None = None  # a parameter of some rankers
@@ -287,7 +287,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         "_trained_queries": Attribute(when="the data are queries", saved=False)
     }
 
-    # Requested from the start, so that metadata routing needs no further call
+    # requested by default, so that users need not call set_fit_request
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "groups": True,
         "X_val": True,
@@ -322,8 +322,8 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         ----------
         X : array-like of shape (n_documents, n_features)
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it up to 200 rows are one query; more
-            are an error.
+            The query of each document.  None: all rows are one query; more than 200
+            rows are an error.
 
         Returns
         -------
@@ -347,7 +347,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         sample_weight: ArrayLike | None = None,
         label: int | str | None = None,
     ) -> float:
-        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+        """Return the mean of the ranker's `metric` over queries; None means NDCG@10.
 
         Parameters
         ----------
@@ -356,8 +356,8 @@ class BaseRanker(CallbackSupportMixin, Estimator):
             Relevance grades, finite and >= 0; of several labels, NaN where a label has
             not judged a document.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it up to 200 rows are taken for one
-            query, with a :class:`MissingGroupsWarning`; more are an error.
+            The query of each document.  None: all rows are one query, with a
+            :class:`MissingGroupsWarning`; more than 200 rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the mean, constant within a query.
         label : int or str or None, default=None
@@ -372,9 +372,8 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         Raises
         ------
         NotFittedError, ValueError, TypeError
-            As by `predict`; for a label that y does not have; for grades, weights or
-            groups that the metric refuses, no rows, or more than 200 of them without
-            groups.
+            As by `predict`; if y has no such label; if the metric refuses the grades,
+            weights or groups; for no rows, or more than 200 without groups.
         """
         scores = self.predict(X)
         return self._mean_metric(scores, y, groups, sample_weight, label)
@@ -416,7 +415,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     def _read_features(
         self, X: MatrixLike, *, reset: bool = False, name: str = "X"
     ) -> Matrix:
-        """Return X as a checked matrix; with `reset`, store its number and names."""
+        """Return X as a checked matrix; `reset` stores the names of its columns."""
         return read_feature_table(self, X, reset=reset, name=name)
 
     def _read_table(self, X: MatrixLike, *, reset: bool, name: str) -> Table:

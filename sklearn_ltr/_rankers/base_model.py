@@ -23,16 +23,16 @@ from sklearn_ltr._data.rows import n_rows as n_rows_of
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
 M = TypeVar("M")  # of metadata
-LARGEST_BASE_SCORE = 1e12  # of sigma F_0; trees add about 1 to it
+LARGEST_BASE_SCORE = 1e12  # limit of sigma F_0; trees add about 1
 
 
 def requested_metadata(
     estimator: BaseEstimator, metadata: Mapping[str, M]
 ) -> dict[str, M]:
     """Return the metadata that an estimator's `fit` requests, with routing enabled."""
-    # A ranker or regressor is given all that its `fit` takes, unless the user has said
-    # otherwise.  Of a Pipeline or another meta-estimator only the user knows which part
-    # takes which: where they have not said, that is an UnsetMetadataPassedError.
+    # A ranker or regressor gets every argument that its `fit` takes, unless the user
+    # has set other requests.  For a Pipeline or another meta-estimator only the user
+    # knows which part takes what: without requests, an UnsetMetadataPassedError.
     routing = get_routing_for_object(estimator)
     if isinstance(routing, MetadataRouter):
         routing.route_params(caller="fit", params=dict(metadata))
@@ -46,8 +46,8 @@ def requested_metadata(
     if "X_val" in requested and isinstance(estimator, Pipeline) and len(estimator) > 1:
         if "X_val" not in (estimator.transform_input or ()):
             raise ValueError(
-                "X_val would reach the last step of a Pipeline as it was given, but X "
-                'transformed: give the Pipeline transform_input=["X_val"]'
+                "the Pipeline transforms X but not X_val: give the Pipeline "
+                'transform_input=["X_val"]'
             )
     return requested
 
@@ -60,8 +60,7 @@ def fitted_base_model(
     **metadata: ArrayLike | IdsLike | None,
 ) -> BaseEstimator:
     """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
-    # The clone learns from `rows` only: not from those that are held out, or have the
-    # weight 0.  It is given the metadata that its `fit` takes.
+    # The clone learns from `rows` only, without rows that are held out or weigh 0
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
             f"init must be a ranker, a regressor or None, got {type(init).__name__}"
@@ -71,8 +70,8 @@ def fitted_base_model(
     except NotFittedError:
         if y is None:
             raise ValueError(
-                f"init is a {type(init).__name__} that is not fitted, and pairs come "
-                "without a y to fit it to: give a fitted model, or init_score"
+                f"init is a {type(init).__name__} that is not fitted, and there is no "
+                "y to fit it to: give a fitted model, or init_score"
             ) from None
         given = {name: value for name, value in metadata.items() if value is not None}
         with sklearn.config_context(enable_metadata_routing=True):
@@ -95,9 +94,8 @@ def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
     if largest > LARGEST_BASE_SCORE:
         raise ValueError(
             f"sigma={sigma:g} times init_score (or what init predicts) is as large as "
-            f"{largest:.3g}, and above {LARGEST_BASE_SCORE:g} the trees would be lost "
-            "in rounding: subtract a constant from the scores of each query, or divide "
-            "them"
+            f"{largest:.3g}; above {LARGEST_BASE_SCORE:g} rounding would erase the "
+            "trees: subtract a constant from the scores of each query, or divide them"
         )
 
 
@@ -108,8 +106,8 @@ def check_init_score_given(
     if uses_init_score != (init_score is not None):
         had, has = ("", "no ") if uses_init_score else ("no ", "an ")
         raise ValueError(
-            f"fit was given {had}init_score, and here is {has}init_score{suffix}: "
-            "trees that were grown on top of scores need those of every document"
+            f"fit was given {had}init_score, but this call got {has}init_score"
+            f"{suffix}: give it to both calls, or to neither"
         )
 
 
@@ -120,7 +118,7 @@ def base_scores(
     init_score: ArrayLike | None,
 ) -> FloatArray:
     """Return F_0 of the rows of X, from the base model or the given `init_score`."""
-    if base_model is not None and n_rows > 0:  # which may refuse an X of no rows
+    if base_model is not None and n_rows > 0:  # a model may refuse an X of no rows
         return check_base_scores(base_model.predict(X), n_rows, "what init predicts")
     if init_score is not None:
         return check_base_scores(init_score, n_rows, "init_score")

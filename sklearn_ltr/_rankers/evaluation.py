@@ -1,7 +1,7 @@
 """The measures of a ranker during its fit: a metric, or RankNet's cost.
 
-The measure of each query is gathered from all workers, and their mean is taken in the
-order of the queries.
+The process gathers the values of all workers and averages them in the order of the
+queries.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metr
 class MetricEvaluation:
     """The weighted mean of a metric over the queries of all workers.
 
-    With `learned`, the training data without the queries that have no pairs, `update`
-    is given the scores of its rows only.  Queries without pairs keep scores of 0: their
-    documents are all of one grade, so any scores have the same value.
+    With `learned`, which leaves out queries without pairs, `update` gets the scores of
+    its rows only.  The other queries keep scores of 0: all their documents have the
+    same grade, so the scores do not change the value.
     """
 
     higher_is_better = True
@@ -67,7 +67,7 @@ class MetricEvaluation:
         self._has_relevant = self._index.gather(has_relevant) > 0
         self._scores = np.zeros(data.n_rows)
         self._team: ThreadTeam | None = None
-        # of the queries, one for each thread: their rows, and the metric of these
+        # one part of the queries for each thread: their rows, and the metric of these
         self._parts: list[tuple[slice, BoundMetric]] = []
 
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
@@ -103,7 +103,7 @@ class MetricEvaluation:
 
 
 def divide_queries(bound: BoundMetric, n_parts: int) -> list[tuple[slice, BoundMetric]]:
-    """Divide the queries of a metric into up to so many parts of about as many rows."""
+    """Divide the queries of a metric into at most `n_parts`, of about equal rows."""
     offsets, parts = bound.offsets, []
     shares = offsets[-1] * np.arange(n_parts + 1) // n_parts
     bounds = np.unique(np.searchsorted(offsets, shares))

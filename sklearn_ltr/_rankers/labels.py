@@ -397,7 +397,7 @@ def metric_measures(
             if index.n_rows == 0:
                 raise ValueError(
                     f"no document of {argument} is judged by label {label!r}: there "
-                    "is nothing to measure; give more queries, or leave the label out"
+                    "is nothing to measure: give more queries, or leave the label out"
                 )
             trained = None
             if learned is not None:

@@ -3,8 +3,8 @@
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
 documents, turns them into bins, and boosts; `RankingCost` is the cost to minimise.
-The workers of a cluster do the same together, each with its own documents, and the
-members of a bag with the bins of one table (`SharedBins`).
+Workers of a cluster fit together, each with its own documents.  Members of a bag share
+the bins of one table (`SharedBins`).
 """
 
 from __future__ import annotations
@@ -144,11 +144,11 @@ REGRESSION_WEIGHT = 5.0
 FULL_WEIGHT_ROWS = 20_000
 # grow_policy="auto", see benchmarks/learning_curves.py
 MOST_SYMMETRIC_QUERIES = 500
-# With a click and a document without one.  On made data of 500 queries an additive bias
-# costs 0.08 NDCG@10 at 1,000 sessions, of which about 500 have both; at 10,000, with
-# 5,000 of them, it gains (benchmarks/clicks_protocol.py).
+# Lists with a click and a document without one.  On made data of 500 queries an
+# additive bias costs 0.08 NDCG@10 at 1,000 sessions, about 500 of them such lists; at
+# 10,000 sessions, with 5,000 such lists, it gains (benchmarks/clicks_protocol.py).
 FEW_LISTS = 3_000
-LAMBDA_TOTALS = (1e-150, 1e150)  # whose squares, the gains of splits, are finite
+LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
 
 
 class ShortClickLogWarning(UserWarning):
-    """An additive position bias is learned from so few lists that it does harm.
+    """Warning: the click log is too short to learn an additive position bias.
 
     Examples
     --------
@@ -206,8 +206,8 @@ def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None
     if n_lists < FEW_LISTS:
         warn_caller(
             f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
-            "click and a document without one; on logs so short it ranked worse than "
-            "no correction: give position_bias=None, or a longer log",
+            "click and a document without one; on such short logs it ranked worse "
+            "than no correction: give position_bias=None, or a longer log",
             ShortClickLogWarning,
         )
 
@@ -301,8 +301,8 @@ def judged_measures(
 class RankingObjective:
     """The objective of trees: lambdas and a regression, or the user's function alone.
 
-    A position bias is learned along with the trees; then all are computed from scores
-    with the bias of each row's position.
+    If a position bias is learned, the derivatives are those at scores plus the bias of
+    each row's position.
     """
 
     def __init__(
@@ -404,10 +404,10 @@ def documents_init_score(method: F) -> F:
 
 
 class LambdaMARTRanker(BaseRanker):
-    r"""Gradient boosted trees that learn to rank, trained for a metric such as NDCG.
+    r"""Boosted trees that rank the items of a list, such as the results of a search.
 
-    Every tree models the gradient of a cost by its scores, and its leaves make a
-    Newton step (C. Burges, MSR-TR-2010-82, 2010, section 7):
+    They are trained for a metric such as NDCG.  Each tree predicts the gradient of a
+    cost, and each leaf takes a Newton step (Burges, MSR-TR-2010-82, 2010, section 7):
 
     .. math::
 
@@ -418,13 +418,13 @@ class LambdaMARTRanker(BaseRanker):
         {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
         F_m(x) = F_{m-1}(x) + \eta \gamma.
 
-    Queries whose grades are all equal have no pairs: nothing is learned from them, and
-    `min_samples_leaf` does not count their documents.  Judged pairs can be given to
+    Queries whose grades are all equal have no pairs: the trees learn nothing from them,
+    and `min_samples_leaf` does not count their documents.  Judged pairs can be given to
     `fit` in place of those of the grades.
 
-    The defaults add to Burges (2010) what made rankings of real data better: a sample
-    of the rows for each tree, for few documents a regression of the scores on the
-    grades, splits by second-order gain, and normalized lambdas of a deeper list.  The
+    The defaults add to Burges (2010) what ranked real data better: a sample of the rows
+    for each tree, a regression on the grades for few documents, splits by second-order
+    gain, and normalized lambdas of a deeper list.  The
     published algorithm is ``LambdaMARTRanker(grow_policy="best_first", subsample=1,
     split_gain="least_squares", regression_weight=0, truncation_level=None,
     normalize_lambdas=False)``.
@@ -440,34 +440,34 @@ class LambdaMARTRanker(BaseRanker):
     metric : str, Metric, None or list of these, default="ndcg@10"
         Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
-        from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise errors alone, RankNet
-        on trees; NDCG@10 is reported then.  Choose the one that you report.  Of several
+        from :class:`sklearn_ltr.metrics.Metric`.  None: learn from pairwise errors
+        alone (RankNet) and report NDCG@10.  Choose the one that you report.  Of several
         labels (see `label_weights`) one metric for all, or a list of one for each.
-    n_estimators : int >= 1, default=100
+    n_estimators : int of at least 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
-    learning_rate : float > 0 or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
-        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        goes on counting.  Only a function of a module can be pickled, not a lambda.
-        Half the rate wants twice the trees: 0.05 with 300 is a good pair.
-    max_leaf_nodes : int >= 2, default=31
+    learning_rate : float above 0 or callable, default=0.1
+        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
+        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        continues the index.  To pickle the ranker, use a function defined in a module.
+        If you halve it, double the trees: 0.05 with 300 is a good pair.
+    max_leaf_nodes : int of at least 2, default=31
         Maximum number of leaves of a best-first tree; L in Burges (2010).  The leaf
         whose best split has the largest gain is split first.  A symmetric tree takes
         its number of levels from it (see `grow_policy`).  Tune it: larger for many
         documents, smaller if the model overfits.
-    min_samples_leaf : int >= 1 or "auto", default="auto"
-        Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
+    min_samples_leaf : int of at least 1 or "auto", default="auto"
+        Minimum number of rows in a leaf.  "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few documents.
-    max_features : float > 0 and <= 1, or int >= 1, default=1.0
-        Features drawn for each split, among those of the tree: a fraction or a number.
+    max_features : float in (0, 1], or int of at least 1, default=1.0
+        Features drawn for each split among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
-    regression_weight : float from 0 to 1e6 or "auto", default="auto"
-        Weight of a regression of the scores of a query on its grades, both centred,
-        relative to its pairs: the ratio of their mean hessians.  It helps where there
-        are few documents to learn from; "auto": 5, times ``(20,000 / n)^2`` if there
-        are n > 20,000 of them (in queries of different grades).  0: pairs alone.  Tune
+    regression_weight : float in [0, 1e6] or "auto", default="auto"
+        Weight of a regression of a query's scores on its grades, both centred, relative
+        to its pairs: the ratio of their mean hessians.  The regression helps if there
+        are few documents.  "auto": 5, times ``(20,000 / n)^2`` if there are
+        n > 20,000 documents (in queries of different grades).  0: pairs alone.  Tune
         it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
         Squares of residuals, and means, are weighted by `document_weight`.  Judged
         pairs without grades have no regression.
@@ -481,60 +481,60 @@ class LambdaMARTRanker(BaseRanker):
         with at most 500 queries (of different grades, or with judged pairs; without
         `groups` these are one), which such trees rank better, else best first.  Try
         both if there are about 500 queries.
-    max_depth : int >= 1 or None, default=None
-        Maximum number of splits between the root and a leaf; None: no limit.  Rarely
+    max_depth : int of at least 1 or None, default=None
+        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float >= 0, default=0.0
-        Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float > 0 and <= 1, or int >= 1, default=1.0
+    l2_regularization : float of at least 0, default=0.0
+        Term added to the sum of hessians of a leaf, in the leaf value and, for
+        second-order splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree : float in (0, 1], or int of at least 1, default=1.0
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
-    subsample : float > 0 and <= 1, or "auto", default="auto"
-        Fraction of the documents that each tree seeks splits on; "auto": 0.2, or 500
-        documents where these are more, up to 0.8.  A document is drawn with probability
+    subsample : float in (0, 1], or "auto", default="auto"
+        Fraction of the documents on which each tree finds its splits.  "auto": 0.2, or
+        500 documents if that is more, up to 0.8.  A document is drawn with probability
         ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
-        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
-        fraction: of all samples of this size, it gives gains the smallest variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all documents.
+        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
+        fraction.  No other sample of this size gives gains a smaller variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all documents.
         `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        no draws.  Leave it, or set 1 for the published algorithm.
-    max_bins : int from 2 to 255, default=255
-        Maximum number of bins of a feature; missing values have one more.  Leave it;
+        all documents.  Leave it, or set 1 for the published algorithm.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have their own.  Leave it;
         fewer bins blur small differences between values.
     objective : "lambdarank" or callable, default="lambdarank"
         What trees learn from: lambdas of the metric, or the derivatives of a cost of
-        your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  Query
-        q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  All are arrays:
-        float64 scores and grades and int64 offsets go in, dC/ds and d2C/ds2 >= 0 of
-        each document come out (the scores follow minus the gradient).  We multiply both
-        by the weight of the query.  Queries have two different grades or more; they
-        and their documents come in an order of their content, not of X.  `metric` only
-        reports and stops then, and `sigma`, `truncation_level`, `normalize_lambdas`
-        and `regression_weight` are not used.  Only a function of a module can be
-        pickled.  Leave it, unless you have a cost of your own.
-    truncation_level : int >= 1 or None, default=30
-        Learn from the metric at this cutoff if the metric's own is smaller: a deeper
-        list has more pairs to learn from.  None: from the metric as it is.  Raise it if
+        your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
+        gets arrays: float64 scores and grades, and int64 offsets; query q owns the
+        documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  It returns dC/ds and
+        d2C/ds2 >= 0 of each document.  The fit multiplies both by the query's weight.
+        Each query has at least two different grades.  The content of queries and
+        documents decides their order, not X.  `metric` then only reports and stops;
+        `sigma`, `truncation_level`, `normalize_lambdas` and `regression_weight` are not
+        used.  To pickle the ranker, use a function defined in a module.  Leave it,
+        unless you have a cost of your own.
+    truncation_level : int of at least 1 or None, default=30
+        Train at this cutoff if the metric's own is smaller: a deeper list has more
+        pairs to learn from.  None: keep the metric's cutoff.  Raise it if
         relevant documents are often ranked below it.
     normalize_lambdas : bool, "distance" or "query", default=True
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
         "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
         of ``2 |lambda_ij| / sigma`` over its pairs, so that long lists do not dominate
         short ones.  True: both.  Leave it, or set False for the published algorithm.
-    sigma : float > 0, default=1.0
-        Steepness of the sigmoid.  With ``l2_regularization=0`` it only scales the
-        scores by 1 / sigma (Burges 2010, section 7), those of `init` left aside.  Leave
+    sigma : float above 0, default=1.0
+        Steepness of the sigmoid.  With ``l2_regularization=0`` and without `init`, it
+        only scales the scores by 1 / sigma (Burges 2010, section 7).  Leave
         it, unless `l2_regularization` is above 0.
     split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or, as in
-        Burges (2010, equation 11), of the squared error of a tree that models the
-        gradients.  Leave it, or set "least_squares" for the published algorithm.
+        What the gain of a split is: the decrease of the cost's second-order expansion;
+        or that of the squared error of a tree that models the gradients (Burges 2010,
+        equation 11).  Leave it, or set "least_squares" for the published algorithm.
     init : estimator or None, default=None
-        The base model F_0, on top of which trees are added: a ranker, a regressor, or a
-        Pipeline that ends in one.  A fitted one is used as it is (model adaptation); of
-        an unfitted one, a clone is fitted first, on the same data.  In a search, which
-        clones, wrap a fitted one in :class:`sklearn.frozen.FrozenEstimator`.  None:
+        The base model F_0, to which trees are added: a ranker, a regressor, or a
+        Pipeline that ends in one.  A fitted model is used as it is (model adaptation);
+        an unfitted model is cloned and fitted first, on the same data.  In a search,
+        wrap a fitted model in :class:`sklearn.frozen.FrozenEstimator`.  None:
         F_0 = 0, or the `init_score` given to `fit`.  Use it to improve on a model that
         you have.
     label_weights : array-like of shape (n_labels,) or None, default=None
@@ -550,34 +550,34 @@ class LambdaMARTRanker(BaseRanker):
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
-        dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, each of the most frequent has a bin.  The others are put into one
-        sixteenth of the bins, with categories whose documents have similar grades on
-        average, compared with the mean of their query.  (In training the average leaves
-        out the fold of the row: there are five, of whole queries.)
+        dense X; a split sends a set of them left.  If there are more than `max_bins`,
+        each of the most frequent has its own bin.  The others share one sixteenth of
+        the bins: categories share a bin if the average grades of their documents,
+        relative to the query's mean, are similar.  (In training this average leaves
+        out the row's own fold, of five folds of whole queries.)
         Categories unseen in `fit`, and those of fewer than `min_samples_leaf` rows of a
         node, go where missing values go.  Name the features if X is an array, or if the
         dtypes of the frame do not say so.
-    category_smoothing : float >= 0, default=10.0
-        Rows of a node's mean gradient and hessian that are added to those of each
-        category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  The
-        averages by which categories share bins are smoothed by as many rows.  Raise it
-        if many categories have few rows.
+    category_smoothing : float of at least 0, default=10.0
+        Number of rows with the node's mean gradient and hessian that are added to each
+        category.  The categories are then sorted by gradient over hessian and split in
+        this order.  It regularises: small categories move to the middle.  The averages
+        by which categories share bins are smoothed by as many rows.  Raise it if many
+        categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
-        How the score may depend on each feature, all others fixed: 1: it never falls
-        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
-        a dict from names.  It holds for the trees, not for a base model.  Use it where
+        How the score may change as a feature grows and the others stay fixed: 1: it
+        never falls; -1: it never rises; 0: both.  One number for each feature, or
+        a dict by name.  It holds for the trees, not for a base model.  Use it where
         you know the direction: more sales must not lower a score.
     interaction_cst : list of sets, str or None, default=None
-        Features that may be on the same path of a tree, as sets of indices or names;
-        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
-        one.  None: all.  Use it if features must not be combined.
+        Sets of features, by index or name, that may share a path of a tree; features in
+        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
+        None: any features.  Use it if features must not be combined.
     position_bias : "additive", "pairwise", dict or None, default=None
         What to learn about the `positions` given to `fit`, if y are clicks.
         "additive": a bias of each position, which training adds to the scores.
-        "pairwise": ratios that divide pairs (Hu et al.).  Predictions are without it.
-        A dict has such a "method" and its "regularization" p, a number >= 0 that
+        "pairwise": ratios that divide pairs (Hu et al.).  Predictions leave it out.
+        A dict has one of these as "method" and a "regularization" p, a number >= 0 that
         shrinks it towards no bias.  Additive: :math:`b_k \leftarrow b_k - \eta (G_k + p
         \bar H b_k) / (H_k + p \bar H)` with each tree, G and H being the sums of
         gradients and hessians at position k and :math:`\bar H` the mean of H; by
@@ -585,44 +585,43 @@ class LambdaMARTRanker(BaseRanker):
         without one, or for the sum of their weights if that is larger.  Pairwise:
         ratios of costs are raised to ``1 / (1 + p)``, by default p = 1.  Use it if y
         are clicks on lists whose positions you know.
-    min_propensity : float from 1e-6 to 1, default=0.05
-        Smaller `propensities` given to `fit`, and ratios of "pairwise", count as this.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit`, and ratios of "pairwise", are set to it.
         Raise it if a few documents of small propensity outweigh the others.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is only measured.  Of several sets the first is followed.  Set
+        and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
+        False: only measure `X_val`.  The first of several sets decides.  Set
         True to have queries held out if you have no `X_val`.
-    validation_fraction : float > 0 and < 1, default=0.1
+    validation_fraction : float in (0, 1), default=0.1
         Fraction of the queries held out for early stopping without `X_val`.  Raise it
         if this is only a few dozen queries: their mean is uncertain.
-    n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.  Raise it if `learning_rate` is
-        small.
-    tol : float >= 0, default=0.0
+    n_iter_no_change : int of at least 1, default=20
+        Number of trees without a better validation score before the fit stops.  Raise
+        it if `learning_rate` is small.
+    tol : float of at least 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.  Raise
         it to stop earlier, with fewer trees.
     scoring : str, Metric, list or dict of these or None, default=None
-        Metric to measure by during the fit, which early stopping follows; None:
-        `metric`.  A list: all are measured, and the first is followed.  Use it to stop
+        Metric measured during the fit, which decides early stopping; None: `metric`.
+        The first of a list decides.  Use it to stop
         by another metric than the one that is optimised.  Of several labels each is
         measured, and the weighted mean, which is followed; or, of a dict from labels
         (names or numbers of columns) to metrics, its first label.
     warm_start : bool, default=False
-        Keep the trees of the last `fit` (its bins, seed and base model, too), and add
-        to them, up to `n_estimators`.  Use it to add trees without growing the first
-        ones again.
+        Keep the trees, bins, seed and base model of the last `fit`, and add trees up to
+        `n_estimators`.  Use it to add trees without growing the first ones again.
     random_state : int, RandomState instance or None, default=None
-        Seed of all that is drawn: for each tree features and rows;
-        held-out queries; above 200,000 rows those that bins are computed from.  Only an
-        integer makes two fits the same.
-    verbose : int >= 0, default=0
-        1: print every few seconds how far the fit is, the seconds of a tree, the best
-        score so far, and at the end where it stopped.  2: print after every tree.  Set
-        1 to watch a long fit.
+        Seed of all draws: features and rows of each tree, held-out queries, and above
+        200,000 rows those that bins are computed from.  Only an integer makes two fits
+        the same.
+    verbose : int of at least 0, default=0
+        1: print every few seconds the progress of the fit, the seconds per tree and the
+        best score so far, and at the end where it stopped.  2: print after every tree.
+        Set 1 to watch a long fit.
     n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.  Set
+        Number of threads, at most the cores this process may use.  None: more for
+        larger data.  The number does not change the model.  Set
         1 if several fits run at once, as in a search with its own `n_jobs`.
 
     Attributes
@@ -630,30 +629,30 @@ class LambdaMARTRanker(BaseRanker):
     ensemble_ : TreeEnsemble
         The trees, as arrays.
     n_iter_ : int
-        Number of trees kept: with early stopping those up to the best score, as
-        LightGBM's ``best_iteration_`` and XGBoost's ``best_iteration + 1``.
+        Number of trees kept; with early stopping, those up to the best score (like
+        LightGBM's ``best_iteration_`` and XGBoost's ``best_iteration + 1``).
     init_ : estimator or None
         The base model.
     evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
-        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
-        several), the values of each metric before the first tree and after each, those
-        dropped by early stopping included.  Training data are measured where anything
-        else is, with ``verbose > 0``, if `scoring` is a list, and by RankNet's cost
-        with ``metric=None``.
+        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
+        and metric: the values before the first tree and after each tree, including
+        trees that early stopping drops.  "train" is measured if a validation set is,
+        with ``verbose > 0``, if `scoring` is a list, or, by RankNet's cost, with
+        ``metric=None``.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
-        Of these, the training scores by the first metric, and the scores that early
-        stopping has followed; empty if there are none.
+        The training scores by the first metric, and the scores that decided early
+        stopping; empty if there are none.
     loss_curve_ : ndarray of shape (n_trees + 1,), float64
-        With ``metric=None`` only, and in place of `train_score_`: RankNet's cost, the
-        mean over the pairs of the training queries, weighted as `fit` was told.
+        With ``metric=None``, in place of `train_score_`: RankNet's cost, the mean over
+        the pairs of the training queries, with the weights given to `fit`.
     position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
         Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
         clicked document of a pair and t- of the other: 1 for position 0.
     label_forces_ : ndarray of shape (n_labels,), float64
         Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
-        a split.
+        Share of each feature in the gain of all splits.  Shares sum to 1; without
+        splits all are 0.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int
@@ -806,9 +805,8 @@ class LambdaMARTRanker(BaseRanker):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_documents, n_features)
-            Numbers, and text in categorical features; NaN, which means missing, goes
-            to the better side of a split.
-            float32 and float64 are used as they are, and CSR stays sparse.
+            Numbers, and text in categorical features.  NaN means missing; each split
+            sends it to the better side.  float32, float64 and CSR are not converted.
         y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
             Relevance grades, finite and >= 0, not necessarily integers.  Columns are
             several labels, such as clicks and purchases; NaN in one of them: the label
@@ -824,8 +822,8 @@ class LambdaMARTRanker(BaseRanker):
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
-            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
-            stopping follows the first.  A Pipeline transforms X_val only with
+            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; the first
+            decides early stopping.  A Pipeline transforms X_val only with
             ``transform_input=["X_val"]``.
 
         Returns
@@ -866,7 +864,7 @@ tuples, default=None
             )
             judged = GivenPairs(pairs, pair_probabilities, pair_weights)
             cost = RankingCost(p)
-            # no name refers to the data that are read: they are freed when binned
+            # the data have no name here, so that binning frees them
             binned = bin_data(
                 model._read(X, y, groups, columns, judged, validation, p, kept),
                 cost,
@@ -891,7 +889,7 @@ tuples, default=None
         X : array-like or sparse matrix of shape (n_documents, n_features)
             Real and finite, or NaN.
         init_score : array-like of shape (n_documents,), default=None
-            F_0 of each document, if `fit` was given the `init_score` of its own.
+            F_0 of each document; needed if `fit` got an `init_score`.
 
         Returns
         -------
@@ -907,7 +905,7 @@ tuples, default=None
             if `init_score` was given to one of `fit` and `predict` only.
         """
         model = self._fitted()
-        # a base model must not be given infinite values before they are refused
+        # refuse infinite values before the base model gets them
         features = read_tree_features(
             model, X, model._categories, check_values=model.init_ is not None
         )
@@ -959,7 +957,7 @@ tuples, default=None
         return self._mean_metric(scores, y, groups, sample_weight, label)
 
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
-        """Find the leaf of each tree that a document comes to.
+        """Return the leaf that each document reaches in each tree.
 
         Parameters
         ----------
@@ -970,8 +968,8 @@ tuples, default=None
         -------
         leaves : ndarray of shape (n_documents, n_trees), int64
             Number of the leaf among the nodes of its tree, from 0 for the root, as in
-            the trees of scikit-learn.  The numbers of a tree have gaps, those of its
-            inner nodes: encode them by a OneHotEncoder to use leaves as features.
+            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
+            gaps: encode them by a OneHotEncoder to use leaves as features.
 
         Raises
         ------
@@ -1092,13 +1090,12 @@ tuples, default=None
     ) -> None:
         """Set the base model, fitted on these rows; a warm start keeps the last one."""
         if init is not None and columns.init_score is not None:
-            raise ValueError("give init, a model, or init_score, its scores, not both")
+            raise ValueError("init and init_score were both given: give one of the two")
         if not kept.is_new:
             if (init is None) != (self.init_ is None):
                 raise ValueError(
-                    f"init is {'no' if init is None else 'a'} model, unlike when "
-                    "the trees that warm_start keeps were grown; fit with "
-                    "warm_start=False"
+                    f"init is {'no' if init is None else 'a'} model, unlike in the "
+                    "fit whose trees warm_start keeps: fit with warm_start=False"
                 )
             return
         self._uses_init_score = columns.init_score is not None
@@ -1126,7 +1123,7 @@ tuples, default=None
 
 @dataclass(frozen=True, eq=False)
 class SharedBins:
-    """An X whose bins are known, which a bag gives to its members.
+    """An X with known bins, which a bag gives to its members.
 
     Attributes
     ----------
@@ -1162,7 +1159,7 @@ class SharedBins:
         seed: int,
     ) -> SharedBins:
         """Read and bin rows for rankers that differ from this one by their seeds."""
-        # With categories, whose bins depend on the grades, all must learn from all rows
+        # Bins of categories depend on the grades: with them, all learn from all rows
         model = clone(ranker)
         p = read_parameters(LambdaMARTParameters, model)
         p.check_clicks(columns)

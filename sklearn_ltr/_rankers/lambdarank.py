@@ -15,7 +15,7 @@ from sklearn_ltr._typing import Seed
 
 
 class LambdaRankRanker(NetworkRanker):
-    r"""A neural network that learns to rank, trained for a metric such as NDCG.
+    r"""A neural network that ranks the items of a list, trained for a metric.
 
     For a pair whose document i has the higher grade (Burges, 2010, section 4.1,
     equation 6),
@@ -40,95 +40,92 @@ class LambdaRankRanker(NetworkRanker):
         Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
         ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), a metric object, or an object of
         your own class derived from :class:`sklearn_ltr.metrics.Metric`.  None: pairwise
-        errors alone, RankNet; NDCG@10 is reported then.  Of several labels one for all,
+        errors alone, RankNet; `score` returns NDCG@10.  Of several labels one for all,
         or a list of one for each.
     objective : "lambdarank" or callable, default="lambdarank"
-        Lambdas of the metric, or the derivatives of a cost of your own, as for
-        :class:`LambdaMARTRanker`: ``objective(scores, grades, offsets) -> (gradient,
-        hessian)`` of the queries of a batch.  The hessian is not used, nor are `sigma`
-        and `truncation_level` then.
-    truncation_level : int >= 1 or None, default=30
-        Learn from the metric at this cutoff if the metric's own is smaller: a deeper
-        list has more pairs to learn from.  None: from the metric as it is.
-    sigma : float > 0, default=1.0
+        What the network learns from: lambdas of the metric, or the derivatives of your
+        own cost, as for :class:`LambdaMARTRanker`: ``objective(scores, grades, offsets)
+        -> (gradient, hessian)`` for the queries of a batch.  The hessian, `sigma` and
+        `truncation_level` are then not used.
+    truncation_level : int of at least 1 or None, default=30
+        Train at this cutoff if the metric's own is smaller: a deeper list has more
+        pairs to learn from.  None: keep the metric's cutoff.
+    sigma : float above 0, default=1.0
         Steepness of the sigmoid.
-    hidden_layer_sizes : sequence of int >= 1, or int >= 1, default=(100,)
+    hidden_layer_sizes : int or sequence of int, each of at least 1, default=(100,)
         Units of each hidden layer; ``()``: a linear model.
     activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
     network : object or None, default=None
-        A model of your own in place of the perceptron (the two parameters above are
-        then ignored): an object with ``forward(X) -> scores``, ``backward(dC/ds) ->
-        list of gradients`` and ``parameters``, a list of arrays that are changed in
-        place; :class:`sklearn_ltr.TorchNetwork` makes one of a PyTorch module.
-        A copy of it is trained.
+        Your own model in place of the perceptron; the two parameters above are then
+        ignored.  An object with ``forward(X) -> scores``, ``backward(dC/ds) -> list of
+        gradients`` and ``parameters``, a list of arrays that training changes in place.
+        `fit` trains a copy.  :class:`sklearn_ltr.TorchNetwork` wraps a PyTorch module.
     solver : {"adam", "sgd"}, default="adam"
         How weights follow their gradient: Adam, or gradient descent with momentum.
         ``solver="sgd", solver_params={"momentum": 0}`` is the step of Burges (2010).
     solver_params : dict or None, default=None
-        Parameters of the solver.  Of "adam": "beta_1" and "beta_2" in [0, 1), the decay
-        of the running means of the gradient and of its square, 0.9 and 0.999 by
-        default, and "epsilon" in [1.2e-38, 1e19], added to the denominator, 1e-8 by
-        default.  Of "sgd": "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum",
-        whether it is Nesterov's, True by default, and "power_t" in [0, 10], the
+        Parameters of the solver.  "adam" has "beta_1" and "beta_2" in [0, 1), the decay
+        of the running means of the gradient and its square, 0.9 and 0.999 by default,
+        and "epsilon" in [1.2e-38, 1e19], added to the denominator, 1e-8 by default.
+        "sgd" has "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum", whether
+        the momentum is Nesterov's, True by default, and "power_t" in [0, 10], the
         exponent of ``learning_rate="invscaling"``, 0.5 by default.
-    alpha : float >= 0, default=0.1
+    alpha : float of at least 0, default=0.1
         Strength of the L2 penalty on weights (not on biases), divided by the size of
         the batch.
-    batch_size : int >= 1 or "auto", default="auto"
-        Queries per update, whose gradients are averaged; Burges (2010) has 1.  "auto":
-        a sixteenth of the queries, at least 1 and at most 8; of lists shorter than 20
-        documents as many as have 160, if that leaves 100 updates per epoch.  From
+    batch_size : int of at least 1 or "auto", default="auto"
+        Queries per update; their gradients are averaged.  Burges (2010) has 1.  "auto":
+        a sixteenth of the queries, at least 1 and at most 8.  If lists are shorter than
+        20 documents, queries with 160 documents, if an epoch keeps 100 updates.  From
         pairs alone, without groups: pairs per update, "auto": 200.
     learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
-        Schedule of "sgd": constant; divided by ``(1 + t) ** power_t`` after each epoch,
-        with t the queries visited so far; or divided by 5 whenever `n_iter_no_change`
-        epochs have not improved the validation score, or without early stopping the
-        metric on the training data.
-        Training stops when it falls below 1e-6.
-    learning_rate_init : float > 0, default=0.001
+        Schedule of "sgd".  "invscaling": divided by ``(1 + t) ** power_t`` after each
+        epoch, with t the queries visited so far.  "adaptive": divided by 5 whenever
+        `n_iter_no_change` epochs have not improved the validation score (without early
+        stopping: the training metric); training stops when it falls below 1e-6.
+    learning_rate_init : float above 0, default=0.001
         Initial step size, eta.
-    max_iter : int >= 1, default=30
-        Maximum number of epochs: passes over all queries, in an order drawn for each.
-        A network overfits queries sooner than rows: on OHSUMED, 200 epochs are 0.03 of
-        NDCG@10 worse than 30.
-    tol : float >= 0, default=1e-4
+    max_iter : int of at least 1, default=30
+        Maximum number of epochs: passes over all queries in random order.  More epochs
+        may overfit: on OHSUMED, 200 epochs lose 0.03 of NDCG@10 against 30.
+    tol : float of at least 0, default=1e-4
         Smallest change that counts as an improvement.
     position_bias : "additive", dict or None, default=None
         "additive": learn a bias of each of the `positions` given to `fit`, if y are
-        clicks.  Training adds it to the scores, and predictions are without it.  A dict
+        clicks.  Training adds it to the scores; predictions leave it out.  A dict
         has the "method" "additive" and a "regularization", a number >= 0 that shrinks
         the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
         click and a document without one, or for the sum of their weights if larger.
-    min_propensity : float from 1e-6 to 1, default=0.05
-        Smaller `propensities` given to `fit` count as this.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit` are set to this.
     label_weights : array-like of shape (n_labels,) or None, default=None
         Shares of several labels, where y has a column for each, as for
         :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` epochs,
-        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False:
-        `X_val` is only measured.  Of several sets the first is followed.
-    validation_fraction : float > 0 and < 1, default=0.1
+        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False: only
+        measure `X_val`.  The first of several sets decides.
+    validation_fraction : float in (0, 1), default=0.1
         Fraction of the queries held out for early stopping without `X_val`.
-    n_iter_no_change : int >= 1, default=10
-        Epochs to wait for a better validation score.  Without early stopping
-        training runs to the end: a metric may stand still for long and then rise.
+    n_iter_no_change : int of at least 1, default=10
+        Number of epochs without a better validation score before training stops.
+        Without early stopping it runs to the end: a metric may rise after a long pause.
     scoring : str, Metric, list or dict of these or None, default=None
-        Metric to measure by during the fit, which early stopping follows; None: the
-        metric of `score`.  A list: all are measured, and the first is followed.
+        Metric measured during the fit, which decides early stopping; None: the
+        metric of `score`.  The first of a list decides.
         Of several labels as for :class:`LambdaMARTRanker`.
     warm_start : bool, default=False
         Continue from the weights of the last `fit`.
     random_state : int, RandomState instance or None, default=None
         Seed of the first weights, the order of the queries and the held-out queries.
         Only an integer makes two fits the same.
-    verbose : int >= 0, default=0
-        1: print every few seconds how far the fit is, the seconds of an epoch, the
-        best score so far, and at the end where it stopped.  2: print after every epoch.
+    verbose : int of at least 0, default=0
+        1: print every few seconds the progress, the seconds per epoch and the best
+        score so far, and at the end where it stopped.  2: print after every epoch.
     n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.
+        Number of threads, at most the cores this process may use.  None: more for
+        larger data.  The number does not change the model.
 
     Attributes
     ----------
@@ -140,13 +137,12 @@ class LambdaRankRanker(NetworkRanker):
     n_iter_ : int
         Epochs so far.
     evals_result_ : dict of str to dict of str to ndarray of shape (n_iter,)
-        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
-        several), the values of each metric in each epoch, and NaN for epochs of other
-        fits.  Training data are measured by `metric` (below), and by those of `scoring`
-        if that is a list.
+        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
+        and metric: the value in each epoch, NaN for epochs of other fits.  "train" has
+        `metric` (below), and the metrics of `scoring` if that is a list.
     train_score_ : ndarray of shape (n_iter,), float64
-        Metric of the training queries that have two grades, each query scored by the
-        weights that its batch met.  With ``metric=None`` there is RankNet's
+        Metric of the training queries that have two grades, at the scores that each
+        batch had before its update.  With ``metric=None`` there is RankNet's
         `loss_curve_` instead.
     validation_score_ : ndarray of shape (n_iter,), float64
         Validation score of each epoch; empty without early stopping.

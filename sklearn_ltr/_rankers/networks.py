@@ -2,8 +2,8 @@
 
 The weights follow the gradient of the scores (section 2.1 of C. Burges, "From RankNet
 to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82).  `NetworkRanker.fit` reads
-the documents, holds some out, has lambdas computed of batches of the others
-(`query_batches`), and has a network follow these (`run_epochs`).
+the documents, holds some out, computes lambdas for batches of the others
+(`query_batches`), and trains the network on them (`run_epochs`).
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoc
 
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
-# in short lists, queries with as many documents, if an epoch still has 100 updates
+# per batch of short lists, if an epoch still has 100 updates
 AUTO_DOCUMENTS = 160
 MIN_UPDATES_OF_SHORT_LISTS = 100
 
@@ -163,7 +163,7 @@ class LayerSizes:
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
-        return "sequence of int >= 1, or int >= 1"
+        return "int or sequence of int, each of at least 1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,13 +235,13 @@ class NetworkParameters(RankerParameters):
             check_weighted_pairs(data)
         elif not self.has_pairs(data).any():
             raise ValueError(
-                "no query of a weight above zero has two documents: there are no pairs "
-                "to learn from; check groups, sample_weight and document_weight"
+                "no query of a weight above zero has two documents, so there are no "
+                "pairs to learn from: check groups, sample_weight and document_weight"
             )
 
 
 class UnscaledFeaturesWarning(UserWarning):
-    """Features of X are so large that a network will hardly learn from them.
+    """Warning: features of X are too large for a network to learn from them.
 
     Examples
     --------
@@ -283,9 +283,9 @@ def keep_network(
         return KeptNetwork(draw_seed(p.random_state))
     if attributes["_fitted_architecture"] != p.architecture:
         raise ValueError(
-            "hidden_layer_sizes, activation or network has changed since the network "
-            f"was made, of {attributes['_fitted_architecture']}, and now "
-            f"{p.architecture}; to begin anew, fit with warm_start=False"
+            "hidden_layer_sizes, activation or network has changed since the last fit: "
+            f"it was {attributes['_fitted_architecture']} and is {p.architecture}: fit "
+            "with warm_start=False"
         )
     return KeptNetwork(attributes["_seed"], dict(attributes))
 
@@ -300,7 +300,7 @@ class Batches(Protocol):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """Measures of the scores as the last epoch met them, by name."""
+        """Measures of the scores that batches had in the last epoch, by name."""
 
     def in_order(self, units: IntArray) -> Iterator[Batch]:
         """Yield the batches of an epoch that visits the units in this order."""
@@ -312,9 +312,9 @@ class Batches(Protocol):
 class QueryBatches:
     """Batches of whole queries, whose lambdas come from grades.
 
-    A bias of positions makes a step after each epoch.  Measures see the scores of the
-    last epoch, as each batch met them; the cost sees those with the bias of positions,
-    at which gradients were computed.
+    The bias of positions makes a step after each epoch.  Measures use the scores that
+    each batch had in the last epoch; the cost adds the bias of positions, as the
+    gradients do.
     """
 
     def __init__(
@@ -340,7 +340,7 @@ class QueryBatches:
         self._update_measures()
 
     def _update_measures(self) -> None:
-        """Have the measures see the scores of the last epoch."""
+        """Give the measures the scores of the last epoch."""
         for name, measure in self.measures.items():
             measure.update(self._shown_scores if name == "cost" else self._scores)
 
@@ -661,9 +661,9 @@ def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Opt
     old = kept.attributes["_optimizer"]
     if type(old) is not type(new) or old.settings != new.settings:
         raise ValueError(
-            "solver or a parameter of it has changed since the last fit, whose "
-            f"optimizer partial_fit continues: {old.settings} then, {new.settings} "
-            "now; fit with warm_start=True to begin a new one"
+            "solver or solver_params has changed since the last fit, whose optimizer "
+            f"partial_fit continues: it was {old.settings} and is {new.settings}: fit "
+            "with warm_start=True to begin a new optimizer"
         )
     return deepcopy(old)
 
@@ -763,8 +763,8 @@ class NetworkRanker(BaseRanker):
         X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
 default=None
             The same for validation data, which are measured after each epoch.  Tuples
-            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; early
-            stopping follows the first.  A Pipeline transforms X_val only with
+            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; the first
+            decides early stopping.  A Pipeline transforms X_val only with
             ``transform_input=["X_val"]``.
 
         Returns
@@ -839,7 +839,7 @@ default=None
         pair_probabilities: ArrayLike | None = None,
         pair_weights: ArrayLike | None = None,
     ) -> Self:
-        """Learn from more queries or pairs: one pass, continuing the last fit.
+        """Continue the last fit with one pass over more queries or pairs.
 
         Parameters
         ----------
@@ -922,8 +922,8 @@ pairs, pair_probabilities, pair_weights : array-likes
                 return predict(model.network_, features, team)
             except FloatingPointError:
                 raise ValueError(
-                    "the scores of X are not finite numbers: X holds values far beyond "
-                    "those that the network has learned from"
+                    "X holds values far beyond those of fit, so its scores are not "
+                    "finite: check X, or clip its values"
                 ) from None
 
     @property
@@ -950,8 +950,8 @@ pairs, pair_probabilities, pair_weights : array-likes
         if isinstance(network, MultilayerPerceptron) and not network.intercepts:
             return network
         raise AttributeError(
-            f"{name} exists only for a network without hidden layers, "
-            "hidden_layer_sizes=(); the weights of others are in network_"
+            f"{name} exists only with hidden_layer_sizes=(), without hidden layers: "
+            "network_ has the weights of all networks"
         )
 
     def _read_features(
@@ -1026,10 +1026,10 @@ pairs, pair_probabilities, pair_weights : array-likes
 def divergence_error(how: str, rate: float) -> ValueError:
     """Return the error that says how the scores diverged, and what to do."""
     return ValueError(
-        f"the network diverged: its scores {how}. Scale the columns of X, with "
-        "StandardScaler in a Pipeline, say, or take smaller steps than "
+        f"the network diverged: its scores {how}. Scale the columns of X, for example "
+        "with StandardScaler in a Pipeline, or take smaller steps than "
         f"learning_rate_init={rate:g}; large values of sigma, alpha, momentum or "
-        "sample_weight make it diverge, too, and small ones of beta_2"
+        "sample_weight, or a small beta_2, also make it diverge"
     )
 
 
@@ -1084,8 +1084,8 @@ def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
     column = int(size.argmax())
     transforms = "" if name == "X" else ', with transform_input=["X_val"]'
     warn_caller(
-        f"column {column} of {name} has root mean square {size[column]:.3g}, and "
-        "networks learn well from columns of about unit size; put StandardScaler "
+        f"column {column} of {name} has root mean square {size[column]:.3g}, but "
+        "networks learn well from columns of about unit size: put StandardScaler "
         f"before the ranker in a Pipeline{transforms}",
         UnscaledFeaturesWarning,
     )
@@ -1096,7 +1096,7 @@ def warn_if_constant(scores: FloatArray) -> None:
     """Warn of a network that gives all documents the same score."""
     if len(scores) > 1 and np.ptp(scores) == 0:
         warn_caller(
-            "the network gives all documents the same score: its units no longer react "
-            "to X. Scale the columns of X, or lower learning_rate_init or alpha",
+            "the network gives all documents the same score: scale the columns of X, "
+            "or lower learning_rate_init or alpha",
             NothingLearnedWarning,
         )

@@ -34,7 +34,7 @@ from sklearn_ltr.metrics import Metric
 
 
 class MissingGroupsWarning(UserWarning):
-    """`groups` was not given, and all rows, at most 200, were taken for one query.
+    """Warning: `groups` was not given, so all rows were taken for one query.
 
     More than 200 rows without `groups` are an error.
 
@@ -50,8 +50,8 @@ class MissingGroupsWarning(UserWarning):
     """
 
 
-# Rows that may be one query if `groups` is not given.  A list has seldom more, and the
-# checks of estimators of scikit-learn, which know no groups, have fewer.
+# Most rows that may be one query if `groups` is not given.  Few lists are longer, and
+# scikit-learn's checks of estimators, which give no groups, use fewer rows.
 MOST_ROWS_WITHOUT_GROUPS = 200
 MISSING_GROUPS = (
     "groups was not given, {found}. Either it was "
@@ -74,13 +74,13 @@ VANISHING_LAMBDAS = (
     "init or init_score), or give a smaller sigma; sample_weight must not vanish"
 )
 NO_VALIDATION_OF_PAIRS = (
-    "early_stopping=True with pairs needs graded documents to look at: give X_val, "
+    "early_stopping=True with pairs needs graded documents to measure: give X_val, "
     "y_val and groups_val"
 )
 NO_LAMBDAS_OF_PAIRS = (
     "the lambdas of the pairs add up to 0 for every document at the scores that "
     "training starts from, so there is nothing to learn: either the pairs contradict "
-    "each other evenly, or no swap of one changes the metric at its cutoff; give more "
+    "each other evenly, or no swap of one changes the metric at its cutoff: give more "
     "pairs, or a metric without a cutoff"
 )
 
@@ -322,7 +322,7 @@ def check_learnable(data: TrainingData) -> None:
         raise ValueError(
             "y has no query with two different grades among those of a sample_weight "
             f"above zero (n_queries={data.n_queries}, n_samples={data.n_rows}): there "
-            "is no order to learn; check y and groups"
+            "is no order to learn: check y and groups"
         )
 
 
@@ -358,7 +358,7 @@ def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool
     if n_held_out >= n_queries:
         raise ValueError(
             f"validation_fraction={fraction} of {n_queries} queries leaves "
-            "none to learn from; give X_val, y_val and groups_val, or more queries"
+            "none to learn from: give X_val, y_val and groups_val, or more queries"
         )
     held_out = np.zeros(n_queries, dtype=np.bool_)
     order = np.random.default_rng([seed, 1]).permutation(n_queries)

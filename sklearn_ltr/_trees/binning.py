@@ -195,7 +195,7 @@ class BinMapper:
         bin_thresholds = self.bin_thresholds
         if len(bin_thresholds) != n_features:
             raise ValueError(
-                f"{len(bin_thresholds)} features of {n_features} have bins"
+                f"only {len(bin_thresholds)} of {n_features} features have bins"
             )
         for thresholds in bin_thresholds:
             if thresholds.dtype != np.float64 or thresholds.ndim != 1:

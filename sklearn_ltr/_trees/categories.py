@@ -17,16 +17,16 @@ which draws categories of few rows to 0 (D. Micci-Barreca, "A preprocessing sche
 high-cardinality categorical attributes", SIGKDD Explorations 3, 2001).  Thresholds
 between these means divide the categories among bins.
 
-A row's own target must not tell its bin: a tree would learn from the bin what it cannot
-know of a new row.  So in training the mean is over the rows of other queries: they
-are dealt into N_FOLDS folds, and a row's bin is by the mean over all folds but its own
+A row's own target must not determine its bin: a tree would learn from the bin what it
+cannot know of a new row.  So in training the mean is over the rows of other queries:
+queries form N_FOLDS folds, and a row's bin is by the mean over all folds but its own
 (cross-fitting; compared with other ways by L. Prokhorenkova et al., "CatBoost: unbiased
 boosting with categorical features", NeurIPS 2018, section 3).  A category that no other
 fold has seen is missing there, as it would be in prediction.  Predictions use the mean
 over all rows.
 
-The thresholds are quantiles of the means in training, and few: in narrow bins of equal
-means, a row's fold could be read off, and from it the row's target.
+The thresholds are few quantiles of the means in training: narrow bins of equal means
+would reveal a row's fold, and with it the row's target.
 
 Sums are of integers, so that they do not depend on the order of rows.
 """

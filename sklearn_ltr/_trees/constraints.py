@@ -49,7 +49,7 @@ def read_constraints(
     if len(wrong) > 0:
         raise ValueError(
             f"monotonic_cst has a sign for {_named(int(wrong[0]), names)}, which is "
-            "categorical: categories are in no order; give 0 there"
+            "categorical, and categories have no order: give 0 there"
         )
     sets = _read_sets(interaction, names, n_features)
     return Constraints(
@@ -105,7 +105,7 @@ def _feature(
         if not found:
             has = "has no names" if names is None else f"has {names.tolist()!r}"
             raise ValueError(
-                f"{parameter} names {key!r}, which is no column of X: it {has}"
+                f"{parameter} names {key!r}, which is not a column of X: it {has}"
             )
         return int(found[0])
     is_index = isinstance(key, Integral) and not isinstance(key, bool)

@@ -193,7 +193,7 @@ class TreeEnsemble(ChecksummedArrays):
             add_in_parts(self._choose_way(X.shape[0]), scores, X, team)
 
     def _choose_way(self, n_rows: int) -> AddRows:
-        """Return one of two ways to the same scores: walks as long as they are few."""
+        """Return the walk for few rows so far, else the bit-sliced evaluator."""
         if "_evaluator" not in vars(self):
             n_walks = vars(self).get("_n_walks", 0) + n_rows * len(self)
             if n_walks <= MOST_WALKS:
@@ -202,7 +202,7 @@ class TreeEnsemble(ChecksummedArrays):
         return self._evaluator.add_to
 
     def leaves(self, X: Matrix, team: ThreadTeam) -> NDArray[np.int64]:
-        """Return the leaf of each tree that a row comes to: (n_rows, n_trees) int64."""
+        """Return the leaf of each tree that a row reaches: (n_rows, n_trees) int64."""
         # Leaves have the numbers of their nodes, counted from the tree's root.  X must
         # be finite, or NaN.
         n_rows, n_trees = X.shape[0], len(self)

@@ -7,13 +7,13 @@ And since a kernel cannot exchange anything with other workers,
 :func:`grow_until_exchange` returns wherever such a sum is needed, and is called again
 when it is known.
 
-**Leaves divided ahead of their turn.**  In an exchange, all workers wait for each
-other, so fewer exchanges of more histograms are faster.  Before each exchange, the rows
-of up to LEAVES_AHEAD further leaves are divided, the leaves of the next highest gains,
-and the histograms of their smaller children are exchanged in the same message.  When
-it is the turn of such a leaf to be split, nothing needs to be exchanged.  Only then do
-its children become nodes of the tree and are searched for splits, so the tree is the
-same.  If its turn never comes, its histogram was exchanged in vain: about one of 100.
+**Leaves divided in advance.**  In an exchange, all workers wait for each other, so
+fewer exchanges of more histograms are faster.  Before each exchange, workers also
+divide the rows of up to LEAVES_AHEAD leaves with the next highest gains, and exchange
+the histograms of their smaller children in the same message.  When such a leaf is
+split later, nothing needs to be exchanged.  Only then do its children become nodes of
+the tree and are searched for splits, so the tree is the same.  About one of 100 such
+histograms is not needed, because its leaf is never split.
 A tree of 31 leaves takes about 15 exchanges of histograms instead of 30, and seven of a
 few numbers.
 """

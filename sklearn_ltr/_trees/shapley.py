@@ -1,9 +1,8 @@
 r"""Shapley values of trees: the exact contribution of each feature to a row's score.
 
-They are defined by a game.  Its players are the features.  A coalition S of features
-knows the values that the row x has in S, and v(S) is the score that is expected from
-these.  Feature j is given its mean marginal contribution over all orders in which the d
-players may join:
+For a set S of features, v(S) is the expected score if only the values of the row x in S
+are known.  The value of feature j is its mean marginal contribution over all orders in
+which the d features may become known:
 
     phi_j  =  sum over S without j of  |S|! (d - |S| - 1)! / d!  (v(S + j) - v(S))
 
@@ -152,7 +151,7 @@ def mean_of_trees(paths: TreePaths) -> float:
     """Return the sum of the means of trees over their training rows."""
     if (paths.cover == 0).any():
         raise ValueError(
-            "a leaf has n_rows=0, and path-dependent values divide by the numbers of "
+            "a leaf has n_rows=0, but path-dependent values divide by the numbers of "
             "training rows: give a background"
         )
     root = np.repeat(paths.first_node[:-1], np.diff(paths.first_node))
@@ -179,9 +178,9 @@ def interventional(paths: TreePaths, background: Matrix) -> AddValues:
     most = paths.n_slots.max()
     if most > MOST_SLOTS:
         raise ValueError(
-            f"a path of a tree tests {most} features, and with a background at most "
-            f"{MOST_SLOTS} are possible: explain without a background, or fit with a "
-            "smaller max_depth"
+            f"a path of a tree tests {most} features, but a background allows at most "
+            f"{MOST_SLOTS}: explain without a background, or fit with a smaller "
+            "max_depth"
         )
     shape = most_nodes(paths), LANES
     rows = dense_rows(background, slice(None))

@@ -1,9 +1,8 @@
 """Plain evaluation of a tree ensemble: every row walks every tree, root to leaf.
 
 This is the specification of the bit-sliced evaluation (:mod:`bit_sliced`), which gives
-the same scores bit for bit.  A model's first predictions are made by walks, because in
-plain numpy there is nothing to compile and hardly anything to prepare
-(`TreeEnsemble.add_to`).
+the same scores bit for bit.  A model's first predictions use walks, because plain numpy
+needs no compiling and little preparation (`TreeEnsemble.add_to`).
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class TreeWalk:
         scores[np.isinf(X).any(axis=1)] = np.nan
 
     def leaves(self, X: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Return the leaf, a node, that each row comes to: (n_trees, n_rows) int64."""
+        """Return the leaf, a node, that each row reaches: (n_trees, n_rows) int64."""
         # All walks take a step at a time, until all have come to a leaf.
         n_trees, (n_rows, n_features) = len(self._roots), X.shape
         values = X.astype(np.float64).ravel()  # exact

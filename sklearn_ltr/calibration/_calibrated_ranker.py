@@ -83,7 +83,9 @@ class CalibrationParameters:
                 f"{self.label!r}"
             )
         if self.ranker is None and isinstance(self.cv, str):
-            raise ValueError(f"cv={PREFIT!r} needs a ranker that is fitted")
+            raise ValueError(
+                f"cv={PREFIT!r} needs a fitted ranker, but ranker is None: give one"
+            )
         if self.ranker is not None and (
             isinstance(self.ranker, type) or not hasattr(self.ranker, "predict")
         ):
@@ -94,7 +96,7 @@ class CalibrationParameters:
 
 
 class CalibratedRanker(BaseRanker):
-    r"""A ranker whose scores are also mapped to grades and to probabilities.
+    r"""A ranker that also predicts grades, and probabilities of grades.
 
     .. math::
 
@@ -162,9 +164,9 @@ class CalibratedRanker(BaseRanker):
 
     Notes
     -----
-    Lambdas of a query add up to zero, and the regression of a LambdaMARTRanker is of
-    differences within queries, too, so a ranker is told nothing of the level of a query
-    as a whole.  A base model that learns grades tells it, such as
+    Lambdas of a query add up to zero, and the regression of a LambdaMARTRanker uses
+    differences within queries, so a ranker cannot learn which queries have higher
+    grades as a whole.  A base model that learns grades can:
     ``LambdaMARTRanker(init=MARTRegressor())``.
 
     With clicks for y, probabilities are those of a click where the document was shown,
@@ -277,8 +279,8 @@ class CalibratedRanker(BaseRanker):
             labels, NaN where a label has not judged a document.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it: of its documents, where the maps are
             fitted.  0: as if it were not there.  The ranker is fitted with it if its
@@ -305,8 +307,8 @@ class CalibratedRanker(BaseRanker):
         NotFittedError
             If the ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         # read
         p = read_parameters(CalibrationParameters, self)
@@ -497,8 +499,8 @@ def different_grades(y: FloatArray) -> FloatArray:
     grades: FloatArray = np.unique(y[~np.isnan(y)])
     if len(grades) > MOST_GRADES:
         raise ValueError(
-            f"y has {len(grades):,} different grades, and each would have a map of its "
-            f"own: put grades together, so that there are at most {MOST_GRADES:,}, or "
-            "train a MARTRegressor, which predicts grades without maps"
+            f"y has {len(grades):,} different grades, and each would have its own map: "
+            f"merge them into at most {MOST_GRADES:,}, or train a MARTRegressor, which "
+            "predicts grades without maps"
         )
     return grades

@@ -53,7 +53,7 @@ class SigmoidMap:
 
     Attributes
     ----------
-    slope : float >= 0
+    slope : float of at least 0
     center : float
         The mean score, subtracted first: scores may be large and differ by little.
     intercept : float
@@ -73,7 +73,7 @@ class SigmoidMap:
 
 def query_means(scores: FloatArray, query: IntArray) -> FloatArray:
     """Return the mean score of each document's query, (n_documents,) float64."""
-    # added up in the order of the scores, whatever that of the rows is
+    # added up in the order of the scores, so that the order of rows does not matter
     order = np.lexsort((scores, query))
     starts = np.flatnonzero(np.diff(query[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(query)))

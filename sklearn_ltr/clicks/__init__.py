@@ -1,4 +1,4 @@
-"""Click logs: estimate the bias of positions, and judge rankers by clicks.
+"""Learn from click logs: estimate position bias, and compare rankers by clicks.
 
 A *log* has one row per shown document, in five columns: ``clicks`` (0 or 1), ``groups``
 (the query), ``documents``, ``positions`` (0 is shown first) and ``sessions`` (one list,
@@ -13,8 +13,8 @@ they click an examined document.
 - :func:`simulate_clicks` makes a log of known bias from grades.
 - :func:`preferences_from_clicks` gives pairs of documents, for RankNet to learn from.
 - :func:`counterfactual_score` estimates a metric of a ranker that was not in use.
-- :func:`interleave` merges the lists of two rankers, and :func:`interleaving_test` says
-  which of them users prefer.
+- :func:`interleave` merges the lists of two rankers, and :func:`interleaving_test`
+  tests which of them users prefer.
 
 :class:`sklearn_ltr.plotting.PropensityCurveDisplay` draws the propensities.
 """

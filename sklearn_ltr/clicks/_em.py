@@ -47,7 +47,7 @@ from sklearn_ltr.clicks._log import ClickLog, sum_by
 
 BOUND_MARGIN = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves
 AT_BOUND = 1e-6  # a rate above one minus this is at its bound, 1
-LARGEST_CONDITION = 1e12  # of the information: beyond, errors would be noise
+LARGEST_CONDITION = 1e12  # of the information matrix; above it, errors are only noise
 
 
 class Cells(NamedTuple):
@@ -75,8 +75,8 @@ def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
     if not log.clicks[at_0].any():
         what = "no click" if at_0.any() else "no row"
         raise ValueError(
-            f"positions: {what} is at position 0, and propensities are relative to "
-            "position 0, the first of a list"
+            f"positions: {what} is at position 0, but propensities are relative to "
+            "position 0: number positions from 0"
         )
     cells, cell = np.unique(log.pair * len(positions) + position, return_inverse=True)
     counted = Cells(
@@ -128,8 +128,8 @@ def maximise(
         if change <= tol:
             return Fit(rates, np.array(curve))
     warn_caller(
-        f"EM has not converged in max_iter={max_iter} iterations: rates still change "
-        f"by {change:.2g} in one. Increase max_iter, or tol",
+        f"EM has not converged in max_iter={max_iter} iterations, the last changed "
+        f"rates by {change:.2g}: increase max_iter, or tol",
         ConvergenceWarning,
     )
     return Fit(rates, np.array(curve))
@@ -138,7 +138,7 @@ def maximise(
 def extrapolate(
     zero: FloatArray, one: FloatArray, two: FloatArray
 ) -> FloatArray | None:
-    """Return the point that three successive ones lead to, None if that is the last."""
+    """Return the extrapolation of three successive points; None if it is the last."""
     first = one - zero
     bend = two - one - first
     length = float(np.sqrt((bend * bend).sum()))
@@ -223,8 +223,8 @@ def check_connected(cells: Cells, positions: IntArray) -> None:
         more = ", ..." if len(alone) > 5 else ""
         raise ValueError(
             f"positions {names}{more} cannot be compared with position "
-            f"{positions[0]}: no chain of clicked (query, document) pairs that were "
-            "shown at several positions connects them. Log lists of several rankers, "
+            f"{positions[0]}, because no chain of clicked (query, document) pairs "
+            "shown at several positions connects them: log lists of several rankers, "
             "or with random swaps; or leave the rows of these positions out"
         )
 

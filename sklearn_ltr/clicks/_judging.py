@@ -1,16 +1,16 @@
-r"""Judge rankers by clicks: counterfactual estimates, and interleaving.
+r"""Compare rankers by clicks: counterfactual estimates, and interleaving.
 
 **Counterfactual estimates** of a metric are for a ranker that was not in use, from the
-clicks of others.  With p_k the propensity of position k, a click at k counts 1 / p_k,
-since it is only made if k is examined.  With w(r) the weight of rank r in the metric,
+clicks on other rankers.  With p_k the propensity of position k, a click at k counts
+1 / p_k, since users click only what they examine.  With w(r) the weight of rank r,
 
     V = (1 / number of sessions)  sum over clicks of  w(new rank) / p_k
 
 has the expected value of the metric with relevance in place of clicks: the mean sum of
 w(new rank) over relevant documents.
 
-**Team-draft interleaving**: two rankers share one list, and clicks say who is better.
-As captains choose teams: in each round a coin decides who is first, and each ranker
+**Team-draft interleaving**: two rankers share one list, and clicks tell who is better.
+In each round a coin decides which ranker is first, and each ranker
 adds its best document that is not in the list yet.  A click counts for the ranker that
 added the document.  A session is won by the ranker with more clicks.
 """
@@ -91,9 +91,9 @@ def counterfactual_score(
     max_weight: float | None = None,
     baseline_score: ArrayLike | None = None,
 ) -> CounterfactualEstimate:
-    r"""Estimate a metric of a ranker from a log of other rankers.
+    r"""Estimate a metric of a new ranker from the click log of other rankers.
 
-    The ranker is `y_score`: it orders again the documents that each session showed.  By
+    `y_score` is the new ranker: it reorders the documents that each session showed.  By
     inverse propensity scoring (IPS), with :math:`w(r)` the weight of rank r in the
     metric and :math:`r_i` the rank of row i by the scores,
 
@@ -123,7 +123,7 @@ def counterfactual_score(
         "snips" divides by the sum of the weights :math:`1 / p` of all clicks in place
         of the number of sessions: the mean weight :math:`w(r)` of a relevant document.
         It is less noisy, and a common factor of the propensities has no effect.
-    max_weight : float > 0 or None, default=None
+    max_weight : float above 0 or None, default=None
         Larger weights :math:`1 / p` are clipped to it, for less noise and some bias.
         None: no limit.
     baseline_score : array-like of shape (n_rows,), default=None
@@ -175,7 +175,7 @@ def counterfactual_score(
     lists, describe = read_lists(n, groups, positions, sessions)
     clicked = read_clicks(clicks, n, describe)[lists.order]
     if not clicked.any():
-        raise ValueError("clicks has no 1: a log without a click says nothing")
+        raise ValueError("clicks has no 1: give a log with clicks")
     inverse = 1 / read_propensities(propensities, lists)[lists.positions]
     if max_weight is not None:
         inverse = np.minimum(inverse, max_weight)
@@ -206,11 +206,13 @@ def read_sum(metric: str | Metric) -> Metric:
     metric = get_metric(metric)
     if not isinstance(metric, CG | Precision | RBP) or isinstance(metric, NDCG):
         raise ValueError(
-            f"metric={metric!r} is no sum of weights of ranks over documents, which "
-            "single clicks can estimate: give DCG, CG, Precision or RBP"
+            f"metric={metric!r} is not a sum of weights of ranks over documents, so "
+            "clicks cannot estimate it: give DCG, CG, Precision or RBP"
         )
     if not metric.value(np.ones(1)) > 0:
-        raise ValueError(f"metric={metric!r} has no gain for the grade 1 of a click")
+        raise ValueError(
+            f"metric={metric!r} has no gain for the grade 1 of a click: change its gain"
+        )
     return metric
 
 
@@ -283,9 +285,9 @@ def interleave(
     k: int = 10,
     random_state: Seed = None,
 ) -> InterleavedLists:
-    """Make one list of two rankers for each query, by team draft.
+    """Merge the lists of two rankers into one list per query, by team draft.
 
-    For several lists of a query, give it as several groups.
+    For several lists of a query, give the query as several groups.
 
     Parameters
     ----------
@@ -294,7 +296,7 @@ def interleave(
     groups : array-like of shape (n_documents,)
         The query of each document: numbers, text, dates or tuples of these, in any
         row order.
-    k : int >= 1, default=10
+    k : int of at least 1, default=10
         Number of documents shown; all, where a query has fewer.
     random_state : int, RandomState or None, default=None
         Seed or generator of the coins.
@@ -312,7 +314,7 @@ def interleave(
     ------
     ValueError, TypeError
         If scores are not one finite number per row, groups are of another length, or k
-        is no integer >= 1.
+        is not an integer >= 1.
 
     Notes
     -----
@@ -436,7 +438,7 @@ def interleaving_test(
 
     Notes
     -----
-    The test takes sessions for independent.  Where a few users or queries have most
+    The test assumes independent sessions.  If a few users or queries have most
     sessions, give one session of each.
 
     References
@@ -455,7 +457,7 @@ def interleaving_test(
     """
     n = count_rows(clicks, "clicks")
     if n == 0:
-        raise ValueError("clicks is empty: the log has no rows")
+        raise ValueError("clicks is empty: give at least one row")
     clicked = read_clicks(clicks, n, lambda row: f"row {row}")
     by_session = read_labels(sessions, n, "sessions", "session")
     by_team = read_labels(teams, n, "teams", "team")

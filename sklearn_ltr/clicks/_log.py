@@ -6,8 +6,8 @@ canonical order, by session and position, and labels are replaced by numbers tha
 the order of the sorted labels.  So no result depends on the order of the rows.
 
 Models that need whole lists read the `Patterns` of a log: its distinct sessions.
-Clicks of one query are not independent, as its documents, and often its users, are the
-same; so what varies are sums over the rows of a query.  Over Q queries, a ratio
+Clicks of one query are not independent: its documents, and often its users, are the
+same.  So standard errors use sums over the rows of a query.  Over Q queries, a ratio
 R = sum_q A_q / sum_q B_q has
 
     SE^2 = Q / (Q - 1)  sum_q (A_q - R B_q)^2 / (sum_q B_q)^2.
@@ -108,9 +108,9 @@ def read_clicks(clicks: ArrayLike, n: int, describe: Callable[[int], str]) -> In
 def read_lists(
     n: int, groups: IdsLike, positions: ArrayLike, sessions: IdsLike
 ) -> tuple[Lists, Callable[[int], str]]:
-    """Return the lists of sessions, and what names a row in error messages."""
+    """Return the lists of sessions, and a function that names a row in messages."""
     if n == 0:
-        raise ValueError("clicks is empty: the log has no rows")
+        raise ValueError("clicks is empty: give at least one row")
     queries = read_labels(groups, n, "groups", "query")
     by_session = read_labels(sessions, n, "sessions", "session")
     query, session = queries.query_of_row, by_session.query_of_row
@@ -130,8 +130,7 @@ def read_lists(
         raise ValueError(
             f"session {by_session.describe(int(session[row]))} has rows of the queries "
             f"{queries.describe(int(query[a]))} and {queries.describe(int(query[b]))}: "
-            "a session is one list that was shown for one query; give each list a "
-            "session of its own"
+            "give each list its own session"
         )
     twice = (session[order][1:] == session[order][:-1]) & (
         shown[order][1:] == shown[order][:-1]
@@ -139,8 +138,8 @@ def read_lists(
     if twice.any():
         row_a, row_b = order[np.argmax(twice) :][:2].tolist()
         raise ValueError(
-            f"position {shown[row_a]} is repeated: {describe(row_a)} and row {row_b} "
-            "of the same session have it; a session is one list that was shown once"
+            f"position {shown[row_a]} is repeated by {describe(row_a)} and row {row_b} "
+            "of the same session: give each list, shown once, its own session"
         )
     lists = Lists(order, shown[order], offsets, query[first], queries, by_session)
     return lists, describe
@@ -158,7 +157,7 @@ def read_click_log(
     lists, describe = read_lists(n, groups, positions, sessions)
     clicked = read_clicks(clicks, n, describe)
     if not clicked.any():
-        raise ValueError("clicks has no 1: a log without a click says nothing")
+        raise ValueError("clicks has no 1: give a log with clicks")
     shown = read_labels(documents, n, "documents", "document")
     n_documents = shown.n_queries
     key = lists.queries.query_of_row * n_documents + shown.query_of_row
@@ -172,7 +171,8 @@ def read_click_log(
         row_a, row_b = order[by_pair][np.argmax(twice) :][:2].tolist()
         name = shown.describe(int(shown.query_of_row[row_a]))
         raise ValueError(
-            f"documents has {name} twice in one list: {describe(row_a)} and row {row_b}"
+            f"documents has {name} twice in one list, {describe(row_a)} and row "
+            f"{row_b}: drop one"
         )
     query_of_pair = (keys // n_documents).astype(np.int64)
     return ClickLog(

@@ -1,4 +1,4 @@
-r"""Click models that are fitted to a log: position-based ones, and users who read down.
+r"""Click models: position-based ones, and models of users who read from the top.
 
 **Position-based model.**  A click on document d of query q at position k needs two
 hidden events, examination and attraction: P(click) = theta_k gamma_qd.
@@ -21,9 +21,9 @@ was examined unless one above it was clicked:
 **Dynamic Bayesian network.**  Users read from the top.  An examined document i is
 clicked with probability a_i; a clicked one satisfies with probability s_i, which ends
 the session; else they go on to the next document with probability gamma.  Down to the
-last click, at position l, all is known: every document was examined, and no click but
-the last one satisfied.  Hidden are whether click l satisfied, and how far the user read
-below it.  With
+last click, at position l, every document was examined, and no click but the last one
+satisfied.  Hidden are whether click l satisfied, and how far the user read below it.
+With
 
     T_j = P(no click from j on | j examined) = (1 - a_j) W_j,    T_n = 1,
     W_j = (1 - gamma) + gamma T_{j+1},
@@ -145,10 +145,10 @@ class ClickModel(Estimator):
         ------
         ValueError, TypeError
             For a parameter out of its range, columns of different lengths, missing
-            values, clicks other than 0 and 1, positions that are no integers >= 0 or
-            repeated in a session, a document twice in a session, a session of two
-            queries, and for a log that the model cannot be estimated from.  The
-            estimator is left as it was.
+            values, and clicks other than 0 and 1.  For positions that are not
+            integers >= 0, or are repeated in a session.  For a document twice in a
+            session, and a session of two queries.  If the log does not determine the
+            model.  The estimator is left as it was.
         """
         with refit(self) as model:
             parameters: Any = read_parameters(self._parameters, model)
@@ -160,7 +160,7 @@ class ClickModel(Estimator):
     @staticmethod
     @abstractmethod
     def _estimate(log: ClickLog, parameters: Any) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
 
 
 # --- position-based models ------------------------------------------------------------
@@ -187,7 +187,9 @@ def estimate_propensities(
 
 
 class PositionBasedModel(ClickModel):
-    r"""The position-based model (PBM), fitted by EM.
+    r"""A click model (PBM) in which the position decides if users see a document.
+
+    The position-based model is fitted by EM.
 
     .. math:: P(\text{click on } d \text{ at position } k) = \theta_k \gamma_{qd}
 
@@ -202,9 +204,9 @@ class PositionBasedModel(ClickModel):
 
     Parameters
     ----------
-    max_iter : int >= 1, default=1000
+    max_iter : int of at least 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-6
+    tol : float above 0, default=1e-6
         EM ends when no rate changes by more in an iteration.
 
     Attributes
@@ -229,7 +231,7 @@ class PositionBasedModel(ClickModel):
 
     Notes
     -----
-    Each pair has a parameter of its own.  Where pairs are shown only a few times, the
+    Each pair has its own parameter.  Where pairs are shown only a few times, the
     estimated curve is biased, however long the log: pairs that were clicked by chance
     count as attractive.
 
@@ -262,7 +264,7 @@ class PositionBasedModel(ClickModel):
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         cells, positions = count_cells(log)
         query = log.query_of_pair[cells.unit]
         fitted, gamma = estimate_propensities(
@@ -284,9 +286,9 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
         second.append(first[-1] + distance)
     if not first:
         raise ValueError(
-            "documents: none was shown at two positions for the same query, so nothing "
-            "tells positions from documents. Log lists of several rankers, or with "
-            "random swaps"
+            "documents: none was shown at two positions for the same query, so effects "
+            "of positions and documents cannot be separated: log lists of several "
+            "rankers, or with random swaps"
         )
     a, b = np.concatenate(first), np.concatenate(second)
     _, set_of_pair = np.unique(
@@ -319,7 +321,7 @@ def sum_rows(rows: Cells) -> Cells:
 
 
 class InterventionHarvesting(ClickModel):
-    r"""Propensities from documents that were shown at several positions (AllPairs).
+    r"""A click model (AllPairs) that compares documents shown at several positions.
 
     For each two positions k and l, the (query, document) pairs that were shown at both
     are compared with themselves.  With :math:`\hat c_k^{kl}` their weighted clicks and
@@ -334,9 +336,9 @@ class InterventionHarvesting(ClickModel):
 
     Parameters
     ----------
-    max_iter : int >= 1, default=1000
+    max_iter : int of at least 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-6
+    tol : float above 0, default=1e-6
         EM ends when no rate changes by more in an iteration.
 
     Attributes
@@ -360,9 +362,9 @@ class InterventionHarvesting(ClickModel):
     Notes
     -----
     The paper weighs a click by one over the probability that a ranker in use shows the
-    document at that position.  Logs seldom have that, so a pair has here the weight
-    n_k n_l / (n_k + n_l), from the times it was shown at each position: the same at
-    both, which is what the estimate needs, and small where it was hardly shown.
+    document at that position.  Logs seldom have it, so here a pair has the weight
+    n_k n_l / (n_k + n_l), from the times it was shown at each position.  The estimate
+    needs equal weights at both; pairs that were seldom shown have small ones.
 
     References
     ----------
@@ -392,7 +394,7 @@ class InterventionHarvesting(ClickModel):
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         cells, positions = count_cells(log)
         rows, pair = compare_positions(cells)
         compared = np.bincount(rows.position, minlength=len(positions)) > 0
@@ -424,14 +426,13 @@ def check_no_gaps(lists: Lists) -> None:
         session = int(lists.session_of_row[at])
         raise ValueError(
             f"positions: session {lists.sessions.describe(session)} shows position "
-            f"{lists.positions[at]} but not {expected[at]}, and what a user who reads "
-            "from the top has seen depends on every document above: log all positions "
-            "from 0 down, or use PositionBasedModel"
+            f"{lists.positions[at]} but not {expected[at]}, and the model needs every "
+            "document above: log all positions from 0 down, or use PositionBasedModel"
         )
 
 
 class CascadeModel(ClickModel):
-    r"""The cascade model: users read from the top and stop at the first click.
+    r"""A click model (cascade) of users who read from the top to the first click.
 
     .. math:: P(\text{click at position } k)
               = \gamma_k \prod_{i < k} (1 - \gamma_i)
@@ -445,8 +446,8 @@ class CascadeModel(ClickModel):
     Attributes
     ----------
     propensities_ : ndarray of shape (n_positions,), float64
-        Fraction of the lists whose position was examined, among those that have it.  In
-        this model it depends on the lists, and is that of the lists of the log.
+        Fraction of lists in which users examined the position, among lists that have
+        it.  In this model it depends on the lists of the log.
     standard_errors_ : ndarray of shape (n_positions,), float64
         Their standard errors, with queries as the independent units; NaN everywhere but
         at 0 if the log has one query.
@@ -484,7 +485,7 @@ class CascadeModel(ClickModel):
 
     @staticmethod
     def _estimate(log: ClickLog, parameters: NoParameters) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         lists = log.lists
         check_no_gaps(lists)
         before = np.cumsum(log.clicks) - log.clicks  # in all rows above
@@ -492,7 +493,7 @@ class CascadeModel(ClickModel):
         if (second := (above > 0) & (log.clicks > 0)).any():
             session = int(lists.session_of_row[np.argmax(second)])
             raise ValueError(
-                f"clicks: session {lists.sessions.describe(session)} has several, and "
+                f"clicks: session {lists.sessions.describe(session)} has several, but "
                 "in the cascade model a user stops at the first: use "
                 "DynamicBayesianNetwork, or leave such sessions out"
             )
@@ -631,7 +632,9 @@ def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, object]:
 
 
 class DynamicBayesianNetwork(ClickModel):
-    r"""The dynamic Bayesian network (DBN) of Chapelle and Zhang, fitted by EM.
+    r"""A click model (DBN) of users who read from the top until a click satisfies them.
+
+    This is the dynamic Bayesian network of Chapelle and Zhang, fitted by EM.
 
     A user reads a list from the top.  An examined document d of query q is clicked with
     probability :math:`a_{qd}`, its attractiveness.  A click satisfies with probability
@@ -643,20 +646,19 @@ class DynamicBayesianNetwork(ClickModel):
 
     Parameters
     ----------
-    perseverance : float > 0 and <= 1, or None, default=None
+    perseverance : float in (0, 1], or None, default=None
         Probability :math:`\gamma` that an unsatisfied user goes on; 1 is the simplified
         network.  None: estimated.
-    max_iter : int >= 1, default=1000
+    max_iter : int of at least 1, default=1000
         Most iterations of EM, each of three steps.
-    tol : float > 0, default=1e-4
+    tol : float above 0, default=1e-4
         EM ends when no rate changes by more in an iteration.
 
     Attributes
     ----------
     propensities_ : ndarray of shape (n_positions,), float64
         Mean probability that a position was examined, given the clicks, among the lists
-        that have it.  In this model it depends on the lists, and is that of the lists
-        of the log.
+        that have it.  In this model it depends on the lists of the log.
     attractiveness_ : ndarray of shape (n_pairs,), float64
         Probability of a click on each (query, document) pair if it is examined; NaN if
         it never was.
@@ -674,7 +676,7 @@ class DynamicBayesianNetwork(ClickModel):
 
     Notes
     -----
-    Each pair has two parameters of its own.  Where pairs are clicked only a few times,
+    Each pair has two parameters.  Where pairs are clicked only a few times,
     satisfaction is overestimated, and examination of low positions underestimated.
     There are no standard errors; fit the model to resampled queries instead.
 
@@ -718,7 +720,7 @@ class DynamicBayesianNetwork(ClickModel):
     def _estimate(
         log: ClickLog, parameters: DynamicBayesianParameters
     ) -> dict[str, object]:
-        """Return the fitted attributes, but for the names of the pairs."""
+        """Return the fitted attributes, without the names of the pairs."""
         check_no_gaps(log.lists)
         patterns, known = count_patterns(log), parameters.perseverance
         n = log.n_pairs

@@ -1,8 +1,8 @@
 r"""Preferences between documents from clicks, by the strategies of Joachims and others.
 
-Users who click a document, and not one above it, which they have seen, prefer the first
-of the two.  So preferences compare what was examined, whatever the position bias is;
-but those of most strategies can only contradict the order shown.
+Users who click a document but skip one above it, which they have seen, prefer the
+clicked one.  So preferences compare examined documents, whatever the position bias is.
+But most strategies find only preferences that contradict the order shown.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def preferences_from_clicks(
     strategy: str | Sequence[str] = ("skip_previous", "no_click_next"),
     smoothing: float = 1.0,
 ) -> ClickPreferences:
-    r"""Pairs of documents, and the probability that users prefer the first.
+    r"""Find which documents users prefer to which, from their clicks.
 
     A session in which the strategy finds that document i is preferred to j counts once
     for i.  With :math:`n_{ij}` such sessions, and the smoothing :math:`a`,
@@ -80,9 +80,9 @@ def preferences_from_clicks(
           clicked.
 
         A log has no times: users are taken to click from the top down.
-    smoothing : float >= 0, default=1.0
-        The count a that is added for either side, so that a pair that was seen once has
-        not the probability 1.
+    smoothing : float of at least 0, default=1.0
+        The count a that is added to both sides, so that a pair seen once does not get
+        the probability 1.
 
     Returns
     -------
@@ -106,11 +106,11 @@ def preferences_from_clicks(
 
     Notes
     -----
-    Preferences of "no_click_next" agree with the order shown, and those of all others
-    contradict it: a ranker that reverses the list fulfils all of the others.  In the
-    default both directions occur.  Take the others alone only where two documents were
-    shown in both orders about equally often, as by random swaps; users who skip
-    documents unseen teach the reverse otherwise.
+    Preferences of "no_click_next" agree with the order shown; those of all others
+    contradict it, so a ranker that reverses the list fulfils them.  The default has
+    both directions.  Use the others alone only if documents were shown in both orders
+    about equally often, as by random swaps; else users who skip unseen documents teach
+    the reversed order.
 
     A pair that was seen often counts in training like one that was seen once, but with
     ``pair_weights=counts.sum(axis=1)`` by the number of its sessions.
@@ -143,7 +143,8 @@ def preferences_from_clicks(
     if len(winner) == 0:
         raise ValueError(
             f"clicks: strategy={strategy!r} finds no preference, as no session has a "
-            f"clicked document {' or '.join(map(STRATEGIES.__getitem__, strategies))}"
+            f"clicked document {' or '.join(map(STRATEGIES.__getitem__, strategies))}: "
+            "give another strategy"
         )
     return ClickPreferences(
         pairs=np.stack((log.documents[winner], log.documents[loser]), axis=1),
@@ -165,7 +166,7 @@ def read_strategies(strategy: str | Sequence[str]) -> list[str]:
                 f"{strategy!r}"
             )
     if len(set(names)) < len(names):
-        raise ValueError(f"strategy names one twice: {strategy!r}")
+        raise ValueError(f"strategy must name each once, got {strategy!r}")
     return names
 
 

@@ -2,12 +2,11 @@ r"""The position-based model whose attractiveness is a function of features.
 
 P(click on a document with features x at position k) = theta_k gamma(x)
 
-The E step is that of `_em`.  It says of each document how often it was shown, n, and
-how often it then attracted, a (an expectation).  In the M step of gamma a classifier is
-fitted to a row of class 1 with weight a and a row of class 0 with weight n - a for each
-document: so what it maximises is the expected log-likelihood of the complete data.
-(Wang et al. draw a class for each row of the log, which has the same mean, and more
-noise.)
+The E step is that of `_em`.  For each document it returns how often it was shown, n,
+and the expected number of times that it attracted, a.  The M step fits a classifier
+to a row of class 1 with weight a and a row of class 0 with weight n - a for each
+document.  This maximises the expected log-likelihood of the complete data.  (Wang et
+al. draw a class for each row of the log: the mean is the same, with more noise.)
 
 Sums and classifiers depend on the order of rows in their last bits.  So documents are
 put in an order of their content, whatever rows of X they are.
@@ -50,11 +49,11 @@ from sklearn_ltr.clicks._log import ClickLog, read_click_log
 from sklearn_ltr.clicks._models import EMParameters
 from sklearn_ltr.mart import MARTClassifier
 
-NEAREST = 1e-9  # a rate from a classifier is so far from 0 and 1, where EM would stay
+NEAREST = 1e-9  # smallest distance of a rate from 0 and 1, where EM would stay
 
 
 class RegressionEM(Estimator):
-    r"""The position-based model with attractiveness learned from features.
+    r"""A click model (PBM) that learns from features which documents attract clicks.
 
     .. math:: P(\text{click on } d \text{ at position } k) = \theta_k \gamma(x_{qd})
 
@@ -69,9 +68,9 @@ class RegressionEM(Estimator):
         With `predict_proba`, and `sample_weight` in `fit`; clones of it are fitted.
         A Pipeline must end in one.  None:
         ``MARTClassifier(early_stopping=False, random_state=0)``.
-    max_iter : int >= 1, default=50
+    max_iter : int of at least 1, default=50
         Most iterations of EM, each of three steps; a step fits a classifier.
-    tol : float > 0, default=2e-3
+    tol : float above 0, default=2e-3
         EM ends when no :math:`\theta_k` changes by more in an iteration.
 
     Attributes
@@ -100,10 +99,10 @@ class RegressionEM(Estimator):
 
     Notes
     -----
-    The estimate is as good as the classifier.  Features must tell attractive documents
-    from others, or what they leave unexplained is put down to the positions.  They must
-    not tell the position: where the ranker in use is a function of the same features,
-    and has always been the same, a flexible classifier can explain the bias away.
+    The estimate is only as good as the classifier.  Features must predict which
+    documents attract, or the model ascribes the rest to the positions.  They must not
+    predict the position: if one ranker made all lists from the same features, a
+    flexible classifier explains the bias as attraction.
 
     There are no standard errors; fit the model to resampled queries instead.
 
@@ -215,7 +214,7 @@ class RegressionEM(Estimator):
         return self
 
     def predict_attractiveness(self, X: MatrixLike) -> FloatArray:
-        """Rate of clicks at position 0 of documents, by their features.
+        """Predict the rate of clicks of documents at position 0 from their features.
 
         Parameters
         ----------
@@ -322,8 +321,8 @@ def read_classifier(classifier: BaseEstimator | None) -> BaseEstimator:
         )
     if not has_fit_parameter(last, "sample_weight"):
         raise TypeError(
-            f"classifier must take sample_weight in fit, and {type(last).__name__} "
-            "does not"
+            f"classifier must take sample_weight in fit, but {type(last).__name__} "
+            "does not: give another"
         )
     return classifier
 

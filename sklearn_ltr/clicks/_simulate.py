@@ -84,15 +84,15 @@ def simulate_clicks(
         first click.  "dbn": the dynamic Bayesian network, in which users read from the
         top; after a click they are satisfied with probability R and stop; else they
         go on with probability `perseverance`.
-    n_sessions : int >= 1 or None, default=10000
+    n_sessions : int of at least 1 or None, default=10000
         Number of sessions.  None: one session for each query.
-    k : int from 1 to 1000, default=10
+    k : int in [1, 1000], default=10
         Number of documents shown; all, where a query has fewer.
-    eta : float >= 0, default=1.0
+    eta : float of at least 0, default=1.0
         Strength of the bias of "pbm"; 0 is none.  Other models do not use it.
-    noise : float from 0 to 1, default=0.1
+    noise : float in [0, 1], default=0.1
         Probability :math:`\epsilon` that a document of grade 0 attracts a click.
-    perseverance : float from 0 to 1, default=0.9
+    perseverance : float in [0, 1], default=0.9
         Probability that an unsatisfied user of "dbn" reads on.  Other models do not use
         it.
     random_state : int, RandomState or None, default=None
@@ -139,7 +139,7 @@ def simulate_clicks(
     queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
     grades = check_grades(y, queries)
     if not grades.any():
-        raise ValueError("y holds grades of 0 only: no document is relevant")
+        raise ValueError("y holds grades of 0 only: give one above 0")
     ranked = np.stack(
         [_rank(column, grades, queries) for column in read_rankings(scores, queries)]
     )

@@ -1,4 +1,4 @@
-"""Rankers that the workers of a Dask cluster fit together.
+"""LambdaMART for data on several machines: the workers of a Dask cluster fit together.
 
 It needs Dask: ``python -m pip install ".[dask]"`` in a copy of the source.
 """

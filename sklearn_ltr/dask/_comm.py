@@ -1,4 +1,4 @@
-"""The `Comm` of a cluster: its workers exchange arrays on connections of the fit's own.
+"""The `Comm` of a cluster: workers exchange arrays through sockets of the fit.
 
 Let P be the largest power of two that is not above the number of workers.  The workers
 of rank 0 to P - 1 are the corners of a cube: two corners are neighbours if their ranks
@@ -40,9 +40,8 @@ ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `a
 CONNECT_SECONDS = 30
 TOLD_SECONDS = 1.0  # for `abort`, after a connection was refused
 GREETING_SECONDS = 30  # from the connection of a neighbour until it has named itself
-# A receiver asks the system for bytes again and again for this time, and only then
-# sleeps until there are some: to be woken takes longer than most messages take.
-# (Windows cannot be asked without waiting.)
+# For this time a receiver polls for bytes; then it sleeps until some arrive, since
+# waking up takes longer than most messages.  (Windows cannot poll without waiting.)
 ASKING_SECONDS = 0.001 if hasattr(socket, "MSG_DONTWAIT") else 0.0
 NUMBER = struct.Struct("<q")
 BLOCK_BYTES = 2**17  # of an array that two workers send to each other at once
@@ -192,9 +191,9 @@ class Connections:
                 self.check()
                 time.sleep(TOLD_SECONDS / 20)
             raise LostConnectionError(
-                f"no connection to the worker {other.worker}, where it listened for "
-                f"the fit, at port {other.port} of {other.host} ({error}): it has "
-                "ended the fit, or a firewall forbids such connections"
+                f"no connection to the worker {other.worker} at port {other.port} of "
+                f"{other.host} ({error}): it has ended the fit, or a firewall blocks "
+                "the port; allow connections between workers"
             ) from error
         return connection
 
@@ -462,8 +461,8 @@ class DaskComm:
         """Return the error that says why a neighbour is not connected any more."""
         self._connections.check()
         return LostConnectionError(
-            f"the worker {self._endpoints[rank].worker} has ended the fit, and this "
-            "one was waiting for it"
+            f"the worker {self._endpoints[rank].worker}, which this one was waiting "
+            "for, has ended the fit"
         )
 
 

@@ -1,4 +1,4 @@
-"""A fit on a cluster: the rows to their workers, and a task on each that fits them.
+"""A fit on a cluster: send rows to their workers, and fit them by a task on each.
 
 `fit_on_cluster` runs where the user is.  On each worker, `fit_on_worker` reads its rows
 and learns together with the others, as `LambdaMARTRanker.fit` does alone.  If a worker
@@ -150,8 +150,8 @@ def fit_on_cluster(
             if may_stop_early(parameters, validation) or n_trees <= n_kept:
                 raise
             warn_caller(
-                f"a worker has left the cluster, and the fit goes on without it, from "
-                f"tree {n_trees} on; the model will be the same",
+                f"a worker has left the cluster, and the fit goes on without it from "
+                f"tree {n_trees}; the model will be the same",
                 RuntimeWarning,
             )
             ranker = continued(ranker, error.fitted)
@@ -340,8 +340,8 @@ def run_fits(
     results = client.gather(tasks)
     if len({digest for digest, *_ in results}) > 1:
         raise RuntimeError(
-            "the workers have fitted different models: have they different versions of "
-            "numpy or of sklearn_ltr?"
+            "the workers have fitted different models: install the same versions of "
+            "numpy and sklearn_ltr on all"
         )
     _, saved, found, n_exchanges, n_bytes = results[0]
     for message, category in found:  # all workers have found the same

@@ -37,7 +37,7 @@ MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 USED_SHARE = 0.5
 BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
-HINT = "; give partitions with the same columns, from ddf[columns], say"
+HINT = ": give partitions with the same columns, such as ddf[columns]"
 NUMBERS = (
     "integer",
     "floating",
@@ -79,9 +79,9 @@ def delayed_partitions(arguments: Collections) -> list[dict[str, Any]]:
         if not is_collection(values) or not hasattr(values, "to_delayed"):
             raise TypeError(
                 f"{name} must be a Dask DataFrame, Series or Array, got "
-                f"{type(values).__name__}: give a collection, from "
-                "dask.dataframe.from_pandas or dask.array.from_array, say; or fit a "
-                "LambdaMARTRanker on what is in memory"
+                f"{type(values).__name__}: give a collection, such as from "
+                "dask.dataframe.from_pandas or dask.array.from_array; or fit a "
+                "LambdaMARTRanker on data in memory"
             )
         if getattr(values, "ndim", 1) == 2 and hasattr(values, "rechunk"):
             values = values.rechunk({1: -1})
@@ -173,7 +173,10 @@ def _summarize(
     n_rows = int(X.shape[0])
     for name, values in partition.items():
         if not name.startswith("X") and len(values) != n_rows:
-            raise ValueError(f"{name} has {len(values)} rows, X{suffix} has {n_rows}")
+            raise ValueError(
+                f"{name} has {len(values)} rows, but X{suffix} has {n_rows}: give one "
+                "value per row"
+            )
     if n_rows == 0:
         return None
     queries = QueryGroups.from_groups(
@@ -233,7 +236,7 @@ def check_no_infinity(X: Any, name: str) -> None:
             if bad.any():
                 raise ValueError(
                     f"{name} contains infinity (inf) at row {int(np.argmax(bad))}, "
-                    f"column {column!r}; replace it first"
+                    f"column {column!r}: replace it"
                 )
 
 
@@ -260,8 +263,8 @@ def check_alike(summaries: list[Summary | None], suffix: str) -> None:
             raise ValueError(
                 f"the partitions of {name} have different categorical columns: "
                 f"{first.categorical} in partition {first_number} and "
-                f"{other.categorical} in partition {number}; convert them alike, by "
-                "ddf.astype, say"
+                f"{other.categorical} in partition {number}: convert them alike, by "
+                "ddf.astype(...)"
             )
 
 
@@ -400,7 +403,7 @@ def culled(part: Any) -> Graph:
 
 
 def is_data(node: Any) -> bool:
-    """Return whether a node of a graph is no task."""
+    """Return whether a node of a graph is not a task."""
     return hasattr(node, "value") or isinstance(node, np.ndarray)
 
 

@@ -1,4 +1,4 @@
-"""Which worker fits which queries, and which rows must be sent for that.
+"""Plan which worker fits which queries, and which rows to send for that.
 
 A query that lies on several workers goes to the one that has most of its rows, among
 those that would not have more rows than before.  Nothing else is sent, unless a worker
@@ -76,7 +76,7 @@ def locate_queries(
     check_alike(summaries, suffix)
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
-        raise ValueError(f"X{suffix} has no rows: all of its partitions are empty")
+        raise ValueError(f"X{suffix} is empty: give a partition with rows")
     parts = {number: summary.labels for number, summary in found}
     check_same_kinds(parts, f"groups{suffix}")
     labels = join_labels(list(parts.values()))
@@ -140,7 +140,7 @@ def check_same_kinds(parts: Mapping[int, Labels], name: str) -> None:
             )
             raise ValueError(
                 f"{name} has {', and '.join(found_there)}: a query with rows in both "
-                "would become two; convert them alike, by ddf.astype(...) or when the "
+                "would become two: convert them alike, by ddf.astype(...) or when the "
                 "files are read"
             )
     arrays = {n: p for n, p in parts.items() if isinstance(p, np.ndarray)}

@@ -43,7 +43,7 @@ from sklearn_ltr.dask._watch import current_client
 
 
 class DaskLambdaMARTRanker(LambdaMARTRanker):
-    """LambdaMART that the workers of a Dask cluster fit together.
+    """A LambdaMARTRanker that the workers of a Dask cluster fit together.
 
     The model equals that of a :class:`~sklearn_ltr.LambdaMARTRanker` fitted to all rows
     in one place, bit for bit: whatever the number of workers, and however the rows are
@@ -54,7 +54,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
 
     The parameters are those of :class:`~sklearn_ltr.LambdaMARTRanker`, with these
     differences: `init` must be fitted; `n_jobs` is the number of threads of each
-    worker, None: as many as it has, if the data are worth them; callbacks are refused.
+    worker, None: up to all, more for larger data; callbacks are refused.
     The current :class:`distributed.Client` is used.
 
     Attributes
@@ -242,13 +242,13 @@ shape (n_documents, n_labels)
             Real and finite, or NaN.
         init_score : Dask Series or Array, or array-like, of shape (n_documents,), \
 default=None
-            F_0 of each document, if `fit` was given the `init_score` of its own.
+            F_0 of each document; needed if `fit` got an `init_score`.
 
         Returns
         -------
         scores : Dask Series or Array, or ndarray, of shape (n_documents,), float64
-            A Series, with the index of X, for a Dask DataFrame; it is computed when it
-            is asked for.  An ndarray if X is no Dask collection.
+            For a Dask DataFrame a Series with the index of X, which Dask computes
+            later.  An ndarray if X is not a Dask collection.
         """
         if not is_collection(X):
             return super().predict(X, init_score=init_score)
@@ -286,8 +286,8 @@ default=None
             As for `predict`.
         groups : Dask Series or Array, or array-like, of shape (n_documents,), \
 default=None
-            The query of each document.  Without it up to 200 rows are one query; more
-            are an error.
+            The query of each document.  None: all rows are one query; more than 200
+            rows are an error.
 
         Returns
         -------
@@ -307,7 +307,7 @@ default=None
         label: int | str | None = None,
         init_score: ArrayLike | None = None,
     ) -> float:
-        """Mean of the ranker's `metric` over queries; NDCG@10 where it is None.
+        """Return the mean of the ranker's `metric` over queries; None means NDCG@10.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ default=None
         """
         if is_collection(X):
             raise TypeError(
-                "staged_predict takes no Dask collection: call it for the partitions, "
+                "staged_predict takes no Dask collection: call it for each partition, "
                 "by map_partitions and to_local()"
             )
         yield from super().staged_predict(X, init_score=init_score)

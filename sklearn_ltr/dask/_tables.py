@@ -189,9 +189,8 @@ def is_fast(table: Matrix) -> bool:
 
 
 CHANGED = (
-    "a partition of {} had other rows when it was read again: the data are read "
-    "several times during a fit, so let no one write them, make what computes them "
-    "deterministic, or persist() them"
+    "a partition of {} had other rows when a fit read it again: do not write the data "
+    "during a fit, compute them deterministically, or persist() them"
 )
 
 

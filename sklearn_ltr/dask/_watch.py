@@ -97,9 +97,9 @@ def check_paused(client: Any, workers: list[str], waited: float) -> None:
     paused = [address for address in workers if status.get(address) == "paused"]
     if paused:
         raise RuntimeError(
-            f"the workers {', '.join(paused)} have been paused since their memory is "
+            f"the workers {', '.join(paused)} are paused because their memory is "
             f"nearly full, and the others have waited for {waited:.0f} s: give the "
-            "workers more memory, or fit on more of them"
+            "workers more memory, or fit on more workers"
         )
 
 

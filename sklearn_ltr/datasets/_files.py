@@ -1,4 +1,4 @@
-"""Files of text, read once from front to back, so that a pipe can be read, too.
+"""Read text files once, from the first line to the last, so that pipes work, too.
 
 Lines are bytes: ``bytes.split`` and ``float`` of bytes know the white space and digits
 of ASCII only, as the formats do.
@@ -20,7 +20,7 @@ Path = str | os.PathLike[str]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 DECOMPRESS = "decompress it, or compress it as .gz or .bz2"
 ENCODE = "save it as UTF-8"
-#: what files begin with that are no lines of text, their name, and what to do with them
+#: first bytes of files that are not lines of text, their kind, and what to do
 SIGNATURES: dict[bytes, tuple[str, str | None]] = {
     b"PAR1": ("a Parquet file", None),
     b"ARROW1": ("an Arrow file", None),
@@ -39,7 +39,7 @@ class TextLines:
     """The lines of a file, plain or compressed; `number` is that of the last one."""
 
     def __init__(self, path: Path, instead: str) -> None:
-        """Take the path, and what to do `instead` with data that are no such lines."""
+        """Take the path, and the advice `instead` for files of another kind."""
         self.path = read_path(path)
         self.instead = instead
         self.number = 0
@@ -57,7 +57,7 @@ class TextLines:
                                 "were joined: take it out"
                             )
                         if b"\0" in part:
-                            raise self.fault("a NUL byte, which no text has")
+                            raise self.fault("a NUL byte: take it out")
                         yield part
             except (EOFError, zlib.error, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
@@ -69,7 +69,7 @@ class TextLines:
                 ) from error
 
     def _open(self, file: IO[bytes]) -> IO[bytes]:
-        """Return the lines of an open file; a ValueError if these are no text."""
+        """Return the lines of an open file; a ValueError if these are not text."""
         head, stream = _begin(file)
         # by the content: names of pipes and of downloads have no suffix
         if head.startswith(b"\x1f\x8b"):

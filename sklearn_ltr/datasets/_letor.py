@@ -78,10 +78,10 @@ def load_letor(
     Bunch
         ``data`` : (n_documents, n_features) dense array of `dtype`;
         ``target`` : (n_documents,) float64, the grades;
-        ``groups`` : (n_documents,) int64, the query ids; str, as they are written, if
-        one of them begins with a zero, since "007" in a run is another topic than "7".
-        ``groups.astype(str)`` is what is written in either case: use it where ids of
-        several files meet, or of a file and a run;
+        ``groups`` : (n_documents,) int64, the query ids; str, as written, if one begins
+        with a zero, since "007" and "7" are different topics of a run.
+        ``groups.astype(str)`` has the written ids in both cases: use it to combine ids
+        of several files, or of a file and a run;
         ``documents`` : (n_documents,) str, the ``docid`` of each line, or the line's
         number (:func:`join_run` joins a run with ``{"groups": groups.astype(str),
         "documents": documents, "grades": target}``);
@@ -92,9 +92,9 @@ def load_letor(
     ValueError
         If a line has no ``qid`` or one that is no integer of 64 bits, features do not
         ascend, are below the first or above `n_features`, or a number is not written in
-        digits or infinite in `dtype`, naming the line; if the file has no documents or
-        no features, is cut off, or of another format or encoding; or if `dtype` is not
-        a floating type.
+        digits or infinite in `dtype`; the message names the line.  If the file has no
+        documents or features, is cut off, or of another format or encoding; or if
+        `dtype` is not a floating type.
     TypeError
         If `path`, `n_features` or `dtype` is of another type.
 
@@ -175,7 +175,7 @@ def load_letor_judgements(path: Path) -> Qrels:
             if documents.unnamed:
                 raise lines.fault(
                     "no '#docid = name' names the document, to find it in the run: "
-                    "write these comments; or measure the model that made the run"
+                    "write these comments, or measure the model that made the run"
                 )
             query = documents.queries[-1].removeprefix(b"qid:").decode()
             before = first.setdefault((query, documents.names[-1]), lines.number)
@@ -253,11 +253,11 @@ class _Documents:
     def check_found(self) -> None:
         """Raise a ValueError unless there are documents, and features."""
         if not self.numbers:
-            raise ValueError(f"path: {self.lines.path!r} holds no documents.")
+            raise ValueError(f"path: {self.lines.path!r} holds no documents: check it")
         if self.highest < 0:
             raise self.lines.fault(
-                "no features, nor has any other line. If these are judgements alone, "
-                "give a frame of them to join_run; to learn, add the features",
+                "no features, nor has any other line: to learn, add them; judgements "
+                "alone go to join_run as a frame",
                 self.numbers[0],
             )
 
@@ -265,8 +265,8 @@ class _Documents:
         """Raise a ValueError if a feature is beyond the last column."""
         if self.highest - first >= n_features:
             raise self.lines.fault(
-                f"feature {self.highest} is beyond n_features={n_features}, of which "
-                f"the first is {first}",
+                f"feature {self.highest} is beyond n_features={n_features}, counted "
+                f"from {first}: raise it",
                 self.line_of_highest,
             )
 

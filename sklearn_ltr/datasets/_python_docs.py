@@ -40,7 +40,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class Document:
-    """A function, method or class; only `summary` has its first sentence."""
+    """A function, method or class and its docstring."""
 
     name: str  # qualified: "json.decoder.JSONDecoder.decode"
     module: str  # "json.decoder"
@@ -87,8 +87,8 @@ def read_documents(
                     documents.setdefault(document.name, document)
     if not documents:
         raise FileNotFoundError(
-            f"No sources of these modules in {str(library)!r}. "
-            "Use a Python that is installed with its .py files."
+            f"No sources of these modules in {str(library)!r}: use a Python that is "
+            "installed with its .py files"
         )
     return list(documents.values())
 
@@ -217,8 +217,8 @@ def build_index(documents: list[Document]) -> Connection:
     except sqlite3.OperationalError as error:
         raise RuntimeError(
             f"SQLite {sqlite3.sqlite_version} of this Python has no full-text index "
-            f"FTS5 ({error}). Pythons of python.org, conda-forge, Debian, Fedora and "
-            "Homebrew have it."
+            f"FTS5 ({error}): use the Python of python.org, conda-forge, Debian, "
+            "Fedora or Homebrew"
         ) from error
     rows = [
         (d.short_name, d.owner.removeprefix(d.module), d.module)
@@ -299,7 +299,7 @@ def describe(
 def load_python_docs(*, n_candidates: int = 50) -> Bunch:
     """Make search data from the documentation of the Python that runs this.
 
-    Real text and real queries, without a download: it takes some seconds.  Documents
+    Real text, without a download, in some seconds.  Documents
     are the functions, methods and classes of the standard library that have a
     docstring, about 7,000.  A query is the first sentence of one of the docstrings, its
     source; these sentences are not searched.  The full-text index FTS5 of SQLite, which
@@ -316,10 +316,9 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
 
     Parameters
     ----------
-    n_candidates : int >= 2, default=50
-        Largest number of documents of a query.  A query is kept if its source is among
-        them, so what is measured on these data is about ordering lists that contain the
-        source.
+    n_candidates : int of at least 2, default=50
+        Largest number of documents of a query.  Queries whose source is not among them
+        are dropped, so all lists contain the source.
 
     Returns
     -------
@@ -335,7 +334,7 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
     Raises
     ------
     ValueError, TypeError
-        If `n_candidates` is no integer, or less than 2.
+        If `n_candidates` is not an integer, or less than 2.
     RuntimeError
         If SQLite has no full-text index.
     FileNotFoundError

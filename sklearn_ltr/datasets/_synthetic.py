@@ -173,7 +173,7 @@ def make_ranking(
     if n_informative + n_query_features > n_features:
         raise ValueError(
             f"n_features={n_features} is fewer than n_informative + n_query_features "
-            f"= {n_informative} + {n_query_features}. Increase n_features."
+            f"= {n_informative} + {n_query_features}: increase n_features"
         )
     real(0, 1).read_as("heavy_tails", heavy_tails)
     real(0, 1).read_as("integers", integers)
@@ -238,5 +238,5 @@ def _check_shares(grade_shares: Sequence[float]) -> None:
     shares = read_numbers(grade_shares, n_grades, "grade_shares", "grade")
     if not np.all(shares >= 0) or not abs(shares.sum() - 1) <= 1e-6:
         raise ValueError(
-            f"grade_shares={grade_shares!r} must be numbers >= 0 that sum to 1."
+            f"grade_shares must be numbers >= 0 that sum to 1, got {grade_shares!r}"
         )

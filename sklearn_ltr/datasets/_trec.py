@@ -283,12 +283,12 @@ def join_run(
         ``groups``, ``documents`` and ``grades`` of the judged documents, as
         :func:`load_qrels` returns them.
     topics : {"qrels", "both"}, default="qrels"
-        Topics that count: all that have judgements, those without a line in the run
-        as lists of no documents, of value 0 (``trec_eval -c``); or those in both
+        Topics that count: all with judgements, where a topic without a line in the run
+        has value 0 (``trec_eval -c``); or only those in both
         (trec_eval without ``-c``).  Topics without judgements never count.
     unjudged : {"zero", "drop"}, default="zero"
-        Retrieved documents without a judgement: have grade 0, as in trec_eval; or are
-        taken out of the lists, those below move up.  :class:`~sklearn_ltr.metrics.\
+        Retrieved documents without a judgement get grade 0, as in trec_eval; or are
+        taken out of the lists, and those below move up.  :class:`~sklearn_ltr.metrics.\
 BPref` needs "drop".
     negative : {"error", "unjudged"}, default="error"
         Documents of a grade below zero (spam, in some collections): raise an error; or
@@ -329,13 +329,14 @@ BPref` needs "drop".
     retrieved, scores = _read_run(run)
     judgements = _read_qrels(qrels)
     _check_same_types(retrieved[0], next(iter(judgements)))
-    # only topics that somebody has judged count, as in trec_eval
+    # only judged topics count, as in trec_eval
     counted = {topic for topic, _ in judgements}
     common = counted & {topic for topic, _ in retrieved}
     if not common:
         raise ValueError(
             f"run and qrels have no topic in common: run.groups has "
-            f"{retrieved[0][0]!r}, qrels.groups has {next(iter(judgements))[0]!r}"
+            f"{retrieved[0][0]!r}, qrels.groups has {next(iter(judgements))[0]!r}; "
+            "name topics alike"
         )
     if topics == "both":
         counted = common
@@ -347,7 +348,7 @@ BPref` needs "drop".
     ]
     if not rows:
         raise ValueError(
-            'run has no judged document: unjudged="drop" leaves nothing; check that '
+            'run has no judged document, so unjudged="drop" leaves nothing: check that '
             f"run.documents, such as {retrieved[0][1]!r}, and qrels.documents, such as "
             f"{next(iter(judgements), ('', 'none'))[1]!r}, name documents alike"
         )
@@ -413,7 +414,7 @@ def _grade(text: bytes) -> int:
     """Return a grade; a ValueError if it is not an integer of 64 bits."""
     if not INTEGER.fullmatch(text):
         raise ValueError(
-            f"the grade is not an integer: {printable(text)}; give other grades to "
+            f"the grade is not an integer, {printable(text)}: give other grades to "
             "join_run in a frame"
         )
     digits = text.partition(b".")[0]
@@ -445,8 +446,8 @@ def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[
     for row, topic in enumerate(topics):
         if str(topic).startswith("#"):
             raise ValueError(
-                f"groups has {topic!r} at row {row}: a line that begins with '#' is a "
-                "comment, give the topic another name"
+                f"groups has {topic!r} at row {row}, but a line that begins with '#' "
+                "is a comment: give the topic another name"
             )
     return topics, names
 
@@ -475,17 +476,17 @@ def read_run_rows(
     if len(topics) != len(names):
         raise ValueError(
             f"{prefix}groups has {len(topics)} values for the {len(names)} of "
-            f"{prefix}documents; give one of each per row"
+            f"{prefix}documents: give one of each per row"
         )
     if not names:
-        raise ValueError(f"{prefix}documents is empty: there are no rows")
+        raise ValueError(f"{prefix}documents is empty: give at least one row")
     first: dict[tuple[str, str], int] = {}
     for row, (topic, name) in enumerate(zip(topics, names, strict=True)):
         before = first.setdefault((str(topic), str(name)), row)
         if before != row:
             raise ValueError(
                 f"{prefix}documents has {name!r} twice for query {topic!r}, at rows "
-                f"{before} and {row}"
+                f"{before} and {row}: drop one"
             )
     return topics, names
 
@@ -578,4 +579,4 @@ def _check_has(values: Any, name: str, columns: tuple[str, ...]) -> None:
         )
     for column in columns:
         if column not in values:
-            raise ValueError(f"{name} has no {column!r}; it needs {', '.join(columns)}")
+            raise ValueError(f"{name} has no {column!r}: give {', '.join(columns)}")

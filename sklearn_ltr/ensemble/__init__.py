@@ -1,4 +1,4 @@
-"""Ensembles of rankers: bags, which take their mean, and blends, which weigh them.
+"""Ensembles of rankers: bags average their scores, and blends weigh them.
 
 The score of document i::
 
@@ -6,8 +6,8 @@ The score of document i::
     blend:  s_i  =  alpha * s1_i + (1 - alpha) * s2_i
 
 - :class:`BaggingRanker` fits members that differ by their random numbers, on all
-  queries or on queries drawn at random, and estimates from the queries that a member
-  was not trained on how well they rank new ones.
+  queries or on random queries.  Queries that a member was not trained on estimate how
+  well the bag ranks new ones.
 - :class:`BlendedRanker` combines rankers of different kinds into one, by default trees
   and a network, with equal weights or weights chosen on held-out queries.
 - :func:`best_blend` returns the best alpha for the scores of two rankers, and the

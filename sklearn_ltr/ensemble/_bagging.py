@@ -67,7 +67,7 @@ from sklearn_ltr.ensemble._members import (
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
-POOL_THREADS = 3  # that joblib starts beside those that fit
+POOL_THREADS = 3  # threads that joblib starts beside those that fit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class BaggingParameters:
 
 
 class BaggingRanker(BaseRanker):
-    r"""The mean of rankers trained with different seeds, or on different queries.
+    r"""A ranker that averages rankers trained with different seeds or queries.
 
     .. math::
 
@@ -124,9 +124,9 @@ class BaggingRanker(BaseRanker):
     estimator : estimator or None, default=None
         A ranker, a Pipeline that ends in one, or a regressor, which is fitted without
         groups.  None: ``LambdaMARTRanker()``.
-    n_estimators : int >= 1, default=10
+    n_estimators : int of at least 1, default=10
         Number of members, M.
-    max_samples : float > 0 and <= 1, or int >= 1, default=1.0
+    max_samples : float in (0, 1], or int of at least 1, default=1.0
         Queries drawn for each member: a fraction or a number.
     bootstrap : bool, default=False
         Draw queries with replacement; one that is drawn twice counts as two queries.
@@ -143,13 +143,13 @@ class BaggingRanker(BaseRanker):
         Seed of the queries drawn and of every `random_state` of the members, also
         within a Pipeline; above 200,000 rows, of those that bins are computed from.
         Only an integer makes two fits the same.
-    verbose : int >= 0, default=0
+    verbose : int of at least 0, default=0
         Print how many members are fitted, as joblib does.
     n_jobs : int or None, default=None
         Number of members fitted at the same time, in threads, fewer if the system
         refuses to start them; each then uses one thread unless its own `n_jobs` is set.
-        None: one after the other, each with as many threads as it wants.  The model is
-        the same, bit for bit, for any.
+        None: one after the other, each with its own `n_jobs`.  The number does not
+        change the model.
 
     Attributes
     ----------
@@ -275,8 +275,8 @@ class BaggingRanker(BaseRanker):
             not judged a document.  None: members learn from `pairs` alone.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
@@ -305,8 +305,8 @@ class BaggingRanker(BaseRanker):
             from one, ``oob_score=True`` without y, a member whose queries have no
             pairs, or whatever a member refuses.  The estimator is then unchanged.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         with refit(self) as model:
             # read
@@ -401,8 +401,8 @@ class BaggingRanker(BaseRanker):
         X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
             Input of the members.
         groups : array-like of shape (n_documents,), default=None
-            The query of each document.  Without it up to 200 rows are one query; more
-            are an error.
+            The query of each document.  None: all rows are one query; more than 200
+            rows are an error.
 
         Returns
         -------
@@ -443,7 +443,7 @@ class BaggingRanker(BaseRanker):
         NotFittedError
             Before `fit`.
         TypeError, ValueError
-            If a member is no LambdaMARTRanker, or has a base model (`init`).
+            If a member is not a LambdaMARTRanker, or has a base model (`init`).
         """
         return merge_rankers(self._fitted().estimators_)
 

@@ -69,7 +69,7 @@ class BlendCurve:
 
     Attributes
     ----------
-    alpha : float from 0 to 1
+    alpha : float in [0, 1]
         The best alpha: the middle of an interval, or 0 or 1.
     value : float
         The metric at `alpha`, evaluated on the blended scores.

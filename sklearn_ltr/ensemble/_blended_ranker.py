@@ -92,7 +92,9 @@ class BlendingParameters:
             check_ties(metric)
         if self.rankers is None:
             if isinstance(self.cv, str):
-                raise ValueError(f"cv={PREFIT!r} needs rankers that are fitted")
+                raise ValueError(
+                    f"cv={PREFIT!r} needs fitted rankers, but rankers is None"
+                )
             return
         if isinstance(self.rankers, str) or not hasattr(self.rankers, "__len__"):
             raise TypeError(f"rankers must be a list of rankers, got {self.rankers!r}")
@@ -117,7 +119,7 @@ class BlendingParameters:
 
 
 class BlendedRanker(BaseRanker):
-    r"""A weighted sum of the scores of several rankers.
+    r"""A ranker that scores by a weighted sum of the scores of several rankers.
 
     .. math::
 
@@ -288,8 +290,8 @@ class BlendedRanker(BaseRanker):
             ``method="equal"``.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
@@ -318,8 +320,8 @@ class BlendedRanker(BaseRanker):
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         # read
         p = read_parameters(BlendingParameters, self)
@@ -450,7 +452,7 @@ def check_dense_numbers(X: MatrixLike) -> None:
     if issparse(X) or len(find_features(X, "from_dtype", "X")) > 0:
         found = "is sparse" if issparse(X) else "has columns of a categorical dtype"
         raise ValueError(
-            f"X {found}, and BlendedRanker() blends trees with a network, which needs "
+            f"X {found}, but BlendedRanker() blends trees with a network, which needs "
             "dense numbers: give rankers, the network in a Pipeline that encodes X, or "
             "use BaggingRanker"
         )
@@ -477,9 +479,9 @@ class DoublePrecisionScaler(StandardScaler):
             largest = np.abs(table[:, j]).max()
             raise ValueError(
                 f"X in column {j if names is None else names[j]!r} holds numbers up to "
-                f"{largest:.3g} in size, whose variance is beyond float64, and "
+                f"{largest:.3g} in size, whose variance is beyond float64, but "
                 "BlendedRanker() standardises X for its network: divide the column by "
-                "a constant, or replace such numbers first"
+                "a constant, or replace such numbers"
             )
         return self
 

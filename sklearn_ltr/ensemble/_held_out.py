@@ -139,8 +139,8 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
         if not 2 <= n_folds <= queries.n_queries:
             raise ValueError(
                 f"cv must be at least 2 folds and no more than there are queries, got "
-                f"{n_folds} folds for {queries.n_queries} queries; use fewer folds, or "
-                f"rankers that are already fitted and cv={PREFIT!r}"
+                f"{n_folds} folds for {queries.n_queries} queries: use fewer folds, or "
+                f"fitted rankers and cv={PREFIT!r}"
             )
         cv = GroupKFold(n_folds)
     if not hasattr(cv, "split") and not rows.kept.all():
@@ -156,9 +156,9 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
 
 
 class HeldOut(NamedTuple):
-    """Scores of rankers, and the grades, in an order that no order of rows changes.
+    """Scores of rankers, and grades, in an order that does not depend on that of rows.
 
-    Sums over rows are rounded by their order.  Queries are sorted by their labels, and
+    Sums round differently in another order.  Queries are sorted by their labels, and
     the rows of a query by their scores and grades.
     """
 

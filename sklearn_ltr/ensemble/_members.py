@@ -116,7 +116,7 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
     for name in rows.metadata.keys() - {"groups", "sample_weight"}:
         if not any(name in given for given in taken):
             raise ValueError(
-                f"{name} was given, but no member is fitted with it: leave it out, or "
+                f"{name} was given, but no member learns from it: leave it out, or "
                 "give a ranker that learns from it, such as LambdaMARTRanker"
             )
 

@@ -1,9 +1,9 @@
 """Write models for other programs, and read the models of other libraries.
 
-A file per format holds its writer, `to_...`, and its reader, `from_...`.
-:class:`TreeModel` describes a fitted model of boosted trees as plain data; most formats
-are written from it, and read into it.  :func:`to_json` and :func:`from_json` keep a
-model as text, which is validated and never executed.
+Each format has a file with its writer, `to_...`, and its reader, `from_...`.
+:class:`TreeModel` describes a fitted model of boosted trees as plain data; most writers
+and readers use it.  :func:`to_json` and :func:`from_json` save a model as text, which
+is validated and never executed.
 """
 
 # ruff: noqa: F403
@@ -21,7 +21,7 @@ from sklearn_ltr.export._treelite import *
 from sklearn_ltr.export._vespa import *
 from sklearn_ltr.export._xgboost import *
 
-# whatever must cover all writers and readers takes them from here
+# the list of all writers and readers
 __all__ = sorted(
     name
     for name, value in globals().items()

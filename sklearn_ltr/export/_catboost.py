@@ -4,10 +4,10 @@ A tree is a list of splits and a value for each combination of their outcomes: b
 the number of a value is whether x is above the border of split b.  So it holds a
 symmetric tree, and any other tree of few different conditions.
 
-A missing value is below all borders of its feature, or above all, as the model says of
-the feature.  Where trees send the missing values of a feature to either side, all are
-below, and a tree that sends them right has one more split, ``x > -LARGEST``: it is true
-of all numbers, and false of missing values.
+The model states for each feature whether missing values are below or above all borders.
+If trees send missing values of a feature to both sides, they are written as below, and
+a tree that sends them right has one more split, ``x > -LARGEST``, which is true for
+all numbers and false for missing values.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def catboost_tree(
         splits += [split for split in needed if split not in splits]
     if len(splits) > DEEPEST_TREE:
         raise ValueError(
-            f"has {len(splits)} different conditions, and a tree of CatBoost has at "
+            f"has {len(splits)} different conditions, but a tree of CatBoost has at "
             f"most {DEEPEST_TREE}: grow symmetric trees, grow_policy='symmetric'"
         )
     cells = np.arange(2 ** len(splits))
@@ -228,10 +228,9 @@ def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
         For anything else.
     ValueError
         That names the place, if the text is damaged, or holds what this package cannot
-        read: features that are no numbers, several classes, trees that are not
-        symmetric.  Also if it has been written by a newer version than 1.2, or has
-        parts that are not known, unless `model` is an object of CatBoost that scores
-        some rows as we do.
+        read: features that are not numbers, several classes, trees that are not
+        symmetric.  Also for a newer version than 1.2, or unknown parts, unless `model`
+        is an object of CatBoost that scores some rows as the ranker does.
 
     Examples
     --------
@@ -288,8 +287,8 @@ def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
     biases = items(scale_and_bias[1], float, "scale_and_bias[1]")
     if len(biases) != 1:
         raise ValueError(
-            f"it has {len(biases)} scores for each row, for classes or targets: that "
-            "is no ranker"
+            f"it has {len(biases)} scores for each row, for classes or targets: give "
+            "a model with one score"
         )
     scaled = [tree.scaled(scale) for tree in trees]
     found = imported_model([Feature(name) for name in names], scaled, biases[0])

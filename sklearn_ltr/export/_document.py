@@ -1,7 +1,4 @@
-"""Values of a JSON document, checked: an error says where they stand.
-
-A document may come from anyone, so each value is checked before it is used.
-"""
+"""Check the values of a JSON document before use; errors name their place."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ def without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return an object; an error if it has a key twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("an object has a key twice")
+        raise ValueError("an object has a key twice: remove one")
     return members
 
 

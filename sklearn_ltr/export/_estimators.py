@@ -1,7 +1,7 @@
 """Convert a fitted estimator to a TreeModel, and a TreeModel to an estimator.
 
-Sets of categories become sets of bins, which the trees of an estimator test.  The
-categories of a feature that no tree tells apart can share a bin.
+Sets of categories become sets of bins, which the trees of an estimator test.
+Categories that no tree separates can share a bin.
 """
 
 from __future__ import annotations
@@ -84,19 +84,19 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
         raise TypeError("a BaggingRanker is several models: give its merge()")
     if type(estimator).__name__ == "CalibratedRanker":
         raise TypeError(
-            "a CalibratedRanker is a ranker and maps of its scores, which have no "
-            "place in a model of trees: give its ranker_, whose scores are the same, "
-            "and keep the numbers of its maps_ beside"
+            "a CalibratedRanker has maps of scores, which a model of trees cannot "
+            "hold: give its ranker_, whose scores are the same, and save the numbers "
+            "of its maps_ separately"
         )
     if type(estimator).__name__ == "RankerSearch":
         raise TypeError(
-            "a RankerSearch is the model that it has found: give its best_estimator_, "
-            "which with blend=False is one ranker"
+            "a RankerSearch holds the model that it has found: give its "
+            "best_estimator_, which with blend=False is one ranker"
         )
     if type(estimator).__name__ == "Pipeline":
         raise TypeError(
-            "a Pipeline has steps that trees cannot hold: give its last step, which "
-            "then scores what the steps before it return"
+            "a Pipeline has steps that trees cannot hold: give its last step, and "
+            "apply the other steps to X before it scores"
         )
     if ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
         raise TypeError(
@@ -110,10 +110,9 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
         return model
     if type(base) not in (LambdaMARTRanker, MARTRegressor):
         raise ValueError(
-            f"the trees stand on top of a base model, init, which is a "
-            f"{type(base).__name__}: a model of trees cannot hold it. Add its scores "
-            "as a feature and fit without init, or fit with an init that is a "
-            "LambdaMARTRanker or a MARTRegressor"
+            f"init, the base model, is a {type(base).__name__}, which a model of trees "
+            "cannot hold: add its scores as a feature and fit without init, or fit "
+            "with an init that is a LambdaMARTRanker or a MARTRegressor"
         )
     return stack(to_tree_model(base), model)
 
@@ -123,8 +122,8 @@ def trees_alone(estimator: BoostedTrees) -> TreeModel:
     model = to_tree_model(estimator)
     if model.uses_init_score:
         raise ValueError(
-            "the trees were grown on top of an init_score, which other formats have no "
-            "place for: fit without it, or with a model as init"
+            "the trees were grown on top of an init_score, which other formats cannot "
+            "hold: fit without it, or with a model as init"
         )
     return model.with_base_score_in_leaves()
 
@@ -226,7 +225,7 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
         That says where, if the arrays are not trees, do not fit together, or hold what
         this package cannot evaluate.
     TypeError
-        If `model` is no TreeModel.
+        If `model` is not a TreeModel.
 
     Examples
     --------
@@ -372,8 +371,9 @@ def find_category_bins(
                     group = np.unique(2 * group + goes_left, return_inverse=True)[1]
         if group.max(initial=0) >= MISSING_BIN:
             raise ValueError(
-                f"its trees tell {group.max() + 1} groups of the categories of feature "
-                f"{feature.name!r} apart, and here a feature has at most {MISSING_BIN}"
+                f"its trees separate {group.max() + 1} groups of the categories of "
+                f"feature {feature.name!r}, but here a feature has at most "
+                f"{MISSING_BIN}: train with fewer"
             )
         bins[j] = tuple(group.tolist())
     return bins

@@ -1,9 +1,8 @@
-"""What the readers of other libraries' models share.
+"""Common parts of the readers of other libraries' models.
 
-Other libraries number nodes in other ways, and a model may come from anyone, so all of
-it is checked.  A reader knows which versions and parts of a format it has been tested
-with.  A model that has others is read only if it is given as an object of its library,
-which then scores some rows for comparison.
+Readers check everything, since a model may come from anyone.  A reader knows which
+versions and parts of a format it has been tested with.  It reads a model with others
+only from an object of its library, which then scores some rows for comparison.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def unknown_parts(
 
 
 def check_children(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return how many nodes node 0 leads to; an error if they are no tree."""
+    """Return how many nodes node 0 leads to; an error if they are not a tree."""
     n_nodes, waiting, seen = len(left), [0], set()
     while waiting:
         node = waiting.pop()
@@ -151,9 +150,9 @@ def check_unknown(
     codes: Mapping[int, Mapping[Category, int]],
     theirs: Scores | None,
 ) -> None:
-    """Raise a ValueError if a model has unknown parts and is not proved to be right."""
-    # The proof: `theirs` returns the library's own raw scores, for rows in which
-    # `codes` are those of its categories; None if the library is not installed.
+    """Raise a ValueError if a model has unknown parts and unchecked scores."""
+    # `theirs` returns the library's own raw scores, for rows with the `codes` of its
+    # categories; None if the library is not installed.
     if not unknown:
         return
     unknown = list(dict.fromkeys(unknown))
@@ -161,8 +160,8 @@ def check_unknown(
     if theirs is None:
         raise ValueError(
             f"this reader of models of {library} has not been checked with {parts}: "
-            f"give the object of {library}, not its text or file, so that the scores "
-            f"of some rows can be compared; or save the model by an older {library}"
+            f"give the object of {library}, not its text or file, to compare the "
+            f"scores of some rows; or save the model by an older {library}"
         )
     model.check()
     X = probes(model, codes)
@@ -172,7 +171,7 @@ def check_unknown(
     if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
         raise ValueError(
             f"this reader of models of {library} has not been checked with {parts}, "
-            f"and {library} scores the model otherwise, by up to {off:.3g}: use an "
+            f"and {library} scores the model differently, by up to {off:.3g}: use an "
             f"older {library}, or a newer sklearn_ltr"
         )
 

@@ -55,9 +55,9 @@ METRIC_CLASSES: dict[str, type[Metric]] = {
 def to_json(estimator: BoostedTrees) -> str:
     """Return a fitted model as JSON text.
 
-    Unlike a pickle it is read without executing anything, by any language, and it does
-    not depend on versions of Python or numpy.  ``docs/model_format.md`` describes it,
-    and :func:`json_schema` is its JSON schema.
+    Unlike a pickle, any language can read it without executing anything, and it does
+    not depend on versions of Python or numpy.  ``docs/model_format.md`` describes it;
+    :func:`json_schema` returns its JSON schema.
 
     Parameters
     ----------
@@ -220,9 +220,9 @@ def from_json(text: TextOrFile) -> BoostedTrees:
     Raises
     ------
     ValueError
-        That says where, if this is not such a text, or is damaged: a number that was
-        changed is noticed by the checksum, which texts written by hand need not have.
-        The text is never executed, and memory grows with its length only.
+        If the text is not a model, or is damaged; the message names the place.  The
+        checksum, which is optional, detects changed numbers.  The text is never
+        executed, and memory grows with its length only.
     TypeError
         For anything else.
 
@@ -275,8 +275,8 @@ def warn_of_newer(version: str) -> None:
         raise ValueError(f"library_version is {excerpt(version)}") from None
     if is_newer:
         warnings.warn(
-            f"this model was written by sklearn_ltr {version}, and this is the older "
-            f"{VERSION}: upgrade, or make sure that it scores as it should",
+            f"this model was written by sklearn_ltr {version}, but this is the older "
+            f"{VERSION}: upgrade, or check its scores",
             NewerVersionWarning,
             stacklevel=3,
         )
@@ -482,7 +482,7 @@ def to_value(value: object, name: str) -> object:
         return [to_value(item, name) for item in value]
     raise ValueError(
         f"the parameter {name} is a {type(value).__name__}, which JSON cannot hold: "
-        f"change it by set_params({name}=...) before"
+        f"change it by set_params({name}=...)"
     )
 
 

@@ -1,13 +1,13 @@
 """LightGBM's text model, written and read.
 
 Its nodes test ``x <= threshold`` in float64 as ours do.  Its sets of categories are
-bitsets of codes, and send what they do not hold right, missing values included; so a
+bitsets of codes, and send all others right, including missing values; so a
 node that sends missing values left is written with its children exchanged.
 
 Some of LightGBM's nodes take 0 as missing.  Such a node sends numbers from -1e-35 to
 1e-35, and NaN, to its default side, and others by its threshold.  So its sides may
-alternate: left below the threshold, but right at 0, and left again.  Then several of
-our nodes stand for it, and subtrees occur more than once.
+alternate: left below the threshold, but right at 0, and left again.  Then the reader
+makes several nodes of it and repeats subtrees.
 """
 
 from __future__ import annotations
@@ -290,9 +290,9 @@ def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
     ValueError
         That names the place, if the text is damaged, or holds what this package cannot
         read: several classes, linear trees, an unknown objective, more than 255 groups
-        of categories that its trees tell apart.  Also if its text is of a newer version
-        than "v4", which LightGBM 4.7 writes, or has parts that are not known, unless
-        `model` is an object of LightGBM that scores some rows as we do.
+        of categories that its trees separate.  Also for text of a newer version than
+        "v4", which LightGBM 4.7 writes, or unknown parts, unless `model` is an object
+        of LightGBM that scores some rows as the ranker does.
 
     Examples
     --------
@@ -344,14 +344,14 @@ def check_header(header: Section) -> None:
     for key in ("num_class", "num_tree_per_iteration"):
         if one_integer(header, key) != 1:
             raise ValueError(
-                f"{key} is {excerpt(header[key])}: a model with several scores for "
-                "each row is no ranker"
+                f"{key} is {excerpt(header[key])}, so the model has several scores for "
+                "each row: give a model with one score"
             )
     objective = header.get("objective", "custom").split(" ")[0]
     if objective not in ONE_SCORE:
         raise ValueError(
             f"objective {excerpt(objective)} is not known to have one score for each "
-            "row"
+            "row: train with another"
         )
 
 
@@ -586,9 +586,9 @@ def read_lightgbm_categories(
     if len(items(listed, list, "pandas_categorical")) != len(features):
         raise ValueError(
             f"pandas_categorical has the categories of {len(listed)} features, but "
-            f"{len(features)} are categorical, so nobody can tell which feature has "
-            "which: train with a DataFrame in which all of these, and no others, have "
-            "a categorical dtype"
+            f"{len(features)} are categorical, so their features are unknown: train "
+            "with a DataFrame in which all of these, and no others, have a categorical "
+            "dtype"
         )
     categories: dict[int, list[Category]] = {}
     for i, (j, given) in enumerate(zip(features, listed, strict=True)):

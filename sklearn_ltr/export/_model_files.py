@@ -1,4 +1,4 @@
-"""Files of models, and what kind of file a text or a file is, for messages."""
+"""Read files of models; recognize other kinds of files, for messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Kind(NamedTuple):
 
 
 AGAIN = 'save the model by save_model("model.json"), or give it as an object of XGBoost'
-# what bytes that are no text begin with
+# what bytes that are not text begin with
 BINARY_KINDS = {
     rb"\{[LlIiUu#$]": Kind("XGBoost's binary JSON, .ubj", AGAIN),
     rb"CBM1": Kind(
@@ -36,7 +36,7 @@ BINARY_KINDS = {
         "a compressed file", "unpack it first"
     ),
     rb"\x08[\s\S]{0,300}?(?:CatBoost|onnx|sklearn_ltr)": Kind(
-        "a model in ONNX", "no such models are read; give that which it was made from"
+        "a model in ONNX", "it cannot be read; give the model that it was made from"
     ),
     rb"(?![\s{\[])[\s\S]{0,400}\0(?:gbtree|gblinear|dart)": Kind(
         "XGBoost's binary model of versions before 3.1",
@@ -51,7 +51,7 @@ TEXT_KINDS = {
     ),
     r"booster\[\d|\d+:(?:\[|leaf=)": Kind("XGBoost's dump, for people", AGAIN),
     r"(?:<\?xml[^>]*>\s*)?<(?:\w+:)?PMML": Kind(
-        "a model in PMML", "no such models are read; give that which it was made from"
+        "a model in PMML", "it cannot be read; give the model that it was made from"
     ),
 }
 # keys of JSON objects

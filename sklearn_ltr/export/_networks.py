@@ -88,12 +88,12 @@ def column_names(fitted: BaseEstimator) -> list[str]:
 
 
 def scaling(name: str, step: BaseEstimator) -> Scaling:
-    """Return what a step of a Pipeline computes; an error if it is no scaler."""
+    """Return what a step of a Pipeline computes; an error if it is not a scaler."""
     if not isinstance(step, StandardScaler | MinMaxScaler):
         raise TypeError(
-            f"the step {name!r} of the Pipeline is a {type(step).__name__}, and only a "
+            f"the step {name!r} of the Pipeline is a {type(step).__name__}, but only a "
             "StandardScaler or a MinMaxScaler can be exported: export the last step, "
-            "which scores what the steps before it return, or see register_skl2onnx "
+            "and apply the other steps to X before it scores, or see register_skl2onnx "
             "for ONNX"
         )
     check_is_fitted(step)
@@ -106,12 +106,12 @@ def scaling(name: str, step: BaseEstimator) -> Scaling:
 
 
 def layers_of(ranker: BaseEstimator) -> Layers:
-    """Return the network of a fitted ranker; an error if it is no perceptron."""
+    """Return the network of a fitted ranker; an error if it is not a perceptron."""
     network = ranker._fitted().network_
     if not isinstance(network, MultilayerPerceptron):
         raise TypeError(
-            f"the ranker was fitted with network={type(network).__name__}: only the "
-            "networks of hidden_layer_sizes can be exported; torch.onnx.export exports "
+            f"the ranker was fitted with network={type(network).__name__}, but only "
+            "networks of hidden_layer_sizes can be exported: use torch.onnx.export for "
             "a module of torch"
         )
     return Layers(network.activation, network.coefs, network.intercepts)

@@ -55,8 +55,8 @@ def to_onnx(estimator: BaseEstimator) -> ModelProto:
         of a classifier.  Names of columns are in the metadata, as JSON, if there are
         any.  Trees are a TreeEnsemble of ai.onnx.ml 5 in float64: the same leaves;
         onnxruntime adds their values in the order of the trees in one thread, and
-        then the scores are the same bit for bit.  Networks compute in float32, in an
-        order of their own, so the last digits of scores differ.  Categories are codes,
+        then the scores are the same bit for bit.  Networks compute in float32, in
+        another order, so the last digits of scores differ.  Categories are codes,
         as in :func:`to_lightgbm`.
 
     Raises

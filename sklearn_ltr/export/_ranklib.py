@@ -63,9 +63,8 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
         Fitted, without categorical features.
     missing : {"error", "zero"}, default="error"
         RankLib has no missing values: it takes them, and absent features, for 0.  A
-        model in which a missing value may go another way than 0 is an error; with
-        "zero" it is written none the less, for data that have no missing values, or
-        that shall score as if they were 0.
+        model in which a missing value may go another way than 0 is an error.  "zero"
+        writes it nevertheless, for data without missing values, or to count them as 0.
 
     Returns
     -------
@@ -95,10 +94,9 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     check_no_categories(model, "RankLib knows")
     if missing == "error" and any(map(tests_missing, model.trees)):
         raise ValueError(
-            "the model may send missing values another way than the number 0, which "
-            "RankLib takes them for: give missing='zero' if the data that it scores "
-            "have none, or if 0 is what they shall count as; or fit again on data in "
-            "which 0 stands for them"
+            "the model may send missing values another way than the number 0, but "
+            "RankLib takes them for 0: give missing='zero' if the data to score have "
+            "none, or to count them as 0; or fit again on data with 0 in their place"
         )
     trees = [
         f'<tree id="{m}" weight="1.0"><split>{tree_xml(tree)}</split></tree>'
@@ -153,7 +151,7 @@ def from_ranklib(
     Raises
     ------
     TypeError
-        If `model` is no text, file or path, or `n_features` no integer.
+        If `model` is not text, file or path, or `n_features` is not an integer.
     ValueError
         That names the place, if the text is damaged, or is of another kind, such as
         RankLib's networks and linear models; or if a tree tests a feature beyond

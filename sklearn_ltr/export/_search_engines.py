@@ -71,7 +71,7 @@ class Request(NamedTuple):
 
 
 def check_name(name: object, argument: str) -> str:
-    """Return a name for a path, quoted; an error if it is no text or empty."""
+    """Return a name for a path, quoted; an error if it is empty or not text."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"{argument} must be text and not empty, got {name!r}")
     return quote(name, safe="")
@@ -199,7 +199,10 @@ def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]
             "hidden_layer_sizes=(), or serve the network by to_onnx or to_solr"
         )
     if len(scalings) > 1:
-        raise ValueError("the plugin normalizes a feature once: use one scaler")
+        raise ValueError(
+            "the plugin normalizes a feature once, but there are several scalers: use "
+            "one scaler"
+        )
     definition = json.dumps(dict(zip(names, float32_values(weights), strict=True)))
     model: dict[str, object] = {"type": "model/linear", "definition": definition}
     for scaling in scalings:
@@ -233,8 +236,8 @@ def to_elasticsearch_ml(
     features : dict of str to dict
         The query whose score is the value of each column of X, for example
         ``{"match": {"title": "{{query}}"}}``.  A document that does not match has a
-        missing value.  Features that are no columns of the model are left out, as
-        Elasticsearch would compute them for nothing.
+        missing value.  Features that are not columns of the model are left out, since
+        the model does not use them.
 
     Returns
     -------
@@ -361,10 +364,10 @@ def to_solr(
     -------
     requests : list of Request
         Paths begin after the core or collection.  The first uploads the features, if
-        they are given.  Solr adds 1e-6 to each threshold, in float32, so the numbers
-        written are those that become the thresholds by this.  There are such numbers
+        they are given.  Solr adds 1e-6 to each threshold, in float32, so smaller
+        numbers are written that give the thresholds.  Such numbers exist
         for all thresholds of 1 and more in size, for positive ones from 1e-5 on, and
-        for 99.9% of the negative ones from -1 to -1e-4; others are missed by a step of
+        for 99.9% of the negative ones from -1 to -1e-4; others differ by a step of
         float32, or by 1e-13.  Apart from these, rows whose numbers float32 can hold
         reach the same leaves.  Scores are sums in float32; those of a classifier are
         2 sigma times those of its ``decision_function``.
@@ -468,7 +471,10 @@ def network_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object
     layers = layers_of(ranker)
     listed: list[dict[str, object]] = [{"name": name} for name in names]
     if len(scalings) > 1:
-        raise ValueError("Solr has one normalizer for each feature: use one scaler")
+        raise ValueError(
+            "Solr has one normalizer for each feature, but there are several scalers: "
+            "use one scaler"
+        )
     for scaling in scalings:
         for feature, norm in zip(listed, normalizers(scaling), strict=True):
             feature["norm"] = norm

@@ -27,10 +27,10 @@ ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 3
 
 
 def register_skl2onnx() -> None:
-    """Teach skl2onnx the estimators of this package.
+    """Let skl2onnx convert Pipelines that end in an estimator of this package.
 
-    Afterwards ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert Pipelines
-    that end in one of them, with whatever steps skl2onnx knows before it: a
+    Afterwards ``skl2onnx.to_onnx`` and ``skl2onnx.convert_sklearn`` convert them, with
+    all other steps that skl2onnx knows: a
     ColumnTransformer, encoders, imputers, scalers.  (:func:`to_onnx` needs no other
     package, and takes scalers only.)
 
@@ -79,7 +79,7 @@ def register_skl2onnx() -> None:
         from skl2onnx import update_registered_converter
     except ImportError as error:
         raise ImportError(
-            "register_skl2onnx requires skl2onnx; install it with "
+            "register_skl2onnx requires skl2onnx: install it by "
             "python -m pip install skl2onnx"
         ) from error
     for cls in (*ESTIMATORS.values(), *NETWORKS):

@@ -1,4 +1,4 @@
-"""A boosted-tree model as plain data: what all formats are written from and read into.
+"""A boosted-tree model as plain data, which most writers and readers use.
 
     score(x) = base_score + sum over trees of the value of the leaf that x falls into
 
@@ -311,7 +311,7 @@ def check_training(training: TrainingState, features: Sequence[Feature]) -> None
     if len(training.bin_thresholds) != len(features):
         raise ValueError(
             f"training: bin_thresholds are those of {len(training.bin_thresholds)} "
-            f"features, and there are {len(features)}"
+            f"features, but there are {len(features)}"
         )
     n_categories = {
         j: len(feature.categories)
@@ -357,8 +357,8 @@ def category_codes(feature: Feature) -> dict[Category, int] | None:
     for category in feature.categories:
         if not (isinstance(category, int) and 0 <= category <= LARGEST_CATEGORY):
             raise ValueError(
-                f"feature {feature.name!r} has the category {category!r}, and there "
-                f"categories are whole numbers from 0 to {LARGEST_CATEGORY}: make the "
+                f"feature {feature.name!r} has the category {category!r}, but the "
+                f"format has whole numbers from 0 to {LARGEST_CATEGORY}: make the "
                 "column text and fit again"
             )
     return {category: int(category) for category in feature.categories}
@@ -406,7 +406,7 @@ def stack(base: TreeModel, top: TreeModel) -> TreeModel:
             and names != [f.name for f in base.features]
         ):
             raise ValueError(
-                "init was fitted on other columns than the trees on top of it, and one "
+                "init was fitted on other columns than the trees on top of it, but one "
                 "model of trees has one set of columns: fit both on the same"
             )
     features = tuple(

@@ -102,7 +102,7 @@ def category_positions(model: TreeModel, j: int) -> dict[Category, int]:
     feature = model.features[j]
     if feature.categories and not feature.is_text:
         raise ValueError(
-            f"feature {feature.name!r} has categories that are numbers, and Vespa "
+            f"feature {feature.name!r} has categories that are numbers, but Vespa "
             "compares text: make the column text and fit again"
         )
     return {category: code for code, category in enumerate(feature.categories or ())}

@@ -386,11 +386,10 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
     ValueError
         That names the place, if the text is damaged, or holds what this package cannot
         read: several classes or targets, a linear booster, an unknown objective, more
-        than 255 groups of categories that its trees tell apart, an estimator whose
-        parameter `missing` is not NaN.  Also if it is a file of another kind, such as a
-        dump or binary JSON; if it has been written by a newer version than 3.4, or has
-        parts that are not known, unless `model` is an object of XGBoost that scores
-        some rows as we do.
+        than 255 groups of categories that its trees separate, an estimator whose
+        parameter `missing` is not NaN.  Also for a file of another kind, such as a
+        dump or binary JSON; for a newer version than 3.4, or unknown parts, unless
+        `model` is an object of XGBoost that scores some rows as the ranker does.
 
     Examples
     --------
@@ -418,7 +417,7 @@ def booster_of(model: object) -> Booster | None:
         if missing is not None and not np.isnan(missing):
             raise ValueError(
                 f"the estimator takes {missing!r} for missing (its parameter missing), "
-                "and here only NaN is missing: give its get_booster(), and replace "
+                "but here only NaN is missing: give its get_booster(), and replace "
                 f"{missing!r} by NaN in the X that the ranker scores"
             )
     return booster if hasattr(booster, "save_raw") else None
@@ -556,7 +555,7 @@ def check_one_score(
     if n_classes > 1 or n_targets > 1 or tree_info.any():
         raise ValueError(
             f"it has {max(n_classes, n_targets, 2)} scores or more for each row, for "
-            "classes or targets: that is no ranker"
+            "classes or targets: give a model with one score"
         )
 
 
@@ -577,7 +576,8 @@ def base_score(
             value = math.log(value)
         elif name not in IDENTITY:
             raise ValueError(
-                f"objective {excerpt(name)} is not known to have one score for each row"
+                f"objective {excerpt(name)} is not known to have one score for each "
+                "row: train with another"
             )
     except (ArithmeticError, ValueError) as error:
         raise ValueError(f"base_score={excerpt(text)}: {error}") from None

@@ -1,23 +1,22 @@
-"""What a fitted model has learned, and whether it is at a local maximum of the metric.
+"""Explain a fitted model, report on it, and test whether its training is complete.
 
-- :func:`model_report` writes what a model is, what it has learned and how well it
-  ranks into one HTML page, or the cell of a notebook.
-- :func:`shap_values` tells what each feature adds to the score of each document, for
+- :func:`model_report` writes an HTML page, or a notebook cell, on what a model is,
+  what it has learned and how well it ranks.
+- :func:`shap_values` computes what each feature adds to the score of each document, for
   boosted trees.  :class:`sklearn_ltr.plotting.ShapValuesDisplay`,
   :class:`sklearn_ltr.plotting.ShapHeatmapDisplay` and
   :class:`sklearn_ltr.plotting.ShapBeeswarmDisplay` draw its result.
 - :func:`trees_to_dataframe` has a row for each node of boosted trees, and
   :func:`split_counts` counts the nodes that test each feature.
   :class:`sklearn_ltr.plotting.TreeDisplay` draws one tree.
-- :func:`compute_lambdas` returns the lambdas of given scores and grades: what a ranker
-  learns from at one step.
+- :func:`compute_lambdas` returns the lambdas of given scores and grades, from which a
+  ranker learns in one step.
 - :class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
   scikit-learn's partial dependence and ICE curves.
 
 Is a trained network at a local maximum of the metric?  (Burges 2010, MSR-TR-2010-82,
-section 4.2.)  Lambdas are not the gradient of the metric, so whether
-training ends at a maximum of the metric has to be tested.  Both functions accept any
-fitted RankNetRanker or LambdaRankRanker, and any metric:
+section 4.2.)  Lambdas are not the gradient of the metric, so this has to be tested.
+Both functions accept any fitted RankNetRanker or LambdaRankRanker, and any metric:
 
 - :func:`local_optimality` changes all weights along random directions and counts the
   directions along which the metric rises: the one-sided Monte Carlo test of Burges

@@ -1,12 +1,12 @@
-r"""How far the distribution of a column has moved from that of a reference.
+r"""Measure how far the distribution of a column has moved from that of a reference.
 
-Of bins b with shares p_b in the reference and q_b now, the population stability index
+With shares p_b of bin b in the reference and q_b now, the population stability index
 is
 
     PSI = sum_b (q_b - p_b) log(q_b / p_b),
 
-the Kullback-Leibler divergences in both directions, added.  (N. Siddiqi, "Credit Risk
-Scorecards", Wiley 2006.)  Without drift, and if all rows are drawn independently, N of
+the sum of the Kullback-Leibler divergences in both directions.  (N. Siddiqi, "Credit
+Risk Scorecards", Wiley 2006.)  Without drift, for independent rows, N of
 the reference and M now, PSI / (1/N + 1/M) is about chi-squared with B - 1 degrees of
 freedom.  (B. Yurdakul and J. Naranjo, "Statistical properties of the population
 stability index", Journal of Risk Model Validation 14(4), 2020.)
@@ -74,11 +74,11 @@ def drift_of_columns(X_reference: MatrixLike, X: MatrixLike) -> dict[str, Drift]
         is_frame(before) and is_frame(now) and old_names != names
     ):
         raise ValueError(
-            f"X_reference has the columns {shortened(old_names)}, and X "
+            f"X_reference has the columns {shortened(old_names)}, but X has "
             f"{shortened(names)}: give a table of the same columns"
         )
     if before.shape[0] == 0:
-        raise ValueError("X_reference has no rows to compare with")
+        raise ValueError("X_reference is empty: give at least one row")
     drifts = {}
     for j, name in enumerate(names):
         old, new = column_of(before, j), column_of(now, j)
@@ -88,7 +88,7 @@ def drift_of_columns(X_reference: MatrixLike, X: MatrixLike) -> dict[str, Drift]
             drifts[name] = drift_of_categories(old, new)
         else:
             raise ValueError(
-                f"column {name!r} holds numbers in one of X_reference and X, and "
+                f"column {name!r} holds numbers in one of X_reference and X, but "
                 "categories in the other: give it one dtype in both"
             )
     return drifts
@@ -123,8 +123,7 @@ def drift_of_numbers(before: FloatArray, now: FloatArray) -> Drift:
 def drift_of_categories(before: LabelColumn, now: LabelColumn) -> Drift:
     """Return the drift of categories, of which the rarer ones share a bin."""
     known = np.bincount(before.codes[before.codes >= 0], minlength=len(before.labels))
-    # the most frequent first; equally frequent ones in an order of their own, as labels
-    # come in any
+    # the most frequent first; equally frequent ones by name, as labels have no order
     by_name = sorted(range(len(known)), key=lambda code: str(before.labels[code]))
     by_count = sorted(by_name, key=lambda code: -known[code])
     listed = [code for code in by_count if known[code]][:N_BINS]

@@ -96,7 +96,7 @@ def heading(text: str) -> str:
 
 
 def row(*parts: str) -> str:
-    """Return parts beside each other where there is room; a picture takes the rest."""
+    """Return parts side by side; a picture takes the remaining room."""
     cells = (
         f"<div{' class=drawn' if part.startswith('<img') else ''}>{part}</div>"
         for part in parts
@@ -148,7 +148,7 @@ def bars(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def details(shown: str, hidden: str) -> str:
-    """Return what is shown and, behind a click, its numbers; these alone if empty."""
+    """Return `shown`, and `hidden` behind a click; `hidden` alone if that is empty."""
     if not shown:
         return hidden
     return f"{shown}\n<details><summary>Numbers</summary>\n{hidden}\n</details>"

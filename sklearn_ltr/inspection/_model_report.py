@@ -1,7 +1,7 @@
-"""A report on a fitted ranker and the queries it is judged by, as HTML.
+"""An HTML report on a fitted ranker and the queries that measure it.
 
-Each section is a function of a :class:`Subject` that returns HTML.  What a model cannot
-give, such as the trees of a network, is left out with a line that says so.
+Each section is a function of a :class:`Subject` that returns HTML.  A line says what is
+left out because the model does not have it, such as the trees of a network.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ModelReport:
         The metric of each query, in this order; NaN, at the end, for queries that
         ``no_relevant="skip"`` leaves out.
     column_drift : dict of str to float, or None
-        The population stability index of each column beside `X_reference`, by name;
+        The population stability index of each column against `X_reference`, by name;
         None without that table.
     score_drift : float or None
         The same of the scores.
@@ -120,8 +120,7 @@ class ModelReport:
         Parameters
         ----------
         path : str or path-like
-            Where to write it, such as ``"report.html"``.  A file that is there is
-            replaced.
+            Where to write it, such as ``"report.html"``.  An existing file is replaced.
 
         Raises
         ------
@@ -169,12 +168,12 @@ def model_report(
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the mean, constant within it.
     X_reference : array-like of shape (n_reference, n_features), default=None
-        Earlier documents, such as those of the training, in any form that X may have:
-        the report says how far the columns of X, and the scores, have moved from
-        theirs.  None: nothing of that.
+        Earlier documents, such as the training data, in any form that X may have.  The
+        report then says how far the columns of X, and the scores, have moved.  None:
+        it does not.
     random_state : int, RandomState instance or None, default=0
-        Seed for the queries whose SHAP values are computed: all of them up to 2,000
-        documents, beyond that some of them.
+        Seed for the sample of queries whose SHAP values are computed: all queries up to
+        2,000 documents, else some.
 
     Returns
     -------
@@ -204,24 +203,24 @@ def model_report(
         p_b = \frac{n_b + 1/2}{N + B/2}, \qquad q_b = \frac{m_b + 1/2}{M + B/2}.
 
     It is 0 for equal shares, and 0.1 and 0.25 are usual limits of "some" and "much".
-    The halves keep it finite where a bin is empty.  Numbers are in the bins in which
-    trees would have them with ``max_bins=10``: one for each distinct value if there are
+    The halves keep it finite if a bin is empty.  Bins of numbers are those of trees
+    with ``max_bins=10``: one for each distinct value if there are
     few, else ten of about equal population in `X_reference`.  The ten most frequent
-    categories of `X_reference` have a bin each, its other ones one together, and so
-    have those that it does not have.  Missing values have a bin; bins that are empty in
+    categories of `X_reference` have a bin each; its other categories share one, and
+    unknown categories share another.  Missing values have a bin; bins that are empty in
     both tables do not count.  A document counts once, whatever its weight.
 
-    Beside it is the value below which chance alone would keep it in 95% of all samples
-    without drift: :math:`(1/N + 1/M) \, \chi^2_{0.95}(B - 1)` [2]_, for documents that
-    are drawn independently.  Documents of a query are not, so columns that hardly
+    The report also gives the value that PSI exceeds in only 5% of all samples
+    without drift: :math:`(1/N + 1/M) \, \chi^2_{0.95}(B - 1)` [2]_, for independent
+    documents.  Documents of a query are not independent, so columns that hardly
     differ within a query exceed it more often.
 
     The worst queries are those of the lowest metric among queries with a relevant
     document; equal ones in the order of their labels.
 
-    A feature that is the same for all documents of a query moves all their scores
-    alike, which changes no ranking.  So the summary of SHAP values subtracts from each
-    value the mean of its query: what is left moves documents against each other.
+    A feature that is the same for all documents of a query changes no ranking.  So the
+    summary of SHAP values subtracts from each value the mean of its query; the rest
+    changes the order.
 
     With the same arguments and versions of all packages, the file is the same.
 
@@ -314,7 +313,7 @@ class Subject:
         metric: str | Metric | None,
         weight: ArrayLike | None,
     ) -> Subject:
-        """Read what :func:`model_report` is given, and score it."""
+        """Read the arguments of :func:`model_report`, and score X."""
         model, _ = find_model(estimator)
         check_is_fitted(model)
         if metric is None:
@@ -367,7 +366,7 @@ class Subject:
 
     @property
     def is_training_data(self) -> bool:
-        """Whether the queries are those that the model was fitted to, as it seems."""
+        """Whether the queries seem to be those that the model was fitted to."""
         known = getattr(self.model, "_trained_queries", None)
         return (
             known is not None
@@ -520,7 +519,7 @@ def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]
     note = (
         f"Row {first}, of grade {grades[0]:g}, is at rank 1, and row {rows[best]}, of "
         f"grade {grades[best]:g}, at rank {best + 1}. Bars to the right put row "
-        f"{first} above; beside the name of a feature is what both rows have."
+        f"{first} above; the values of both rows are beside the name of a feature."
     )
     why = (
         html.heading(f"Why is row {first} above row {rows[best]}?"),
@@ -789,7 +788,7 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
     if effects is None:
         text = (
             f"{subject.name} has no importances and no SHAP values of its own. "
-            "sklearn.inspection.permutation_importance tells how much it depends on "
+            "sklearn.inspection.permutation_importance measures how much it depends on "
             "each feature, and shap.PermutationExplainer explains its scores."
         )
         title = "Feature importances and SHAP values"
@@ -848,8 +847,8 @@ def shap_section(effects: Effects) -> str:
     ]
     note = (
         "The correlation (Spearman) of a feature and its SHAP values: near +1, higher "
-        "values of the feature raise the score throughout; near -1, they lower it; "
-        "near 0, some of both."
+        "values of the feature raise the score; near -1, they lower it; near 0, they "
+        "do both."
     )
     measure = "mean |SHAP value|"
     return html.section(
@@ -973,10 +972,10 @@ def drift_section(columns: dict[str, Drift] | None, scores: Drift | None) -> str
         return ""
     n_before, n_now = int(scores.before.sum()), int(scores.now.sum())
     text = (
-        f"{n_now:,} documents of this report beside {n_before:,} of the reference. The "
-        "population stability index (PSI) is 0 where a column has the shares of the "
-        "reference in all its bins; from 0.1 on it is usual to look, and from 0.25 on "
-        "to train again. By chance: without drift, 95% of all samples are below it."
+        f"{n_now:,} documents of this report, {n_before:,} of the reference. The "
+        "population stability index (PSI) is 0 if all bins of a column have the shares "
+        "of the reference. From 0.1 on it is usual to look, and from 0.25 on to train "
+        "again. By chance: without drift, 95% of all samples are below it."
     )
     names = sorted(columns, key=lambda name: -columns[name].psi)
     listed = {"the scores": scores} | {n: columns[n] for n in names[:MOST_COLUMNS]}
@@ -1028,7 +1027,7 @@ def shares(drift: Drift, n_before: int, n_now: int) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """Return a mean and its standard error, which a single query has not."""
+    """Return a mean and its standard error, which a single query does not have."""
     return f"{value:.4f}" if np.isnan(error) else f"{value:.4f} ± {error:.4f}"
 
 

@@ -134,17 +134,16 @@ class BaseMART(CallbackSupportMixin, Estimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Numbers, and text in categorical features; NaN, which means missing, goes
-            to the better side of a split.
-            float32 and float64 are used as they are, and CSR stays sparse.
+            Numbers, and text in categorical features.  NaN means missing; each split
+            sends it to the better side.  float32, float64 and CSR are not converted.
         y : array-like of shape (n_samples,)
             Two classes; finite numbers for the regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of a row in the objective, >= 0.  0: as if it were not there; 2: as
-            if it were there twice.
+            Weight of a row in the objective, >= 0.  0: leave the row out; 2: count it
+            twice.
         X_val, y_val, sample_weight_val : array-likes or tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples
-            are several sets; early stopping follows the first.
+            are several sets; the first decides early stopping.
 
         Returns
         -------
@@ -153,10 +152,10 @@ class BaseMART(CallbackSupportMixin, Estimator):
         Raises
         ------
         ValueError, TypeError
-            For a parameter out of its range, arguments of different lengths, an empty
-            X, infinite features, columns that are not numbers, invalid targets, weights
-            that are negative or not finite, or scores that diverge.  The estimator is
-            left as it was.
+            For a parameter out of its range, arguments of different lengths, or an
+            empty X.  For infinite features, columns that are not numbers, invalid
+            targets, and weights that are negative or not finite.  If scores diverge.
+            The estimator is left as it was.
         """
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:
@@ -168,7 +167,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 X_val, y_val=y_val, sample_weight_val=sample_weight_val
             )
             cost = PointwiseCost(model._objective)
-            # no name refers to the data that are read: they are freed when binned
+            # the data have no name here, so that binning frees them
             binned = bin_data(
                 model._read(X, y, columns, validation, p, kept),
                 cost,
@@ -238,7 +237,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         if y is None:
             raise ValueError(
                 f"{name} is None: {type(self).__name__} requires y to be passed, "
-                "but the target y is None"
+                "but the target y is None; give one value per row"
             )
         check_holds_rows(y, name)
         try:
@@ -247,15 +246,15 @@ class BaseMART(CallbackSupportMixin, Estimator):
             raise ValueError(f"{name}: {error}") from None
         if len(column) != n_rows:
             raise ValueError(
-                f"{name} has {len(column)} values for {n_rows} rows of X{suffix}: they "
-                "have inconsistent numbers of samples"
+                f"{name} has {len(column)} values for {n_rows} rows of X{suffix}, "
+                "inconsistent numbers of samples: give one value per row"
             )
         given = read_weights(columns.sample_weight, n_rows, f"sample_weight{suffix}")
         targets, weights = self._read_targets(column, given, suffix, is_first=is_first)
         rows = np.flatnonzero(given)
         if is_first:
             self._categories = self._categories.restrict(features, rows)
-        # each row is a query of its own
+        # each row is its own query
         data = TrainingData(
             targets,
             np.arange(len(rows) + 1),
@@ -274,7 +273,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
-        """Find the leaf of each tree that a row comes to.
+        """Return the leaf that each row reaches in each tree.
 
         Parameters
         ----------
@@ -285,8 +284,8 @@ class BaseMART(CallbackSupportMixin, Estimator):
         -------
         leaves : ndarray of shape (n_samples, n_trees), int64
             Number of the leaf among the nodes of its tree, from 0 for the root, as in
-            the trees of scikit-learn.  The numbers of a tree have gaps, those of its
-            inner nodes: encode them by a OneHotEncoder to use leaves as features.
+            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
+            gaps: encode them by a OneHotEncoder to use leaves as features.
 
         Raises
         ------
@@ -350,9 +349,9 @@ class BaseMART(CallbackSupportMixin, Estimator):
 
 
 class MARTRegressor(RegressorMixin, BaseMART):
-    r"""Gradient boosted trees for numbers, fitted by least squares (MART).
+    r"""Boosted trees that predict a number, fitted by least squares (MART).
 
-    Every tree models the residuals, and its leaves are their means (Burges 2010,
+    Each tree models the residuals; a leaf value is their mean in the leaf (Burges 2010,
     section 5, equation 12, for half the squared error):
 
     .. math::
@@ -369,24 +368,24 @@ class MARTRegressor(RegressorMixin, BaseMART):
 
     Parameters
     ----------
-    n_estimators : int >= 1, default=100
+    n_estimators : int of at least 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
-    learning_rate : float > 0 or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
-        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        goes on counting.  Only a function of a module can be pickled, not a lambda.
-        Tune it with `n_estimators`: half the rate wants twice the trees.
-    max_leaf_nodes : int >= 2, default=31
+    learning_rate : float above 0 or callable, default=0.1
+        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
+        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        continues the index.  To pickle the model, use a function defined in a module.
+        Tune it with `n_estimators`: if you halve it, double the trees.
+    max_leaf_nodes : int of at least 2, default=31
         Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
         split has the largest gain is split first.  Tune it: larger for many rows,
         smaller if the model overfits.
-    min_samples_leaf : int >= 1 or "auto", default="auto"
-        Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
+    min_samples_leaf : int of at least 1 or "auto", default="auto"
+        Minimum number of rows in a leaf.  "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few rows.
-    max_features : float > 0 and <= 1, or int >= 1, default=1.0
-        Features drawn for each split, among those of the tree: a fraction or a number.
+    max_features : float in (0, 1], or int of at least 1, default=1.0
+        Features drawn for each split among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
     grow_policy : {"best_first", "symmetric"}, default="best_first"
         "best_first": the leaf whose best split has the largest gain is split first, up
@@ -396,69 +395,69 @@ class MARTRegressor(RegressorMixin, BaseMART):
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
         few rows.
-    max_depth : int >= 1 or None, default=None
-        Maximum number of splits between the root and a leaf; None: no limit.  Rarely
+    max_depth : int of at least 1 or None, default=None
+        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float >= 0, default=0.0
-        Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float > 0 and <= 1, or int >= 1, default=1.0
+    l2_regularization : float of at least 0, default=0.0
+        Term added to the sum of hessians of a leaf, in the leaf value and, for
+        second-order splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree : float in (0, 1], or int of at least 1, default=1.0
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
-    subsample : float > 0 and <= 1, or "auto", default=1.0
-        Fraction of the rows that each tree seeks splits on; "auto": 0.2, or 500 rows
-        where these are more, up to 0.8.  A row is drawn with probability ``p = min(1,
+    subsample : float in (0, 1], or "auto", default=1.0
+        Fraction of the rows on which each tree finds its splits.  "auto": 0.2, or 500
+        rows if that is more, up to 0.8.  A row is drawn with probability ``p = min(1,
         sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
-        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
-        fraction: of all samples of this size, it gives gains the smallest variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all rows.
+        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
+        fraction.  No other sample of this size gives gains a smaller variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all rows.
         `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        no draws.  Lower it, or set "auto", if there are many rows and a fit takes long.
-    max_bins : int from 2 to 255, default=255
-        Maximum number of bins of a feature; missing values have one more.  Leave it;
+        all rows.  Lower it, or set "auto", if there are many rows and a fit takes long.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have their own.  Leave it;
         fewer bins blur small differences between values.
     split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or, as in
-        Burges (2010, equation 11), of the squared error of a tree that models the
-        gradients.  Leave it, or set "least_squares" for the published algorithm.
+        What the gain of a split is: the decrease of the cost's second-order expansion;
+        or that of the squared error of a tree that models the gradients (Burges 2010,
+        equation 11).  Leave it, or set "least_squares" for the published algorithm.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
-        dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, each of the most frequent has a bin.  The others are put into one
-        sixteenth of the bins, with categories of similar mean targets.  (In training
-        the mean leaves out the fold of the row: there are five.)  Categories unseen in
+        dense X; a split sends a set of them left.  If there are more than `max_bins`,
+        each of the most frequent has its own bin.  The others share one sixteenth of
+        the bins, categories of similar mean targets in one.  (In training this mean
+        leaves out the row's own fold, of five folds.)  Categories unseen in
         `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
         missing values go.  Name the features if X is an array, or if the dtypes of the
         frame do not say so.
-    category_smoothing : float >= 0, default=10.0
-        Rows of a node's mean gradient and hessian that are added to those of each
-        category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  The
-        averages by which categories share bins are smoothed by as many rows.  Raise it
-        if many categories have few rows.
+    category_smoothing : float of at least 0, default=10.0
+        Number of rows with the node's mean gradient and hessian that are added to each
+        category.  The categories are then sorted by gradient over hessian and split in
+        this order.  It regularises: small categories move to the middle.  The averages
+        by which categories share bins are smoothed by as many rows.  Raise it if many
+        categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
-        How the score may depend on each feature, all others fixed: 1: it never falls
-        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
-        a dict from names.  Use it where you know the direction: more sales must not
-        lower a score.
+        How the score may change as a feature grows and the others stay fixed: 1: it
+        never falls; -1: it never rises; 0: both.  One number for each feature, or a
+        dict by name.  Use it where you know the direction: more sales must not lower a
+        score.
     interaction_cst : list of sets, str or None, default=None
-        Features that may be on the same path of a tree, as sets of indices or names;
-        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
-        one.  None: all.  Use it if features must not be combined.
+        Sets of features, by index or name, that may share a path of a tree; features in
+        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
+        None: any features.  Use it if features must not be combined.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is only measured.  Set True to have rows held out if you have no
+        and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
+        False: only measure `X_val`.  Set True to have rows held out if you have no
         `X_val`.
-    validation_fraction : float > 0 and < 1, default=0.1
+    validation_fraction : float in (0, 1), default=0.1
         Fraction of the rows held out for early stopping without `X_val`.  Raise it if
         this is only a few dozen rows: their mean is uncertain.
-    n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.  Raise it if `learning_rate` is
-        small.
-    tol : float >= 0, default=0.0
+    n_iter_no_change : int of at least 1, default=20
+        Number of trees without a better validation score before the fit stops.  Raise
+        it if `learning_rate` is small.
+    tol : float of at least 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.  Raise
         it to stop earlier, with fewer trees.
     warm_start : bool, default=False
@@ -466,16 +465,16 @@ class MARTRegressor(RegressorMixin, BaseMART):
         bins and seed are kept, too.  Use it to add trees without growing the first ones
         again.
     random_state : int, RandomState instance or None, default=None
-        Seed of the features and rows drawn for each tree, of the held-out rows, and
-        of the rows that bins are computed from (above 200,000).
-        Only an integer makes two fits the same.
-    verbose : int >= 0, default=0
-        1: print every few seconds how far the fit is, the seconds of a tree, the best
-        score so far, and at the end where it stopped.  2: print after every tree.  Set
-        1 to watch a long fit.
+        Seed of all draws: features and rows of each tree, held-out rows, and above
+        200,000 rows those that bins are computed from.  Only an integer makes two fits
+        the same.
+    verbose : int of at least 0, default=0
+        1: print every few seconds the progress of the fit, the seconds per tree and the
+        best score so far, and at the end where it stopped.  2: print after every tree.
+        Set 1 to watch a long fit.
     n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.  Set
+        Number of threads, at most the cores this process may use.  None: more for
+        larger data.  The number does not change the model.  Set
         1 if several fits run at once, as in a search with its own `n_jobs`.
 
     Attributes
@@ -487,16 +486,16 @@ class MARTRegressor(RegressorMixin, BaseMART):
     n_iter_ : int
         Number of trees kept.
     evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
-        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
-        several), the values of the measure below.
+        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
+        the values of the measure below.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Minus half the mean squared error before the first tree and after each, those
         dropped by early stopping included; empty where nothing was measured
         (`train_score_` without validation data and with ``verbose=0``;
         `validation_score_` without early stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
-        a split.
+        Share of each feature in the gain of all splits.  Shares sum to 1; without
+        splits all are 0.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int
@@ -598,7 +597,7 @@ class MARTRegressor(RegressorMixin, BaseMART):
         if 0 < largest < 1 / LARGEST_SCORE:
             raise ValueError(
                 f"{name} holds no number larger than {largest:.3g}, and squares of "
-                "such differences are zero: divide all by it"
+                "such differences are zero: divide all numbers by it"
             )
         check_weights(weights, f"sample_weight{suffix}")
         return targets[weights > 0], weights[weights > 0]
@@ -617,7 +616,7 @@ class ClassifierParameters(BoostingParameters):
 
 
 class MARTClassifier(ClassifierMixin, BaseMART):
-    r"""Gradient boosted trees for two classes, fitted by cross entropy (MART).
+    r"""Boosted trees that predict one of two classes, fitted by cross entropy (MART).
 
     With y = 1 for the second of the sorted classes and y = -1 for the first,
 
@@ -626,7 +625,7 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         P_+ = \frac{1}{1 + e^{-2 \sigma F(x)}}, \qquad
         L(y, F) = \log(1 + e^{-2 y \sigma F}).
 
-    Every tree models the pseudo-responses, and its leaves make a Newton step
+    Each tree models the pseudo-responses, and each leaf takes a Newton step
     (Burges 2010, section 6, equations 13 and 14):
 
     .. math::
@@ -639,32 +638,32 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     F_0 is half the logarithm of the odds, divided by sigma, as in Friedman's paper.
 
     The published trees are those of ``split_gain="least_squares"``.  They model
-    weighted pseudo-responses: only with second order is a row of weight 2 the same as
-    two.
+    weighted pseudo-responses: only with "second_order" does a row of weight 2 count
+    like two rows.
 
     For more than two classes use
     :class:`sklearn.ensemble.HistGradientBoostingClassifier`.
 
     Parameters
     ----------
-    n_estimators : int >= 1, default=100
+    n_estimators : int of at least 1, default=100
         Maximum number of trees.  Give more than you need and let early stopping choose,
         or tune it.
-    learning_rate : float > 0 or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable gives that of
-        each tree from its index, 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        goes on counting.  Only a function of a module can be pickled, not a lambda.
-        Tune it with `n_estimators`: half the rate wants twice the trees.
-    max_leaf_nodes : int >= 2, default=31
+    learning_rate : float above 0 or callable, default=0.1
+        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
+        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        continues the index.  To pickle the model, use a function defined in a module.
+        Tune it with `n_estimators`: if you halve it, double the trees.
+    max_leaf_nodes : int of at least 2, default=31
         Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
         split has the largest gain is split first.  Tune it: larger for many rows,
         smaller if the model overfits.
-    min_samples_leaf : int >= 1 or "auto", default="auto"
-        Minimum number of rows of a leaf, exactly counted; "auto": 20, or with fewer
+    min_samples_leaf : int of at least 1 or "auto", default="auto"
+        Minimum number of rows in a leaf.  "auto": 20, or with fewer
         than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
         overfits, smaller for few rows.
-    max_features : float > 0 and <= 1, or int >= 1, default=1.0
-        Features drawn for each split, among those of the tree: a fraction or a number.
+    max_features : float in (0, 1], or int of at least 1, default=1.0
+        Features drawn for each split among those of the tree: a fraction or a number.
         Tune it: 0.5 and 0.7 are worth a try.
     grow_policy : {"best_first", "symmetric"}, default="best_first"
         "best_first": the leaf whose best split has the largest gain is split first, up
@@ -674,28 +673,28 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         would leave a child with fewer than `min_samples_leaf` rows.  Three times the
         mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
         few rows.
-    max_depth : int >= 1 or None, default=None
-        Maximum number of splits between the root and a leaf; None: no limit.  Rarely
+    max_depth : int of at least 1 or None, default=None
+        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
         needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float >= 0, default=0.0
-        Added to the sum of hessians of a leaf, in its value and, with second-order
-        splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float > 0 and <= 1, or int >= 1, default=1.0
+    l2_regularization : float of at least 0, default=0.0
+        Term added to the sum of hessians of a leaf, in the leaf value and, for
+        second-order splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree : float in (0, 1], or int of at least 1, default=1.0
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
-    subsample : float > 0 and <= 1, or "auto", default=1.0
-        Fraction of the rows that each tree seeks splits on; "auto": 0.2, or 500 rows
-        where these are more, up to 0.8.  A row is drawn with probability ``p = min(1,
+    subsample : float in (0, 1], or "auto", default=1.0
+        Fraction of the rows on which each tree finds its splits.  "auto": 0.2, or 500
+        rows if that is more, up to 0.8.  A row is drawn with probability ``p = min(1,
         sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
-        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu makes the
-        fraction: of all samples of this size, it gives gains the smallest variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values are those of all rows.
+        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
+        fraction.  No other sample of this size gives gains a smaller variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all rows.
         `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        no draws.  Lower it, or set "auto", if there are many rows and a fit takes long.
-    max_bins : int from 2 to 255, default=255
-        Maximum number of bins of a feature; missing values have one more.  Leave it;
+        all rows.  Lower it, or set "auto", if there are many rows and a fit takes long.
+    max_bins : int in [2, 255], default=255
+        Maximum number of bins of a feature; missing values have their own.  Leave it;
         fewer bins blur small differences between values.
-    sigma : float > 0, default=1.0
+    sigma : float above 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
         to probabilities and decisions: F scales with 1 / sigma.  Leave it, unless
         `l2_regularization` is above 0.
@@ -713,63 +712,63 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
         which is not the step of weighted pseudo-responses.
     split_gain : {"second_order", "least_squares"}, default="second_order"
-        A split's gain is the decrease of the cost's second-order expansion; or, as in
-        Burges (2010, equation 11), of the squared error of a tree that models the
-        gradients.  Leave it, or set "least_squares" for the published algorithm.
+        What the gain of a split is: the decrease of the cost's second-order expansion;
+        or that of the squared error of a tree that models the gradients (Burges 2010,
+        equation 11).  Leave it, or set "least_squares" for the published algorithm.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Features that hold categories: names, indices or a mask.  "from_dtype": the
         columns of a DataFrame that have a categorical dtype (categories of pandas and
         polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
-        dense X, and a split sends a set of them left.  If there are more than
-        `max_bins`, each of the most frequent has a bin.  The others are put into one
-        sixteenth of the bins, with categories of similar mean targets.  (In training
-        the mean leaves out the fold of the row: there are five.)  Categories unseen in
+        dense X; a split sends a set of them left.  If there are more than `max_bins`,
+        each of the most frequent has its own bin.  The others share one sixteenth of
+        the bins, categories of similar mean targets in one.  (In training this mean
+        leaves out the row's own fold, of five folds.)  Categories unseen in
         `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
         missing values go.  Name the features if X is an array, or if the dtypes of the
         frame do not say so.
-    category_smoothing : float >= 0, default=10.0
-        Rows of a node's mean gradient and hessian that are added to those of each
-        category before the categories are sorted by gradient over hessian, to be split
-        in this order.  It regularises: small categories move to the middle.  The
-        averages by which categories share bins are smoothed by as many rows.  Raise it
-        if many categories have few rows.
+    category_smoothing : float of at least 0, default=10.0
+        Number of rows with the node's mean gradient and hessian that are added to each
+        category.  The categories are then sorted by gradient over hessian and split in
+        this order.  It regularises: small categories move to the middle.  The averages
+        by which categories share bins are smoothed by as many rows.  Raise it if many
+        categories have few rows.
     monotonic_cst : array-like of int, dict or None, default=None
-        How the score may depend on each feature, all others fixed: 1: it never falls
-        as the feature grows; -1: never rises; 0: both.  One number for each feature, or
-        a dict from names.  Use it where you know the direction: more sales must not
-        lower a score.
+        How the score may change as a feature grows and the others stay fixed: 1: it
+        never falls; -1: it never rises; 0: both.  One number for each feature, or a
+        dict by name.  Use it where you know the direction: more sales must not lower a
+        score.
     interaction_cst : list of sets, str or None, default=None
-        Features that may be on the same path of a tree, as sets of indices or names;
-        those in no set are one more.  "pairwise", "no_interactions": sets of two, of
-        one.  None: all.  Use it if features must not be combined.
+        Sets of features, by index or name, that may share a path of a tree; features in
+        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
+        None: any features.  Use it if features must not be combined.
     early_stopping : bool or "auto", default="auto"
         Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best.  "auto": if `X_val` is given to `fit`.
-        False: `X_val` is only measured.  Set True to have rows held out if you have no
+        and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
+        False: only measure `X_val`.  Set True to have rows held out if you have no
         `X_val`.
-    validation_fraction : float > 0 and < 1, default=0.1
+    validation_fraction : float in (0, 1), default=0.1
         Fraction of the rows held out for early stopping without `X_val`.  Raise it if
         this is only a few dozen rows: their mean is uncertain.
-    n_iter_no_change : int >= 1, default=20
-        Trees to wait for a better validation score.  Raise it if `learning_rate` is
-        small.
-    tol : float >= 0, default=0.0
+    n_iter_no_change : int of at least 1, default=20
+        Number of trees without a better validation score before the fit stops.  Raise
+        it if `learning_rate` is small.
+    tol : float of at least 0, default=0.0
         Smallest increase of the validation score that counts as an improvement.  Raise
         it to stop earlier, with fewer trees.
     warm_start : bool, default=False
         Keep the trees of the last `fit`, its bins, seed and `sigma`, and add to them.
         Use it to add trees without growing the first ones again.
     random_state : int, RandomState instance or None, default=None
-        Seed of the features and rows drawn for each tree, of the held-out rows, and
-        of the rows that bins are computed from (above 200,000).
-        Only an integer makes two fits the same.
-    verbose : int >= 0, default=0
-        1: print every few seconds how far the fit is, the seconds of a tree, the best
-        score so far, and at the end where it stopped.  2: print after every tree.  Set
-        1 to watch a long fit.
+        Seed of all draws: features and rows of each tree, held-out rows, and above
+        200,000 rows those that bins are computed from.  Only an integer makes two fits
+        the same.
+    verbose : int of at least 0, default=0
+        1: print every few seconds the progress of the fit, the seconds per tree and the
+        best score so far, and at the end where it stopped.  2: print after every tree.
+        Set 1 to watch a long fit.
     n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: as many of
-        these as the data are worth.  The model is the same, bit for bit, for any.  Set
+        Number of threads, at most the cores this process may use.  None: more for
+        larger data.  The number does not change the model.  Set
         1 if several fits run at once, as in a search with its own `n_jobs`.
 
     Attributes
@@ -783,16 +782,16 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     n_iter_ : int
         Number of trees kept.
     evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
-        Of each set, "train" and "validation" ("validation_0", "validation_1", ... of
-        several), the values of the measure below.
+        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
+        the values of the measure below.
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Mean log-likelihood before the first tree and after each, those dropped by early
         stopping included; empty where nothing was measured (`train_score_` without
         validation data and with ``verbose=0``; `validation_score_` without early
         stopping).
     feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits; they sum to 1, or are 0 without
-        a split.
+        Share of each feature in the gain of all splits.  Shares sum to 1; without
+        splits all are 0.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     n_features_in_ : int
@@ -912,14 +911,13 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     def _keep(
         self, attributes: Mapping[str, Any], parameters: BoostingParameters
     ) -> KeptTrees:
-        """Return the trees that a warm start keeps, of the same sigma, their scale."""
+        """Return the trees that a warm start keeps; a ValueError for another sigma."""
         assert isinstance(parameters, ClassifierParameters)
         kept, sigma = super()._keep(attributes, parameters), parameters.sigma
         if kept.n_trees > 0 and sigma != self._sigma:
             raise ValueError(
-                f"sigma={sigma} has changed since the trees that warm_start keeps were "
-                f"grown, with sigma={self._sigma}, which scales their values; fit with "
-                "warm_start=False"
+                f"sigma={sigma} differs from sigma={self._sigma}, which scales the "
+                "trees that warm_start keeps: fit with warm_start=False"
             )
         self._sigma = sigma
         return kept
@@ -934,14 +932,14 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         if is_first:
             if len(classes) < 2:
                 raise ValueError(
-                    f"{name} has only one class, {classes.tolist()}: there is nothing "
-                    "to tell apart"
+                    f"{name} has only one class, {classes.tolist()}: give rows of two "
+                    "classes"
                 )
             self.classes_ = classes
         if not np.isin(classes, self.classes_).all():
             raise ValueError(
                 f"{name} has the classes {classes.tolist()}, but y has "
-                f"{self.classes_.tolist()}"
+                f"{self.classes_.tolist()}: give the same classes"
             )
         weights = weights[weights > 0] * weight_of_rows(self.class_weight, y)
         if self.class_weight is not None:
@@ -977,7 +975,7 @@ def read_weights(sample_weight: ArrayLike | None, n_rows: int, name: str) -> Flo
             f"{name} must be finite and >= 0, but row {row} has {weights[row]}"
         )
     if not weights.any():
-        raise ValueError(f"{name} is zero for every row: nothing would count")
+        raise ValueError(f"{name} is zero for every row: give some a weight above 0")
     return weights
 
 
@@ -990,7 +988,7 @@ def hold_out_rows(
     if data.n_rows - n_held_out < len(values):
         raise ValueError(
             f"validation_fraction={fraction} of {data.n_rows} rows leaves too few to "
-            "learn from; give X_val and y_val, or more rows"
+            "learn from: give X_val and y_val, or more rows"
         )
     _, held_out = train_test_split(
         np.arange(data.n_rows),
@@ -1012,7 +1010,9 @@ def check_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Return y; an error if its values are not class labels that can be sorted."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(f"{name} must hold classes, but row {row} has {y[row]}")
+        raise ValueError(
+            f"{name} must hold classes, but row {row} has {y[row]}: drop the row"
+        )
     try:
         check_classification_targets(y)
         np.unique(y)
@@ -1055,9 +1055,9 @@ def check_rows_of_both(data: TrainingData, classes: NDArray[Any]) -> None:
     for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
         if np.count_nonzero(data.y == value) < 2:
             raise ValueError(
-                f"y has only one row of the class {label!r}, and early_stopping=True "
-                "must both learn from and hold out rows of each class; give X_val and "
-                "y_val, or more rows"
+                f"y has only one row of the class {label!r}, but early_stopping=True "
+                "learns from and holds out rows of each class: give X_val and y_val, "
+                "or more rows"
             )
 
 

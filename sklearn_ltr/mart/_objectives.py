@@ -65,12 +65,12 @@ def costs_of_cross_entropy(
 
 
 class PointwiseObjective(ABC):
-    """A weighted sum of the costs of rows; also measures it, as an evaluation set.
+    """The weighted sum of the costs of rows, which it also measures.
 
     Parameters
     ----------
     data : TrainingData
-        Each row is a query of its own; the targets and the weights are used.
+        Each row is its own query; the targets and the weights are used.
     """
 
     name: str
@@ -148,7 +148,7 @@ class CrossEntropy(PointwiseObjective):
     Parameters
     ----------
     data : TrainingData
-    sigma : float > 0
+    sigma : float above 0
         Steepness of the sigmoid.
     """
 

@@ -32,11 +32,11 @@ takes constant time per pair, because it has one form::
 
 Derivation: a swap changes the terms of p and q, and those of the documents between
 them.  The change at p depends on p and on the documents above p, the change at q on q
-and on the documents above q, that is on prefix (or suffix) sums of the list.  The
+and on the documents above q: on prefix (or suffix) sums of the list.  The
 changes between them add up to the difference of two prefix sums, one down to p and one
-down to q.  All changes are proportional to the difference of the gains.  Collecting
-what depends on p and what depends on q gives the arrays below, each computed in linear
-time per list.  The *effective discount* of a document depends on whether it is
+down to q.  All changes are proportional to the difference of the gains.  The terms of p
+and those of q give the arrays below, each computed in linear time per list.
+The *effective discount* of a document depends on whether it is
 the upper one of its pair (discount_above) or the lower one (discount_below).  In a
 discounted sum of gains, such as NDCG or precision, both are the discount of its
 position, and the multiplier is 1.  The head of each metric's file derives its factors.

@@ -1,4 +1,4 @@
-"""Errors for calls of metrics as other libraries have them, which say what to give."""
+"""Errors for calls that have the form of other libraries; they say what to give."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn_ltr._parameters import no_such_arguments, with_close_match
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CLOSE = 0.75  # similarity of a misspelt name, from which on it is taken for ours
+CLOSE = 0.75  # least similarity of a misspelt name
 
 Advice = Mapping[str, tuple[str, str]]
 
@@ -55,7 +55,7 @@ AS_ROWS = (
 
 
 def explain_call(call: F) -> F:
-    """Have a call with `groups` explain what it takes, where it is called otherwise."""
+    """Make a call with `groups` explain its arguments if it gets others."""
     parameters = inspect.signature(call).parameters
     n_first = 1 if "self" in parameters else 0
     most = n_first + 2  # y_true and y_score
@@ -87,7 +87,7 @@ def explain_call(call: F) -> F:
 
 
 def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
-    """Have a function or an ``__init__`` explain what it takes, if called otherwise."""
+    """Make a function or an ``__init__`` explain its arguments if it gets others."""
     parameters = list(inspect.signature(function).parameters.values())
     names = [p.name for p in parameters if p.name != "self"]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -113,7 +113,7 @@ def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
 
 
 def explain_constructor(cls: type[Any]) -> None:
-    """Have the constructor of a class explain what it takes."""
+    """Make the constructor of a class explain its arguments."""
     cls.__init__ = explain_options(cls.__init__)
 
 

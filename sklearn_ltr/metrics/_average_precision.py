@@ -114,17 +114,17 @@ def average_precision_swap_factors(
 
 @dataclass(frozen=True, repr=False)
 class MAP(BinaryMetric):
-    """Mean average precision.
+    """Mean average precision (MAP): precision at each relevant document, averaged.
 
     Parameters
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
     divide_by : {"relevant", "at_most_k"}, default="relevant"
-        What the sum of precisions is divided by: the number R of all relevant
-        documents, those below the cutoff included, as in trec_eval; or min(R, k), as in
+        Divisor of the sum of precisions: the number R of all relevant documents,
+        including those below the cutoff, as in trec_eval; or min(R, k), as in
         the ``map@k`` of Kaggle, LightGBM, XGBoost and CatBoost.
 
     Examples
@@ -142,7 +142,6 @@ class MAP(BinaryMetric):
     _swap_factors_kernel = staticmethod(average_precision_swap_factors)
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 

@@ -122,18 +122,18 @@ def bpref_swap_factors(
 
 @dataclass(frozen=True, repr=False)
 class BPref(BinaryMetric):
-    """Binary preference: judged documents, relevant ones above the others.
+    """Binary preference: how often relevant documents are above other judged ones.
 
     trec_eval's ``bpref``.  Every document of the list counts as judged: leave out
     those that are not (``unjudged="drop"`` of
-    :func:`~sklearn_ltr.datasets.join_run`).  `y_missing` tells the judged documents
-    that were not retrieved, those of grade 0 too.
+    :func:`~sklearn_ltr.datasets.join_run`).  `y_missing` has the judged documents
+    that were not retrieved, including those of grade 0.
 
     Parameters
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
 
     Examples

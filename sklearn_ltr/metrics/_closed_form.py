@@ -162,18 +162,20 @@ class ClosedFormMetric(Metric):
         is_built_in = cls.__module__.startswith("sklearn_ltr.")
         for redefined in () if is_built_in else own.keys() & {"value", "_limits"}:
             raise TypeError(
-                f"{name} redefines {redefined}, which a built-in metric's training "
-                "would not follow; derive it from sklearn_ltr.metrics.Metric"
+                f"{name} redefines {redefined}, but training would not use it: derive "
+                f"{name} from sklearn_ltr.metrics.Metric"
             )
         kernels = {"_values_kernel", "_swap_factors_kernel", "cascade_coefficients"}
         missing = kernels - own.keys()
         if "_values_kernel" in own and missing:
-            raise TypeError(f"{name} has its own _values_kernel, but no {min(missing)}")
+            raise TypeError(
+                f"{name} has its own _values_kernel, but no {min(missing)}: define it"
+            )
         is_sum = cls._values_kernel is sum_values
         if "_limits" in own and not is_sum and "_values_kernel" not in own:
             raise TypeError(
-                f"{name} has a cutoff of each query (_limits), which the kernels that "
-                "it inherits would ignore: only discounted sums have one"
+                f"{name} has a cutoff of each query (_limits), which its inherited "
+                "kernels ignore: use discounted sums, or define the kernels"
             )
         if is_built_in and "short_name" in own:
             METRICS[cls.short_name] = cls
@@ -292,7 +294,7 @@ class BinaryMetric(ClosedFormMetric):
 
     Parameters
     ----------
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
     """
 

@@ -69,7 +69,6 @@ class CG(ClosedFormMetric):
     short_name: ClassVar[str] = "cg"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         object.__setattr__(self, "gain", check_gain(self.gain))
 
@@ -127,7 +126,7 @@ def cg_score(
 
 @dataclass(frozen=True, repr=False)
 class DCG(CG):
-    """Discounted cumulative gain (equation 5 of Burges, 2010).
+    """Discounted cumulative gain: gains, less at lower ranks (Burges 2010, equation 5).
 
     Parameters
     ----------
@@ -153,7 +152,6 @@ class DCG(CG):
     short_name: ClassVar[str] = "dcg"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         Choice("log2", "letor").read_as("discount", self.discount)
 
@@ -201,7 +199,7 @@ def dcg_score(
 
 @dataclass(frozen=True, repr=False)
 class NDCG(DCG):
-    """Normalised discounted cumulative gain, between 0 and 1.
+    """Normalised discounted cumulative gain: DCG over that of the best order, 0 to 1.
 
     Parameters
     ----------
@@ -231,7 +229,6 @@ class NDCG(DCG):
     short_name: ClassVar[str] = "ndcg"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         Choice("cut", "zero").read_as("short_lists", self.short_lists)
 
@@ -366,11 +363,11 @@ def gain_per_document(
         advice = ""
         if gain == "exponential":
             advice = (
-                '; with so many grades give a metric of gain="linear", such as '
-                'NDCG(10, gain="linear"), or put grades together, 0 to 4, say'
+                ': give a metric of gain="linear", such as NDCG(10, gain="linear"), or '
+                "merge grades, for example to 0 to 4"
             )
         elif gain == "linear":
-            advice = "; divide the grades, or give their rank in the query"
+            advice = ": divide the grades, or give their rank in the query"
         raise ValueError(
             f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
             f"but it is {first_bad:.3g} where "

@@ -1,6 +1,6 @@
 r"""Expected reciprocal rank (Chapelle et al., 2009; section 3 of Burges, 2010).
 
-A user reads down the list and stops at the first document that satisfies; a document of
+A user reads down the list and stops at the first satisfying document.  A document of
 grade g does so with probability R = (2^g - 1) / 2^(largest grade).  With T = 1 - R and
 pi_p = T_0 ... T_p, the probability to read on below position p,
 
@@ -128,13 +128,13 @@ def err_swap_factors(
 
 @dataclass(frozen=True, repr=False)
 class ERR(ClosedFormMetric):
-    """Expected reciprocal rank.
+    """Expected reciprocal rank of the document that satisfies the user.
 
     Parameters
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    max_grade : float between 0 and 53 or None, default=None
+    max_grade : float in [0, 53] or None, default=None
         The largest grade of the scale (4 for grades 0 to 4).  None: the largest of the
         data; give it to compare values of different data.
 
@@ -153,13 +153,12 @@ class ERR(ClosedFormMetric):
     _swap_factors_kernel = staticmethod(err_swap_factors)
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         real(0, LARGEST_GRADE, optional=True).read_as("max_grade", self.max_grade)
 
     def with_largest_grade(self, grade: float) -> ERR:
         """Return this metric with `grade` as its `max_grade`, if it has none."""
-        # what is beyond LARGEST_GRADE is refused by the worker that has it, by name
+        # the worker that has a grade beyond LARGEST_GRADE raises the error
         if self.max_grade is not None or grade > LARGEST_GRADE:
             return self
         return replace(self, max_grade=grade)
@@ -187,8 +186,8 @@ class ERR(ClosedFormMetric):
             query = int(np.searchsorted(offsets, position, side="right")) - 1
             raise ValueError(
                 f"ERR takes grades up to max_grade={most:g}, but query "
-                f"{describe_query(labels, query)} has grade {grades[position]}; put "
-                'grades together, 0 to 4, say, or use NDCG(10, gain="linear")'
+                f"{describe_query(labels, query)} has grade {grades[position]}: merge "
+                'grades, for example to 0 to 4, or use NDCG(10, gain="linear")'
             )
         return self.satisfaction(grades)
 

@@ -91,7 +91,7 @@ class Metric(ABC):
 
     Parameters
     ----------
-    k : int >= 1 or None, default=None
+    k : int of at least 1 or None, default=None
         Cutoff: documents below rank k do not count.  None, or a k longer than the
         list, means the whole list; but Precision then still divides by k, and NDCG has
         the option ``short_lists``.
@@ -129,7 +129,7 @@ class Metric(ABC):
         if self.ties == "average" and not self.closed_form:
             raise ValueError(
                 'ties="average" needs a closed form of the expected value, which '
-                f'{type(self).__name__} does not have; use "pessimistic" or "stable"'
+                f'{type(self).__name__} does not have: use "pessimistic" or "stable"'
             )
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class Metric(ABC):
         """
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
-        """By how much the value changes if two documents swap places, never negative.
+        """Return how much the value changes if two documents swap places, at least 0.
 
         Parameters
         ----------
@@ -196,8 +196,8 @@ class Metric(ABC):
     ) -> BoundMetric:
         """Prepare all that does not depend on scores.
 
-        Internal: what is returned takes arrays in canonical order.  Use
-        :meth:`per_query` or the metric itself for rows of your own.
+        Internal: the result takes arrays in canonical order.  For your own rows use
+        :meth:`per_query` or the metric itself.
 
         Parameters
         ----------
@@ -215,15 +215,14 @@ class Metric(ABC):
         Raises
         ------
         ValueError
-            If grades or offsets are not such arrays, or a metric of the user is to
-            count documents that are not ranked.
+            If grades or offsets are not such arrays, or if a user's metric gets
+            documents that are not ranked.
         """
         check_canonical(grades, offsets)
         if is_ranked is not None:
             raise ValueError(
-                f"y_missing cannot be given to {type(self).__name__}: its value is "
-                "that of a ranked list, without the documents missing from it; only "
-                "built-in metrics count these"
+                f"y_missing was given, but {type(self).__name__} cannot count what is "
+                "missing from a list: leave it out, or use a built-in metric"
             )
         longest = longest_list(offsets)
         k = self.cutoff(longest)
@@ -409,7 +408,8 @@ class BoundMetric:
             query = int(np.argmin(self.has_relevant))
             raise ValueError(
                 f"query {describe_query(self.labels, query)} has no relevant document, "
-                f'an error for {self.metric.name} with no_relevant="error"'
+                f'an error for {self.metric.name} with no_relevant="error": drop the '
+                "query, or change no_relevant"
             )
         values[~self.has_relevant] = NO_RELEVANT_VALUE[self.metric.no_relevant]
         return values
@@ -454,8 +454,8 @@ def mean_of_values(
     total = weights.sum()
     if not total > 0:
         raise ValueError(
-            f'{metric.name} has no query to average: no_relevant="skip" left '
-            "out all that have a weight above zero"
+            f'{metric.name} has no query to average: no_relevant="skip" leaves out all '
+            "queries of a weight above zero; change it, or check y_true"
         )
     return float(np.ldexp((values * weights).sum() / total, exponent))
 

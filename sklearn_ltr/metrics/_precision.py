@@ -55,11 +55,11 @@ class Precision(BinaryMetric):
 
     Parameters
     ----------
-    k : int >= 1 or None, default=None
+    k : int of at least 1 or None, default=None
         Cutoff, and the divisor.  None: the length of the list, for both.
     ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
 
     Examples
@@ -153,7 +153,6 @@ class Recall(Precision):
     short_name: ClassVar[str] = "recall"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 
@@ -220,11 +219,11 @@ class RPrecision(Precision):
 
     Parameters
     ----------
-    k : int >= 1 or None, default=None
+    k : int of at least 1 or None, default=None
         Cutoff: relevant documents below rank k do not count; R stays the divisor.
     ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
 
     Examples

@@ -133,8 +133,8 @@ def _rank_short_lists(
             grades[index] = keys.grades[document]
             n_below[index] = n_above[index] = 0.0
     # Each document is compared with those `step` further on, in all lists at once.
-    # Those that precede it, and may be before or behind it, are counted apart: a loop
-    # that adds to two places of one array cannot be vectorized.
+    # Preceding documents before it and behind it are counted apart: a loop that adds to
+    # two places of one array cannot be vectorized.
     for step in range(lanes, longest * lanes, lanes):
         for i in range(longest * lanes - step):
             j = i + step

@@ -29,15 +29,15 @@ __all__ = ["RBP", "rbp_score"]
 
 @dataclass(frozen=True, repr=False)
 class RBP(BinaryMetric):
-    """Rank-biased precision.
+    """Rank-biased precision: a user goes on to the next document with probability p.
 
     Parameters
     ----------
     k, ties, no_relevant
         As in :class:`Metric`.
-    relevant_from : float > 0 or None, default=None
+    relevant_from : float above 0 or None, default=None
         The lowest relevant grade; None: every grade above zero.
-    persistence : float between 0 and 1, default=0.8
+    persistence : float in (0, 1), default=0.8
         Probability p that the user goes on to the next document; 1 / (1 - p) documents
         are read on average.
 
@@ -53,7 +53,6 @@ class RBP(BinaryMetric):
     short_name: ClassVar[str] = "rbp"
 
     def __post_init__(self) -> None:
-        """Validate the parameters."""
         super().__post_init__()
         real(0, 1, "neither").read_as("persistence", self.persistence)
 

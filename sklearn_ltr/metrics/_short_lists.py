@@ -1,9 +1,9 @@
-"""Short lists, several of them side by side: which ones, and in which order.
+"""Choose short lists that kernels process side by side.
 
-A list of three or ten documents does not fill the vectors of a CPU.  N_LISTS of them
-do, each in a lane of its own: element `i * N_LISTS + lane` of an array belongs to
-document `i` of list `lane`.  Lists of about equal length are put together, since they
-take the time of the longest one.
+A list of three or ten documents does not fill the vectors of a CPU.  N_LISTS lists
+do, each in its own lane: element `i * N_LISTS + lane` of an array belongs to
+document `i` of list `lane`.  Lists of about equal length are put together, since the
+longest one sets the time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from sklearn_ltr._typing import IntArray
 
 N_LISTS = 8  # lists side by side
 LONGEST_SHORT = 32  # documents; longer lists are as fast by themselves
-# Queries among which lists of equal length are looked for: so few that their documents
-# stay in the cache
+# Queries searched for lists of equal length: few, so that their documents stay in cache
 WINDOW = 256
 
 DOCUMENTS_PER_LINE = CACHE_LINE // 8  # of float64, in a line of the cache
@@ -29,7 +28,7 @@ index_lanes = stack_array(np.int64, N_LISTS)
 @subkernel
 def sort_by_length(offsets: IntArray, first: int, last: int, queries: IntArray) -> int:
     """Write queries first to last - 1 by length; return how many are short."""
-    # The others, long ones and those without documents, are written behind them.
+    # The others, long ones and those without documents, are written after them.
     # `n_before[m]` counts the queries before the next one of m documents.
     n_before = np.zeros(LONGEST_SHORT + 3, np.int64)
     for query in range(first, last):

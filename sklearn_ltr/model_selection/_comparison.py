@@ -5,8 +5,8 @@ the query, all that is computed here is about the mean
 
     d = sum_q w_q d_q / sum_q w_q.
 
-Rankers differ far less than queries do, and the differences leave out what is hard for
-both.  Queries are taken as drawn independently from all those that users may ask.
+Queries differ far more than rankers do.  A difference leaves out how hard its query is.
+Queries count as independent draws from all those that users may ask.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RankersLike: TypeAlias = (
 # Relative difference below which two values are equal: sums of the same numbers in
 # another order.
 TIE_ROUNDING = 1e-12
-SIGNIFICANCE, POWER = 0.05, 0.8  # of `n_needed`
+SIGNIFICANCE, POWER = 0.05, 0.8  # that `n_needed` is for
 BATCH_SIZE = 2**22  # numbers that resampling holds at once
 
 
@@ -65,12 +65,12 @@ class PairComparison(NamedTuple):
     low, high : float
         Bounds of the interval of the difference.
     p_value : float
-        Of the two-sided permutation test.
+        P-value of the two-sided permutation test.
     adjusted_p_value : float
         The same, corrected by Holm for the number of pairs.
     n_needed : int
-        Number of queries on which the given difference is seen; 0 if that of all
-        queries is the same.
+        Number of queries needed to see the given difference; 0 if all queries have the
+        same difference.
     """
 
     a: str
@@ -161,17 +161,17 @@ def compare_rankers(
 
     - the mean :math:`\bar d` of the differences, and its interval by the bootstrap:
       queries are drawn with replacement, each with both its values, and the interval
-      holds the middle 95% of the means of these draws (percentile interval, with more
-      than 95% for few queries, as Student's t has longer tails than the normal
-      distribution [1]_);
+      holds the middle 95% of the means of these draws (percentile interval; with few
+      queries it holds more than 95%, because Student's t has longer tails than the
+      normal distribution [1]_);
     - the p-value of a two-sided permutation test.  If the rankers did not differ, each
       :math:`d_q` could as well have the other sign: p is how often random signs give a
       mean at least as far from 0 (with n queries and :math:`2^n \le` `n_resamples`, all
       signs are tried).  [2]_ finds this test and the bootstrap to agree with Student's
       t on lists of documents, and advises against the sign and Wilcoxon tests;
-    - the p-value corrected by Holm [3]_ for the number of pairs: if those below 0.05
-      are taken as real, the chance that any of them is not is at most 5%;
-    - how many queries it takes to see a `difference`, [4]_: with s the standard
+    - the p-value corrected by Holm [3]_ for the number of pairs: if you call all pairs
+      below 0.05 different, the chance of any error is at most 5%;
+    - the number of queries needed to see a `difference` [4]_: with s the standard
       deviation of the :math:`d_q`, in 80% of all collections of
 
       .. math::
@@ -186,8 +186,8 @@ def compare_rankers(
         At least two: fitted rankers, Pipelines that end in one or regressors, whose
         `predict` returns scores; or the scores of the documents themselves, finite,
         higher is ranked first.  In a list, rankers are named by their classes and
-        scores "Ranker", with a number where a name occurs twice.  Put what is in use
-        first: differences are those of later rankers to earlier ones.
+        scores "Ranker", with a number where a name occurs twice.  Put the ranker in use
+        first: a difference is a later ranker minus an earlier one.
     X : array-like of shape (n_documents, n_features) or None
         Documents of queries that no ranker has learned from.  None if all `rankers` are
         scores.
@@ -200,11 +200,11 @@ def compare_rankers(
         if its ``no_relevant`` is "skip"; otherwise they count as ties.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the means, constant within it.
-    difference : float > 0, default=0.01
+    difference : float above 0, default=0.01
         The smallest difference that matters to you.
-    confidence_level : float > 0 and < 1, default=0.95
-        Of the intervals.
-    n_resamples : int >= 100, default=9999
+    confidence_level : float in (0, 1), default=0.95
+        Confidence level of the intervals.
+    n_resamples : int of at least 100, default=9999
         Number of draws of the bootstrap, and of signs of the permutation test.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws, which are the same for all pairs.
@@ -220,10 +220,10 @@ def compare_rankers(
         If a ranker is not fitted.
     TypeError
         If `rankers` is neither a dict nor a list, `metric` neither a name nor a metric
-        object, or an option is no number.
+        object, or an option is not a number.
     ValueError
-        For fewer than two rankers or queries, an option out of its range, and for
-        whatever the metric or a ranker refuses; the message names the argument.
+        For fewer than two rankers or queries, an option out of its range, or data that
+        the metric or a ranker refuses; the message names the argument.
 
     See Also
     --------
@@ -243,8 +243,8 @@ def compare_rankers(
 
     With signs at random, no p-value is below ``2 / (n_resamples + 1)``.
 
-    Queries count as independent.  The interval says nothing of what another training
-    run, or another seed, would change.
+    Queries count as independent.  The interval does not include the effect of another
+    training run or another seed.
 
     References
     ----------
@@ -383,8 +383,8 @@ def query_values(
     included = ~np.isnan(values[0])
     if not weights[included].any():
         raise ValueError(
-            f'{metric.name} has no query to compare: no_relevant="skip" left out '
-            "all that have a weight above zero"
+            f'{metric.name} has no query to compare: no_relevant="skip" leaves out '
+            "all queries of a weight above zero; change it, or check y"
         )
     labels = as_array(queries.labels)
     return QueryValues(values[:, included], labels[included], weights[included])
@@ -408,8 +408,8 @@ def mean_and_standard_error(
     n = int(np.count_nonzero(included))
     if n == 0:
         raise ValueError(
-            'there is no query to average: no_relevant="skip" left out all that have a '
-            "weight above zero"
+            'there is no query to average: no_relevant="skip" leaves out all queries '
+            "of a weight above zero; change it, or check y"
         )
     x, exponent = rescale(values[included])
     w, _ = rescale(weights[included])
@@ -437,7 +437,7 @@ def compare_values(
     if n < 2:
         raise ValueError(
             f"a comparison needs at least two queries that count for {metric_name}, "
-            f"got {n}"
+            f"got {n}: give more queries"
         )
     weights = weights[counted]
     values = {name: of_ranker[counted] for name, of_ranker in values.items()}
@@ -519,8 +519,8 @@ def permutation_p_values(
 
 def holm(p_values: FloatArray) -> FloatArray:
     """Return p-values that are corrected for their number by Holm's procedure."""
-    # The smallest is multiplied by their number m, the next by m - 1, ...; none is
-    # below a smaller one, or above 1.
+    # The smallest is multiplied by their number m, the next by m - 1, and so on.  The
+    # results never decrease and are at most 1.
     m = len(p_values)
     order = np.argsort(p_values, kind="stable")
     stepped = np.maximum.accumulate(p_values[order] * np.arange(m, 0, -1))

@@ -68,7 +68,7 @@ Space: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 MOST_MEMBERS = 5  # of a blend
 MOST_SCORES_KEPT = 20  # candidates that a blend is chosen from
-N_RECENT = 10  # candidates that say how long the next one takes
+N_RECENT = 10  # candidates whose times predict that of the next one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,23 +98,23 @@ class SearchParameters:
             )
         if self.time is None and self.n_iter is None:
             raise ValueError(
-                "time and n_iter are both None, and the search would not end: give "
+                "time and n_iter are both None, so the search would not end: give "
                 "seconds, a number of candidates, or both"
             )
         get_metric(self.metric)
         check_splits_word(self.cv)
         if isinstance(self.cv, str):
             raise ValueError(
-                f"cv={self.cv!r} is for models that are fitted, and a search fits its "
-                "own: give a number of folds or a splitter"
+                f"cv={self.cv!r} is for fitted models, but a search fits its own: give "
+                "a number of folds or a splitter"
             )
         for space in spaces_of(self.read_space()):
             known = candidate_ranker(ranker).get_params()
             for name in space:
                 if name not in known:
                     raise ValueError(
-                        f"param_distributions has {name!r}, and the ranker has no such "
-                        f"parameter; it has {', '.join(sorted(known))}"
+                        f"param_distributions has {name!r}, but the ranker has no such "
+                        f"parameter: give some of {', '.join(sorted(known))}"
                     )
 
     def read_space(self) -> Space:
@@ -159,12 +159,12 @@ class Candidate(NamedTuple):
 
 
 class RankerSearch(BaseRanker):
-    r"""A ranker that is searched for in a given time.
+    r"""A search for the best ranker within a given time.
 
-    The first candidate is the ranker with the parameters that it has, the others have
-    settings drawn at random.  Each is scored on the queries of folds that it was not
-    fitted to.  The model is the best candidate, or a blend of up to five of them if
-    that ranks these queries better, and is fitted to all queries.
+    The first candidate is the given ranker; the others have settings drawn at random.
+    Each is scored by cross-validation over whole queries.  The model is the best
+    candidate, or a blend of up to five if that ranks the held-out queries better.  It
+    is fitted to all queries.
 
     ``RankerSearch()`` tries the defaults of LambdaMARTRanker, then the network that
     :class:`~sklearn_ltr.ensemble.BlendedRanker` has (if X is dense numbers without
@@ -181,11 +181,11 @@ class RankerSearch(BaseRanker):
         LambdaMARTRanker or a Pipeline that ends in one:
         :func:`lambdamart_search_space`; without `ranker`, half of the settings also
         have ``learning_rate=0.05`` and 300 trees.
-    time : float > 0 or None, default=60.0
-        Seconds that `fit` may take, about.  No candidate begins if it and the fit to
+    time : float above 0 or None, default=60.0
+        About how many seconds `fit` may take.  No candidate begins if it and the fit to
         all queries are not expected to end by then; the first one is always finished.
         None: `n_iter` candidates, however long they take.
-    n_iter : int >= 1 or None, default=None
+    n_iter : int of at least 1 or None, default=None
         Most candidates, defaults included.  None: as many as there is time for.
     metric : str or Metric, default="ndcg@10"
         The metric that candidates are compared by and that `score` returns, of all
@@ -205,17 +205,17 @@ class RankerSearch(BaseRanker):
         Seed of the settings that are drawn, and of every `random_state` of the ranker
         that is None; candidates then have different ones.  Only an integer makes the
         candidates of two fits the same.
-    verbose : int >= 0, default=0
-        0: print nothing but what an interrupt does; 1: a line for each candidate that
-        is better than those before, and one at the end; more: a line for each.
+    verbose : int of at least 0, default=0
+        0: print only the effect of an interrupt; 1: a line for each candidate better
+        than all before, and one at the end; more: a line for each candidate.
 
     Attributes
     ----------
     best_estimator_ : estimator
         The model, fitted to all queries: the best candidate, or a BlendedRanker.
     best_score_ : float
-        The metric of this model on the held-out queries.  As the maximum of many values
-        it is a little too high; for an estimate cross-validate the search itself.
+        The metric of this model on the held-out queries.  It is a little too high, as a
+        maximum of many values; for an estimate cross-validate the search itself.
     best_index_ : int
         Number of the best candidate, 0 for the defaults.
     best_params_ : dict
@@ -242,10 +242,9 @@ class RankerSearch(BaseRanker):
 
     Notes
     -----
-    The sequence of candidates is a function of `random_state`.  How many of them are
-    tried is a function of `time`, and so of the machine.  The model is a function of
-    both, and of nothing else: with ``time=None`` and `n_iter` the number that was
-    tried, a fit gives the same model again.
+    `random_state` determines the sequence of candidates; `time` and the machine
+    determine how many are tried.  Nothing else changes the model: with ``time=None``
+    and `n_iter` the number that was tried, a fit gives the same model again.
 
     Ctrl-C (KeyboardInterrupt) ends the search, not the fit: the model is then made of
     the candidates that are finished.  While it is fitted, or while the defaults are,
@@ -362,8 +361,8 @@ class RankerSearch(BaseRanker):
             not judged a document.
         groups : array-like of shape (n_documents,), default=None
             The query of each document: numbers, text, dates, or tuples of these.  None:
-            up to 200 rows are one query, with a :class:`MissingGroupsWarning`; more
-            are an error.
+            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
+            rows are an error.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not
             there.  Candidates are fitted with it if their `fit` has weights; the steps
@@ -389,8 +388,8 @@ class RankerSearch(BaseRanker):
             setting that is drawn; a note on the error then says which.  The estimator
             is unchanged.
         UnsetMetadataPassedError
-            For a `sample_weight` of which a step of a Pipeline does not say whether
-            it requests it.
+            For a `sample_weight` if a step of a Pipeline does not say whether it
+            requests it.
         """
         # read
         start = perf_counter()
@@ -477,7 +476,7 @@ def spaces_of(space: Space) -> Sequence[Mapping[str, Any]]:
 
 def draw_settings(space: Space, seed: int) -> Iterator[dict[str, Any]]:
     """Yield settings drawn at random; from lists of values, none twice."""
-    # however many are taken, the first ones are the same
+    # the first settings do not depend on how many are drawn
     if has_distributions(space):
         yield from ParameterSampler(space, sys.maxsize, random_state=seed)
         return
@@ -575,7 +574,7 @@ def try_candidates(
         if not tried:
             raise
         ONE_PROCESS.print_line(
-            f"interrupted after {len(tried)} candidates: the best so far are fitted to "
+            f"interrupted after {len(tried)} candidates: fitting the best so far to "
             "all queries; interrupt again to end without a model"
         )
     return tried
@@ -599,7 +598,7 @@ def scores_of_candidate(
     ranker: BaseEstimator, rows: FitRows, splits: list[Split], n_jobs: int | None
 ) -> ArrayLike:
     """Return scores of all rows by rankers that were not fitted to their queries."""
-    # what a candidate warns of, the model warns of again if it is chosen
+    # a chosen candidate gives its warnings again, when the model is fitted
     with sklearn.config_context(enable_metadata_routing=True), collected_warnings():
         model = clone(ranker)
         params = requested_metadata(model, rows.metadata)

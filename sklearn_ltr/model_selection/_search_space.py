@@ -1,4 +1,4 @@
-"""Settings of LambdaMARTRanker that are worth a search."""
+"""Settings of LambdaMARTRanker to search over."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from __future__ import annotations
 def lambdamart_search_space(prefix: str = "") -> dict[str, list[float | str]]:
     """Return the parameters of LambdaMARTRanker to search over, and their values.
 
-    They are made for scikit-learn's ``HalvingRandomSearchCV`` with the number of trees
-    as its resource: many settings are tried with few trees, and the better part of them
-    again with three times as many, up to the best one.  ``learning_rate`` is left out
-    because models with a small one look bad while they have few trees; a good value is
-    0.05 with 300 trees.
+    They suit scikit-learn's ``HalvingRandomSearchCV`` with the number of trees as its
+    resource: it tries many settings with few trees, then the better ones with three
+    times as many, until one is left.  ``learning_rate`` is left out because a small
+    rate looks bad with few trees; 0.05 with 300 trees is a good value.
 
     Parameters
     ----------

@@ -141,8 +141,8 @@ class LetorFolds(BaseCrossValidator):
         if X is not None and n_rows(X) != len(self._part_of_row):
             raise ValueError(
                 f"X has {n_rows(X)} rows, but parts has {len(self._part_of_row)} "
-                "values; X must hold all rows of parts (these folds cannot be nested "
-                "in others)"
+                "values: give all rows of parts (these folds cannot be nested in "
+                "others)"
             )
         for train, validation, test in self.train_validation_test(groups):
             yield train, validation if self.score_on == "validation" else test
@@ -171,7 +171,7 @@ class LetorFolds(BaseCrossValidator):
                 QueryGroups.from_groups(groups, len(self._part_of_row)),
                 self._part_of_row,
                 self._labels,
-                "is in parts {} and {}; a query must be whole",
+                "is in parts {} and {}: put all rows of a query into one part",
             )
         n_parts = len(self._labels)
         for fold in range(n_parts):
@@ -187,8 +187,8 @@ class LetorFolds(BaseCrossValidator):
 class GroupTimeSeriesSplit(BaseCrossValidator):
     r"""Folds in the order of time: earlier queries train, later ones test.
 
-    scikit-learn's :class:`~sklearn.model_selection.TimeSeriesSplit`, of whole queries
-    in place of rows: the queries are put in the order of their dates, and all sizes
+    Like scikit-learn's :class:`~sklearn.model_selection.TimeSeriesSplit`, but with
+    whole queries in place of rows: queries are sorted by date, and all sizes
     count queries.  The dates are metadata, as `groups` are: with metadata routing on,
     give ``order=dates`` beside ``groups`` to the `fit` of a search, or in the `params`
     of :func:`~sklearn.model_selection.cross_validate`.  Without `order`, queries are in
@@ -196,16 +196,16 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
 
     Parameters
     ----------
-    n_splits : int >= 2, default=5
+    n_splits : int of at least 2, default=5
         Number of folds.
-    max_train_size : int >= 1 or None, default=None
+    max_train_size : int of at least 1 or None, default=None
         Largest number of queries that train: the latest ones.  None: all.
-    test_size : int >= 1 or None, default=None
+    test_size : int of at least 1 or None, default=None
         Number of queries that test in each fold.  None: the number of queries divided
         by ``n_splits + 1``, rounded down.
-    gap : int >= 0, default=0
-        Number of queries between those that train and those that test, which are not
-        used: those whose clicks are not known yet when the model is trained, say.
+    gap : int of at least 0, default=0
+        Number of unused queries between those that train and those that test, for
+        example because their clicks are not known yet when the model is trained.
 
     Raises
     ------
@@ -378,7 +378,7 @@ def group_train_test_split(
         become CSR and tuples become lists.
     groups : sequence of length n_documents
         The query of each row: numbers, text, dates, or tuples of these.
-    test_size, train_size : float > 0 and < 1, or int >= 1, default=None
+    test_size, train_size : float in (0, 1), or int of at least 1, default=None
         Fraction or number of queries, not of rows.  None: the complement of the other;
         if both are None, `test_size` is 0.25.
     random_state : int, RandomState instance or None, default=None
@@ -465,7 +465,7 @@ def _check(
         if isinstance(array, str | bytes | Mapping | Set):
             raise ValueError(
                 f"array number {number} (from 0) is a {type(array).__name__}, which "
-                "has no rows that can be split"
+                "has no rows to split: give an array, table or list"
             )
         if n_rows(array) != n_documents:
             raise ValueError(
@@ -475,10 +475,12 @@ def _check(
     if not isinstance(shuffle, bool | np.bool_):
         raise ValueError(f"shuffle must be True or False, got {shuffle!r}")
     if stratify is not None and not shuffle:
-        raise ValueError("stratify draws queries at random: it needs shuffle=True")
+        raise ValueError(
+            "stratify draws queries at random, but shuffle is False: give shuffle=True"
+        )
     if stratify is not None and order is not None:
         raise ValueError(
-            "stratify draws queries at random, and order puts the latest into the test "
+            "stratify draws queries at random, but order puts the latest into the test "
             "part: give one of the two"
         )
 
@@ -515,13 +517,13 @@ def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
     if text:
         raise TypeError(
             f"order must hold dates or numbers, but has text such as {text[0]!r}, "
-            "which may sort differently: convert it, by pandas.to_datetime(order) say"
+            "which may sort differently: convert it, by pandas.to_datetime(order)"
         )
     date_of_query = _value_of_query(
         queries,
         dates.query_of_row,
         dates.labels,
-        "has the dates {} and {} in order; a query needs one date, such as its first: "
+        "has the dates {} and {} in order: give one date, such as the first, by "
         "pandas.Series(order).groupby(groups).transform('min')",
     )
     return np.argsort(date_of_query, kind="stable")

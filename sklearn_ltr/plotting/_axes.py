@@ -22,7 +22,7 @@ def check_matplotlib(caller: str) -> None:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"{caller} requires matplotlib; install it with "
+            f"{caller} requires matplotlib: install it by "
             "python -m pip install matplotlib"
         ) from error
 

@@ -1,4 +1,4 @@
-"""SHAP values of many documents, a point for each, feature below feature."""
+"""Plot of the SHAP values of many documents, a row of points for each feature."""
 
 from __future__ import annotations
 
@@ -41,18 +41,17 @@ FROM_LOW_TO_HIGH, NO_NUMBER = "coolwarm", "0.6"  # colors
 class ShapBeeswarmDisplay:
     """SHAP values of many documents: a row of points for each feature.
 
-    A point is a document, at what the feature adds to its score.  Where many documents
-    have about the same value, their points are stacked, so that the width of a row
-    shows how many there are.  Colors are those of the document's value of the feature,
-    by its rank among all documents: blue is low, and red is high.  Points without such
-    a number, of missing values and text, are gray.
+    A point is a document, placed at what the feature adds to its score.  Points of
+    about equal value are stacked, so the width of a row shows how many there are.
+    The color shows the rank of the document's feature value among all documents: blue
+    is low, and red is high.  Missing values and text are gray.
 
     Parameters
     ----------
     values : array-like of shape (n_documents, n_features)
         SHAP values; finite.
     feature_values : array-like of shape (n_documents, n_features), default=None
-        What each document has for each feature.  None: all points are gray.
+        Feature values of each document.  None: all points are gray.
     feature_names : array-like of shape (n_features,), default=None
         Names of the features.  None: x0, x1, ...
 
@@ -170,7 +169,7 @@ default=None
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=12
+        n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         scatter_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
@@ -239,7 +238,7 @@ def bin_values(values: FloatArray) -> NDArray[np.int64]:
 
 
 def ranks_of(column: NDArray[np.object_]) -> FloatArray:
-    """Return the ranks of numbers, from 0 to 1; NaN for what is no number."""
+    """Return the ranks of numbers, from 0 to 1; NaN for what is not a number."""
     numbers = np.array(
         [float(v) if isinstance(v, Real | Decimal) else np.nan for v in column]
     )

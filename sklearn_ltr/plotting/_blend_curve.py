@@ -43,7 +43,7 @@ class BlendCurveDisplay:
         The alphas at which the metric changes: increasing, between 0 and 1.
     values : array-like of shape (n_changes + 1,)
         The metric below, between and above the change points.
-    alpha : float from 0 to 1, default=None
+    alpha : float in [0, 1], default=None
         Alpha to mark with a vertical line.  None: no line.
     metric_name : str, default="metric"
         Name of the metric.
@@ -102,7 +102,7 @@ class BlendCurveDisplay:
                 f"values, {n_changes} in all, got {change_points!r}"
             )
         if alpha is not None and not 0 <= alpha <= 1:
-            raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}")
+            raise ValueError(f"alpha must be in [0, 1], got {alpha!r}")
         self.change_points = points
         self.alpha = alpha
         self.metric_name = metric_name

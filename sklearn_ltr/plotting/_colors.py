@@ -1,8 +1,8 @@
-"""Colors that mean something, the same in every display.
+"""Colors with a meaning, the same in every display.
 
-Higher and better is teal, lower and worse is brown, neither is gray.  The pair can be
-told apart by people who see no red or no green, and is neither the red and blue of the
-package shap nor the colors of lines, so that no habit reads it the wrong way round.
+Higher and better is teal, lower and worse is brown, neither is gray.  Color-blind
+people can tell the pair apart.  It differs from the red and blue of the package shap
+and from the colors of lines, so that nobody confuses their meanings.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class CutoffCurveDisplay:
 
     Parameters
     ----------
-    k : array-like of shape (n_cutoffs,), increasing integers >= 1
+    k : array-like of shape (n_cutoffs,), increasing integers of at least 1
         The cutoffs.
     means : dict of str to array-like of shape (n_cutoffs,)
         Mean of each ranker at each cutoff, by the name of the ranker.
@@ -137,7 +137,7 @@ class CutoffCurveDisplay:
             if self.standard_errors.keys() != self.means.keys():
                 raise ValueError(
                     f"standard_errors has the names {list(self.standard_errors)}, but "
-                    f"means has {list(self.means)}"
+                    f"means has {list(self.means)}: give the same names"
                 )
         self.metric_name = metric_name
 
@@ -223,7 +223,7 @@ class CutoffCurveDisplay:
             The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
-        k : array-like of increasing integers >= 1, default=range(1, 21)
+        k : array-like of increasing integers of at least 1, default=range(1, 21)
             The cutoffs.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the means, constant within it.
@@ -407,11 +407,11 @@ def name_each(
     """Return a dict of several estimators or scores, or a single one under its name."""
     if isinstance(given, Mapping):
         if not given:
-            raise ValueError(f"{argument} is an empty dict: there is nothing to draw")
+            raise ValueError(f"{argument} is an empty dict: give at least one entry")
         if name is not None:
             raise ValueError(
                 f"name={name!r} was given, but the keys of the dict {argument} are "
-                "the names"
+                "the names: leave name out"
             )
         return dict(given)
     if name is None:

@@ -155,7 +155,7 @@ class FeatureImportancesDisplay:
         check_is_fitted(model)
         if not hasattr(model, "feature_importances_"):
             raise TypeError(
-                f"{type(model).__name__} has no feature_importances_; call "
+                f"{type(model).__name__} has no feature_importances_: call "
                 "sklearn.inspection.permutation_importance, and draw its result with "
                 f"{cls.__name__}.from_importances"
             )
@@ -229,7 +229,7 @@ class FeatureImportancesDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=20
+        n_features : int of at least 1 or None, default=20
             Number of features to show, the most important ones.  None: all.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
@@ -274,11 +274,11 @@ class FeatureImportancesDisplay:
 
 
 class ShapValuesDisplay:
-    """The features of one document, or of a pair, from the largest effect down.
+    """What each feature adds to the score of a document, or to the lead over another.
 
-    The bars form a staircase: from the bias at the bottom to the score at the top.  For
-    a pair, "why is a above b?", they are the differences of the values of both
-    documents, and lead from 0 to the difference of their scores.  Teal bars raise the
+    The bars form a staircase from the bias at the bottom to the score at the top, with
+    the largest effect on top.  For a pair ("why is a above b?") they show differences,
+    and lead from 0 to the difference of the two scores.  Teal bars raise the
     score, or the difference, and brown ones lower it.
 
     Parameters
@@ -290,8 +290,7 @@ class ShapValuesDisplay:
     feature_names : array-like of shape (n_features,), default=None
         Names of the features.  None: x0, x1, ...
     feature_values : array-like of shape (n_features,) or (2, n_features), default=None
-        What the document has for each feature, or each of two documents; it is written
-        beside the names.
+        Feature values of the document, or of two, to write beside the names.
     score_name : str, default="score"
         Label of the x axis.
     name : str, default=None
@@ -443,8 +442,8 @@ default=None
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=12
-            Number of features with a bar of their own, those of the largest effects;
+        n_features : int of at least 1 or None, default=12
+            Number of features with their own bar, those of the largest effects;
             the others have one together.  None: up to 200.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
@@ -529,7 +528,7 @@ def rows_of(X: Any, rows: list[int] | slice) -> NDArray[np.object_]:
 
 
 class ShapHeatmapDisplay:
-    """SHAP values of the documents of a list, by rank, and of their features.
+    """SHAP values of a ranked list, as colors: documents by rank, and features.
 
     A row is a document, and the first rank is on top.  A column is a feature, and the
     one with the largest mean effect is on the left.  Teal values raise the score of a
@@ -545,8 +544,8 @@ class ShapHeatmapDisplay:
     Attributes
     ----------
     ranking : ndarray of shape (n_documents,), int64
-        The documents by descending sum of their values, which is that of their scores;
-        equal ones in the order of the rows.
+        The documents by descending sum of their values, that is, by score; equal ones
+        in the order of the rows.
     order : ndarray of shape (n_features,), int64
         The features by descending mean of the absolute values; equal ones in the order
         of their index.
@@ -643,7 +642,7 @@ default=None
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure.
-        n_features : int >= 1 or None, default=12
+        n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         image_kwargs : dict, default=None
             Keyword arguments of matplotlib's `imshow`.

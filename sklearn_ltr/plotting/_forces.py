@@ -62,10 +62,10 @@ LEGEND_OFFSET = -34
 
 
 class ForcesDisplay:
-    r"""Lambdas of the documents of one query, as in figure 1 of Burges (2010).
+    r"""How training pulls each document of a query up or down, as arrows.
 
-    Burges thinks of lambdas as forces on documents: RankNet's, or RankNet's times the
-    change of a metric if two documents swap places.
+    As in figure 1 of Burges (2010), an arrow is a lambda, a force on a document:
+    RankNet's, or RankNet's times the change of a metric if two documents swap places.
 
     Bars are documents, the first rank on top: gray if not relevant, else a darker blue
     for a higher grade.  Beside each bar there is an arrow for each force, which points
@@ -76,11 +76,10 @@ class ForcesDisplay:
 
         a_i = \frac{-\lambda_i}{\max_j |\lambda_j|} \times \text{arrow\_length}.
 
-    So the shapes of two forces can be compared, whatever their units; their sizes are
-    printed below, as :math:`\max |\lambda|`, or seen with one scale for all: `largest`
-    of :meth:`plot`.  The title has the number of pairwise
-    errors: pairs of documents of which the one with the higher grade is ranked below
-    the other.
+    So arrows show the shape of a force, not its size.  The size,
+    :math:`\max |\lambda|`, is printed below; `largest` of :meth:`plot` sets one scale
+    for all.  The title has the number of pairwise errors: pairs whose document of
+    higher grade is ranked below the other.
 
     :meth:`from_estimator` and :meth:`from_predictions` compute the lambdas and draw
     them.
@@ -243,7 +242,7 @@ class ForcesDisplay:
             of them.  None is RankNet's force; a metric multiplies it by the swap delta
             of each pair.  The keys of a dict are the names of the forces.  There is no
             normalization and no truncation level, whatever the ranker was trained with.
-        sigma : float > 0, default=1.0
+        sigma : float above 0, default=1.0
             Steepness of the sigmoid.
         name : str, default=None
             Name of the ranked list in the title.
@@ -289,9 +288,9 @@ class ForcesDisplay:
             Axes to draw on.  None: axes of a new figure.
         name : str, default=None
             Name of the ranked list in the title.  None: the `name` of the display.
-        arrow_length : float > 0, default=4.0
+        arrow_length : float above 0, default=4.0
             Length of the longest arrow of each force, in ranks.
-        largest : float > 0, default=None
+        largest : float above 0, default=None
             The absolute lambda whose arrow spans `arrow_length` ranks, for all forces;
             with the same number, arrows of several lists compare.  None: the largest
             of each force.
@@ -355,7 +354,7 @@ def read_metrics(metrics: ForceMetrics) -> dict[str, OneMetric]:
             name = "RankNet" if metric is None else get_metric(metric).name
             if name in named:
                 raise ValueError(
-                    f"metrics holds {name!r} twice; give them different names in a "
+                    f"metrics holds {name!r} twice: give them different names in a "
                     "dict {name: metric}"
                 )
             named[name] = metric
@@ -372,7 +371,7 @@ def read_one_query(y_true: ArrayLike, groups: IdsLike | None = None) -> QueryGro
         if queries.n_queries > 1:
             raise ValueError(
                 f"groups names {queries.n_queries} queries ({queries.describe(0)}, "
-                f"{queries.describe(1)}, ...), but this display shows one: pass the "
+                f"{queries.describe(1)}, ...), but this display shows one: give the "
                 "rows of one query only"
             )
     return QueryGroups.from_groups(np.zeros(n, dtype=np.int64), n, "y_true")

@@ -43,7 +43,7 @@ class Bins(NamedTuple):
 
 
 class GradeReliabilityDisplay:
-    r"""Given grades against predicted ones, by bins of documents or of queries.
+    r"""How well predicted grades agree with given ones, by bins of predictions.
 
     For a bin B of documents i with weights w, those of their queries,
 
@@ -55,8 +55,8 @@ class GradeReliabilityDisplay:
         \frac{\sum_q \big(\sum_{i \in B \cap q} w_i (y_i - \bar y)\big)^2}
         {\big(\sum_{i \in B} w_i\big)^2}
 
-    with n the number of its queries q, of which documents are not independent.  On the
-    diagonal, as much is given as was predicted.  :meth:`from_estimator` and
+    with n the number of its queries q, since documents of a query are not independent.
+    On the diagonal both means are equal.  :meth:`from_estimator` and
     :meth:`from_predictions` compute and draw it, for queries that the model has not
     seen.
 
@@ -217,12 +217,12 @@ class GradeReliabilityDisplay:
             Predicted grades, or probabilities; finite.
         groups : array-like of shape (n_documents,)
             The query of each document: numbers, text, dates, or tuples of these.
-        n_bins : int >= 1, default=10
+        n_bins : int of at least 1, default=10
             Number of bins, between quantiles of what is predicted; fewer if many
             predictions are equal.
         unit : {"document", "query"}, default="document"
             What is in the bins.  "query": the mean predicted and the mean given grade
-            of each query, which tells whether the levels of queries are right.
+            of each query, to see whether a model knows which queries have high grades.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, or of its documents, constant within it.
         name : str, default=None

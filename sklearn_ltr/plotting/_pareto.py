@@ -40,8 +40,8 @@ Curves = dict[str, FloatArray]
 class ParetoDisplay:
     r"""Two metrics against each other, such as NDCG of clicks and of purchases.
 
-    Each curve is a way to weigh two labels, and each of its points a model, such as
-    those of different `label_weights`.  A point is at the means of both metrics over n
+    A point is a model, and a curve joins models that weigh the two labels differently,
+    such as by `label_weights`.  A point is at the means of both metrics over n
     queries, and its bars are one standard error long to each side:
 
     .. math::
@@ -49,8 +49,8 @@ class ParetoDisplay:
         \bar{M} = \frac{1}{n} \sum_q M_q, \qquad
         \text{SE}^2 = \frac{1}{n (n - 1)} \sum_q (M_q - \bar{M})^2.
 
-    A model is worth a choice if no other is better by both metrics: those are the
-    Pareto front.  :meth:`from_predictions` computes the points and draws them.
+    Choose among the models that no other beats in both metrics, the Pareto front.
+    :meth:`from_predictions` computes the points and draws them.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ class ParetoDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError, TypeError
-            For grades, scores, groups, labels or metrics that are none, or if there
-            are not two labels, or not one metric or two.
+            For bad grades, scores, groups, labels or metrics, or if there are not two
+            labels, or not one metric or two.
         """
         check_matplotlib(f"{cls.__name__}.from_predictions")
         metrics: list[Any] = [metric] * 2

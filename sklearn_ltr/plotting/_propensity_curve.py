@@ -1,4 +1,4 @@
-"""Plot of examination propensities against the position shown."""
+"""Plot of how often users examine each position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class PropensityCurveDisplay:
-    """Estimated propensities of positions, with error bars, and the true ones if known.
+    """How often users examine each position, estimated from clicks.
 
     :meth:`from_estimators` takes the numbers of fitted click models and draws them.
 
@@ -98,8 +98,8 @@ class PropensityCurveDisplay:
         for name, errors in (standard_errors or {}).items():
             if name not in self.propensities:
                 raise ValueError(
-                    f"standard_errors has {name!r}, which is none of the curves "
-                    f"{list(self.propensities)}"
+                    f"standard_errors has {name!r}, but the curves are "
+                    f"{list(self.propensities)}: give their names"
                 )
             argument, n = f"standard_errors[{name!r}]", len(self.propensities[name])
             self.standard_errors[name] = read_curve(errors, argument, n)
@@ -205,7 +205,7 @@ class PropensityCurveDisplay:
             If `ranker` is no estimator, or for true propensities that are no numbers.
         """
         check_matplotlib(f"{cls.__name__}.from_estimator")
-        missing = "this %(name)s has learned no position_bias: fit it with one"
+        missing = "this %(name)s has learned no position_bias: set it, and fit"
         check_is_fitted(ranker, "position_bias_", msg=missing)
         bias = ranker.position_bias_
         if bias.ndim == 1:

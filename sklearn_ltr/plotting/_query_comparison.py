@@ -149,7 +149,9 @@ class QueryComparisonDisplay:
             raise ValueError(f"weights must be >= 0, and at least one > 0, got {w}")
         labels = np.arange(n) if queries is None else as_array(queries)
         if len(labels) != n:
-            raise ValueError(f"queries has {len(labels)} names for {n} queries")
+            raise ValueError(
+                f"queries has {len(labels)} names for {n} queries: give one for each"
+            )
         self.names, self.metric_name = read_names(names), metric_name
         differences = differences_of(a, b)
         self.mean_difference, self.standard_error = mean_and_standard_error(

@@ -31,9 +31,9 @@ MAX_LABEL_LENGTH = 48  # characters
 class RankerComparisonDisplay:
     """Differences of a metric between rankers, with their intervals.
 
-    A row for each two rankers: a dot at the mean difference, and a line over its
+    Each two rankers have a row: a dot at the mean difference, and a line over its
     interval.  Both are teal if the interval is above 0, brown if it is below, and gray
-    if it holds 0, so that the difference may be chance.
+    if it contains 0, so the difference may be chance.
 
     :meth:`from_comparison` draws what
     :func:`~sklearn_ltr.model_selection.compare_rankers` returns.
@@ -48,8 +48,8 @@ class RankerComparisonDisplay:
         Names of the differences.  None: "pair 1", "pair 2", ...
     metric_name : str, default="metric"
         Name of the metric.
-    confidence_level : float > 0 and < 1, default=0.95
-        Of the intervals.
+    confidence_level : float in (0, 1), default=0.95
+        Confidence level of the intervals.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class RankerComparisonDisplay:
     Raises
     ------
     TypeError
-        If `confidence_level` is no number.
+        If `confidence_level` is not a number.
     ValueError
         If differences and bounds are not one finite number per pair, a lower bound is
         above the upper one, there is not one name per pair, or `confidence_level` is
@@ -150,7 +150,7 @@ class RankerComparisonDisplay:
         ImportError
             If matplotlib is not installed.
         TypeError
-            If `comparison` is no RankerComparison.
+            If `comparison` is not a RankerComparison.
         """
         check_matplotlib(f"{cls.__name__}.from_comparison")
         if not isinstance(comparison, RankerComparison):

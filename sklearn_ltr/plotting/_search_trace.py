@@ -1,4 +1,4 @@
-"""Plot of a search: each candidate, and the best so far."""
+"""Plot of the candidates of a search, and the best so far."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class SearchTraceDisplay:
     """The candidates of a search in their order, and the best so far.
 
-    A dot for each candidate at its score, and a line at the highest score so far.  If
-    the search has blended candidates, a dotted line is at the score of the blend.
+    A dot shows the score of a candidate, and the line the highest score so far.  If
+    the search has blended candidates, a dotted line shows the score of the blend.
 
     :meth:`from_search` draws a fitted
     :class:`~sklearn_ltr.model_selection.RankerSearch`, or a search of scikit-learn.
@@ -45,8 +45,8 @@ class SearchTraceDisplay:
     scores : array-like of shape (n_candidates,)
         Score of each candidate, higher is better; NaN where there is none.
     elapsed : array-like of shape (n_candidates,), default=None
-        Seconds from the begin of the search to the end of each candidate, not
-        decreasing.  None: the numbers of the candidates are on the axis, 0 is first.
+        Seconds from the start of the search to the end of each candidate, not
+        decreasing.  None: the axis has the numbers of the candidates, from 0.
     blend_score : float, default=None
         Score of a blend of candidates.  None: there is none.
     metric_name : str, default="score"
@@ -78,7 +78,7 @@ class SearchTraceDisplay:
     Raises
     ------
     TypeError
-        If `blend_score` is no number.
+        If `blend_score` is not a number.
     ValueError
         If there is no score, `elapsed` is not one finite number per candidate or
         decreases, or `blend_score` is not finite.
@@ -109,7 +109,7 @@ class SearchTraceDisplay:
             self.elapsed = read_items(elapsed, "elapsed", "candidate", n_candidates)
             if (np.diff(self.elapsed) < 0).any():
                 raise ValueError(
-                    "elapsed must not decrease: give the seconds from the begin of the "
+                    "elapsed must not decrease: give the seconds from the start of the "
                     "search to the end of each candidate"
                 )
         value: float | None = real(-np.inf, optional=True).read_as(
@@ -153,7 +153,7 @@ class SearchTraceDisplay:
         NotFittedError
             If the search is not fitted.
         TypeError
-            If the object is no search.
+            If the object is not a search.
         ValueError
             If `x` is none of these, or the search has no times or no scores.
         """
@@ -175,7 +175,7 @@ class SearchTraceDisplay:
         elapsed = results.get("elapsed_time") if by == "time" else None
         if by == "time" and elapsed is None:
             raise ValueError(
-                f"x='time' needs the times of a RankerSearch, and a {name} has none: "
+                f"x='time' needs the times of a RankerSearch, but a {name} has none: "
                 "give x='candidate'"
             )
         is_blend = len(getattr(search, "members_", ())) > 1

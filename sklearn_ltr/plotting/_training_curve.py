@@ -37,20 +37,20 @@ TRAIN_SET = "train"
 class TrainingCurveDisplay:
     """Training and validation scores of a ranker after each tree or epoch.
 
-    Each measure has a panel: RankNet's cost is above the metric.  A set has one color,
-    the training data that of the first validation set, with dashes.  A dot on the curve
-    that early stopping has followed and a dotted line in all panels mark the step whose
-    model was kept.
+    Each measure has a panel: RankNet's cost is above the metric.  A set has one color;
+    the training data have that of the first validation set, with dashes.  A dot on the
+    curve that decided early stopping and a dotted line in all panels mark the step
+    whose model was kept.
 
     :meth:`from_estimator` draws the scores that a fitted ranker has recorded.
 
     Parameters
     ----------
     curves : dict of str to dict of str to array-like of shape (n_steps,)
-        Of each set of data, the values of each measure, as in `evals_result_` of our
-        rankers and of LightGBM: ``{"train": {"NDCG@10": [...]}, ...}``.  NaN where a
-        value is not known.  Training data are those named "train".
-    first_step : int >= 0, default=1
+        By set of data and measure, the values, as in `evals_result_` of these rankers
+        and of LightGBM: ``{"train": {"NDCG@10": [...]}, ...}``.  NaN where a
+        value is not known.  "train" names the training data.
+    first_step : int of at least 0, default=1
         Number of the first step; 0 if its values are from before any step.
     step_name : str, default="step"
         Name of a step, such as "tree" or "epoch".
@@ -122,7 +122,7 @@ class TrainingCurveDisplay:
         self.steps: IntArray = np.arange(first_step, first_step + n)
         if kept is not None and kept not in self.steps:
             raise ValueError(
-                f"kept={kept!r} is not the number of a step; the steps are "
+                f"kept={kept!r} is not the number of a step: give one of "
                 f"{self.steps[0]} to {self.steps[-1]}"
             )
         self.first_step, self.step_name = first_step, step_name
@@ -404,5 +404,5 @@ def check_curves(
             read[set_name][measure] = values
             n = len(values)
     if n is None:
-        raise ValueError("curves holds no values: nothing to draw")
+        raise ValueError("curves holds no values: give at least one")
     return read, n

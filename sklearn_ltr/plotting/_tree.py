@@ -56,7 +56,7 @@ class TreeDisplay:
     Raises
     ------
     TypeError
-        If `tree` is no Tree.
+        If `tree` is not a Tree.
     ValueError
         If there is not one name per feature.
 
@@ -126,7 +126,7 @@ class TreeDisplay:
         NotFittedError
             Before `fit`.
         TypeError
-            If the estimator is not made of trees, or `tree` is no integer.
+            If the estimator is not made of trees, or `tree` is not an integer.
         ValueError
             If there is no such tree.
         """
@@ -154,7 +154,7 @@ class TreeDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on.  None: axes of a new figure, which is as large as the tree.
-        max_depth : int >= 0 or None, default=None
+        max_depth : int of at least 0 or None, default=None
             Depth of the last nodes to draw; the root has 0.  None: all.
         text_kwargs : dict, default=None
             Keyword arguments of matplotlib's `text`.
@@ -217,7 +217,7 @@ class TreeDisplay:
         return self
 
     def _heights(self, shown: NDArray[np.intp]) -> FloatArray:
-        """Return the place of each node shown: its ends have 0, 1, ... from above."""
+        """Return the height of each node shown; the ends have 0, 1, ... from above."""
         tree, among = self.tree, set(shown.tolist())
         height = np.zeros(len(tree.feature))
         stack, n_ends, inner = [0], 0, []
@@ -234,7 +234,7 @@ class TreeDisplay:
         return height
 
     def _text(self, node: int, value: float, n_rows: int) -> str:
-        """Return what a node says."""
+        """Return the text of a node."""
         tree = self.tree
         rows = "" if n_rows < 0 else f"{n_rows:,} rows"
         if tree.is_leaf[node]:

@@ -74,11 +74,11 @@ def make_ranking_scorer(
     response_method: ResponseMethod = "predict",
     label: int | str | None = None,
 ) -> RankingScorer:
-    """Make a scorer: rank the documents of each query, average a metric over queries.
+    """Make a scorer for searches: the mean of a ranking metric over queries.
 
     It has scikit-learn's signature, ``scorer(estimator, X, y, *, groups,
-    sample_weight=None)``, and goes wherever a `scoring` is taken.  With metadata
-    routing on it gets its groups by itself, from ``search.fit(X, y, groups=groups)`` or
+    sample_weight=None)``, and can be given as any `scoring`.  With metadata routing on,
+    it gets groups from ``search.fit(X, y, groups=groups)`` or
     ``cross_validate(..., params={"groups": groups})``.
 
     Parameters
@@ -89,7 +89,7 @@ def make_ranking_scorer(
         and calls the estimator once; a search needs one of the names as `refit`.
     response_method : {"predict", "predict_proba", "decision_function"}, \
 default="predict"
-        Method whose result documents are ranked by.  For classifiers: "predict" leaves
+        Method whose result ranks the documents.  For classifiers: "predict" leaves
         ties, which count against the model; "predict_proba" ranks by the expected
         grade, sum_g g P(g | x) over the grades in ``classes_`` [1]_.
     label : int or str or None, default=None
@@ -118,11 +118,11 @@ default="predict"
     scores are all NaN reports its first candidate as the best.  With
     ``error_score="raise"`` it ends with the error instead.
 
-    Queries should stay whole.  Use a splitter that keeps them so (GroupKFold,
-    GroupShuffleSplit, ...): scikit-learn's default, KFold, cuts them, and shorter lists
-    are easier to rank.  If the model is a ranker of this package, the scorer warns of
-    it (:class:`sklearn_ltr.SplitQueriesWarning`); other models, and predictions of
-    ``cross_val_predict``, cannot be checked.  Successive halving draws single rows
+    Use a splitter that keeps queries whole (GroupKFold, GroupShuffleSplit, ...):
+    scikit-learn's default, KFold, cuts them, and shorter lists are easier to rank.  For
+    rankers of this package the scorer warns of cut queries
+    (:class:`sklearn_ltr.SplitQueriesWarning`); it cannot check other models, or
+    predictions of ``cross_val_predict``.  Successive halving draws single rows
     unless its `resource` is another one (``"n_estimators"``, ``"max_iter"``);
     ``learning_curve`` takes the first rows, so sort them by query, and do not shuffle.
 
@@ -225,8 +225,8 @@ class RankingScorer:
         MissingGroupsError
             Without `groups`.
         ValueError
-            For any other fault, naming the argument, and the row and query where there
-            is one.
+            For any other bad argument; the message names it, and the row and query if
+            there is one.
         """
         if groups is None:
             raise missing_groups_error(self)
@@ -357,7 +357,7 @@ default=sklearn.utils.metadata_routing.UNCHANGED
 
 
 class MissingGroupsError(ValueError):
-    """`groups` did not reach a ranking scorer.
+    """Error: `groups` did not reach a ranking scorer.
 
     Examples
     --------
@@ -416,7 +416,7 @@ def _by_name(metric: ShownMetrics) -> dict[str, Metric]:
         named = {one.name: one for one in several}
         if len(named) < len(several):
             raise ValueError(
-                f"metric has two of one name, {[one.name for one in several]}; give a "
+                f"metric has two of one name, {[one.name for one in several]}: give a "
                 "dict with a name for each"
             )
     if not named:

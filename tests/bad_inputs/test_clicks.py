@@ -72,11 +72,11 @@ CLICK = "clicks must be 1 for a clicked and 0 for another document, but row 4 (q
 PLACE = "positions must be integers from 0 (shown first) to 999, but row 4 (query 'q', "
 #: what replaces columns of a log, and the message
 COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
-    "no rows": ({name: [] for name in LOG}, "clicks is empty: the log has no rows"),
+    "no rows": ({name: [] for name in LOG}, "clicks is empty: give at least one row"),
     **{f"a click of {value}": (with_value("clicks", 4, value),
                                f"{CLICK}', session 2) has {value}")
        for value in (2, 0.5, -1, NAN)},
-    "no click": ({"clicks": [0] * 6}, "clicks has no 1: a log without a click says"),
+    "no click": ({"clicks": [0] * 6}, "clicks has no 1: give a log"),
     **{f"a position of {value}": (with_value("positions", 4, value),
                                   f"{PLACE}session 2) has {value:g}")
        for value in (-1, 0.5, NAN, 10**6)},
@@ -85,7 +85,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a repeated position": (
         with_value("positions", 2, 1),
-        "position 1 is repeated: row 1 (query 'q', session 1) and row 2 of the same",
+        "position 1 is repeated by row 1 (query 'q', session 1) and row 2 of the",
     ),
     "too few sessions": (
         {"sessions": [1, 2]}, "sessions has 2 values for the 6 rows of the log: give t",
@@ -93,7 +93,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     "a missing session": (with_value("sessions", 0, NAN), "sessions has a missing val"),
     "a session of two queries": (
         with_value("groups", 4, "r"),
-        "session 2 has rows of the queries 'q' and 'r': a session is one list that was",
+        "session 2 has rows of the queries 'q' and 'r': give each list its own",
     ),
     "a missing query": (with_value("groups", 0, None), "groups has a missing value"),
     "too many documents": (
@@ -101,7 +101,7 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a document twice in a list": (
         with_value("documents", 1, "a"),
-        "documents has 'a' twice in one list: row 0 (query 'q', session 1) and row 1",
+        "documents has 'a' twice in one list, row 0 (query 'q', session 1) and row 1",
     ),
 }  # fmt: skip
 
@@ -139,19 +139,19 @@ SWAPPED = {"documents": ["a", "b", "c"] * 2, "clicks": [1, 1, 0, 1, 0, 1]}
 GAP = {name: values[:2] for name, values in LOG.items()} | {"positions": [0, 2]}
 NO_ESTIMATE: list[tuple[type, dict[str, Any], str]] = [
     (PositionBasedModel, {"clicks": [0, 1, 0, 0, 1, 0]},
-     "positions: no click is at position 0, and propensities are relative to"),
+     "positions: no click is at position 0, but propensities are relative to"),
     (InterventionHarvesting, {"positions": [1, 2, 3] * 2},
-     "positions: no row is at position 0, and propensities"),
+     "positions: no row is at position 0, but propensities"),
     (PositionBasedModel, SWAPPED,
-     "positions 1, 2 cannot be compared with position 0: no chain of clicked"),
+     "positions 1, 2 cannot be compared with position 0, because no chain"),
     (InterventionHarvesting, SWAPPED,
      "documents: none was shown at two positions for the same query"),
     (PositionBasedModel, {}, "positions 2 cannot be compared with position 0"),
     (InterventionHarvesting, {}, "position 2 shows no document that was shown at"),
-    *((model, GAP, "positions: session 1 shows position 2 but not 1, and what a user")
+    *((model, GAP, "positions: session 1 shows position 2 but not 1, and the model")
       for model in (CascadeModel, DynamicBayesianNetwork)),
     (CascadeModel, {"clicks": [1, 0, 0, 1, 1, 0]},
-     "clicks: session 2 has several, and in the cascade model a user stops at the"),
+     "clicks: session 2 has several, but in the cascade model a user stops at the"),
 ]  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def rows_of(*values: Any) -> dict[str, Any]:
 
 
 SCIKIT = "classifier must be a scikit-learn classifier with predict_proba, such as"
-NO_WEIGHT = "classifier must take sample_weight in fit, and KNeighborsClassifier does n"
+NO_WEIGHT = "classifier must take sample_weight in fit, but KNeighborsClassifier does n"
 REGRESSION: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"X": None}, ValueError, "X has no rows: give"),
     ({"X": [[NAN], [1], [0]]}, ValueError, "Input X contains NaN"),
@@ -173,9 +173,9 @@ REGRESSION: list[tuple[dict[str, Any], type[Exception], str]] = [
        f"documents must hold rows of X, 0 to 2, but row 2 has {row}")
       for row in (3, -1, 0.5, NAN)),
     ({"documents": [0, 0, 2, 1, 0, 2]}, ValueError,
-     "documents has 0 twice in one list: row 0 (query 'q', session 1) and row 1"),
+     "documents has 0 twice in one list, row 0 (query 'q', session 1) and row 1"),
     ({"clicks": [0, 1, 0, 0, 1, 0]}, ValueError,
-     "positions: no click is at position 0, and propensities are relative to"),
+     "positions: no click is at position 0, but propensities are relative to"),
     *(({"classifier": wrong}, TypeError, SCIKIT)
       for wrong in (LinearRegression(), LogisticRegression, "trees")),
     *(({"classifier": wrong}, TypeError, NO_WEIGHT)
@@ -212,7 +212,7 @@ def test_parameters_of_models_have_ranges(model, name, value, error, message):
         refused(lambda: fit(model, {name: value}), error, message)
 
 
-SUM = "is no sum of weights of ranks over documents"
+SUM = "is not a sum of weights of ranks over documents"
 WEIGHT = "max_weight must be a number > 0 or None"
 TEAMS = "teams must be 'a' or 'b', got"
 STRATEGY = "strategy must be one of ('skip_above', 'last_click_skip_above', 'earlier_c"
@@ -246,7 +246,7 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (prefer, {"strategy": "skip"}, ValueError, STRATEGY),
     (prefer, {"strategy": ["skip_above", 1]}, ValueError, "got ['skip_above', 1]"),
     (prefer, {"strategy": ["skip_above"] * 2}, ValueError,
-     "strategy names one twice: ['skip_above', 'skip_above']"),
+     "strategy must name each once, got ['skip_above', 'skip_above']"),
     (prefer, {"smoothing": -1}, ValueError, "smoothing must be a number >= 0"),
     (prefer, {"clicks": [1, 0, 0] * 2, "strategy": ("skip_above", "earlier_click")},
      ValueError,
@@ -260,7 +260,7 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (simulate, {"eta": -1}, ValueError, "eta must be a number"),
     (simulate, {"noise": 2}, ValueError, "noise must be a number"),
     (simulate, {"perseverance": 2}, ValueError, "perseverance must be a number"),
-    (simulate, {"y": [0, 0, 0]}, ValueError, "y holds grades of 0 only: no docum"),
+    (simulate, {"y": [0, 0, 0]}, ValueError, "y holds grades of 0 only: give one"),
     (simulate, {"y": [0, -1, 1]}, ValueError, "y must hold finite relevance"),
     (simulate, {"scores": [[1, 2], [3, NAN], [1, 1]]}, ValueError,
      "scores[:, 1] must be finite to be ranked, but row 1 (query 1) has nan"),

@@ -206,7 +206,7 @@ RULES: dict[str, list[tuple[Any, str]]] = {
         (last(NAN), f"{GRADES} {ROW} nan; if it stands for a document that was no"),
         (last(INF), f"{GRADES} {ROW} inf"),
         (last(-1), f"{GRADES} {ROW} -1.0; if it stands for a document that was not "
-         "judged, as -1 does in files of TREC, drop the row. Of returns, and of "),
+         "judged, as -1 does in files of TREC, drop the row. For returns, or "),
         (last(-0.0027), f"{GRADES} {ROW} -0.0027; if it stands for a document that"),
         (pd.Series(last(None), dtype="float64"), f"{GRADES} {ROW} nan"),
         (pa.array(last(None)), f"{GRADES} {ROW} nan"),
@@ -217,8 +217,8 @@ RULES: dict[str, list[tuple[Any, str]]] = {
         (last(INF), f"must be finite and >= 0, but {ROW} inf"),
         (last(-1), f"must be finite and >= 0, but {ROW} -1.0"),
         (np.arange(1.0, N + 1), "weighs whole queries, so it must be constant within"),
-        (np.arange(1.0, N + 1), "grade of each document is, fit takes as document_we"),
-        (np.zeros(N), "is zero for every query: nothing would count"),
+        (np.arange(1.0, N + 1), "weights of single documents give document_weight"),
+        (np.zeros(N), "is zero for every query: give some a weight above 0"),
         *((np.where(GROUPS == 0, size, 0.5), f"has a largest value of {size:.3g}, out")
           for size in (1e51, 1e308)),
     ],
@@ -252,7 +252,7 @@ RULES: dict[str, list[tuple[Any, str]]] = {
     "weights of rows": [
         (last(NAN), "must be finite"),
         (last(-1.0), "must be finite and >= 0, but row 29 has -1.0"),
-        (np.zeros(N), "is zero for every row: nothing would count"),
+        (np.zeros(N), "is zero for every row: give some a weight above 0"),
         (np.where(GROUPS == 0, 1e51, 0.5), "has a largest value of 1e+51, out of ["),
     ],
 }  # fmt: skip
@@ -275,8 +275,8 @@ RULES["positions"] = [
     (PLACES.astype(str), "must be numeric, got dtype"),
     (PLACES[1:], "must hold one number for each of the 30 rows"),
     (np.where(np.arange(N) == 25, 0, PLACES),
-     "has 0 twice in one list: row 24 (query 4) and row 25 have it; groups must name "
-     "each list that was shown (a session), not only its query"),
+     "has 0 twice in one list: row 24 (query 4) and row 25: name each list that was "
+     "shown (a session)"),
 ]  # fmt: skip
 RULES["positions that are not used"] = RULES["positions"]
 RULES["propensities"] = [
@@ -449,41 +449,41 @@ def returns(scores: Any, grades: Any, offsets: Any) -> Any:
 SHOWN, KNOW = {"positions": PLACES}, {"propensities": KNOWN}
 SURE = {"document_weight": KNOWN}
 PAIRS: dict[str, Any] = {"y": None, "pairs": [[0, 1]]}
-LEARNS = "positions is None, but position_bias='additive' learns the bias"
+LEARNS = "positions is None, but position_bias='additive' learns a bias"
 COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
     *((ranker, {}, ADDITIVE, LEARNS) for ranker in RANKERS),
     *((ranker, SHOWN | KNOW, ADDITIVE,
-       "propensities are known, but position_bias='additive' would learn the bias")
+       "propensities were given, but position_bias='additive' learns the bias")
       for ranker in RANKERS),
     (LambdaMARTRanker, {"positions": PLACES + 1}, {"position_bias": "pairwise"},
      "positions has no 0 in the lists that have a clicked document and another"),
     (RankNetRanker, SHOWN, {"position_bias": "pairwise"},
      "position_bias must be one of (None, 'additive')"),
     (LambdaMARTRanker, {}, {"position_bias": "pairwise", "objective": returns},
-     "position_bias='pairwise' weighs pairs, and objective is a function"),
+     "position_bias='pairwise' weighs pairs, but objective is a function"),
     (LambdaMARTRanker, KNOW, {"objective": returns},
-     "propensities weigh pairs, and objective is a function"),
+     "propensities weigh pairs, but objective is a function"),
     (RankNetRanker, KNOW, {"tied_pairs": True},
      "propensities weigh a pair by its clicked document, and with tied_pairs=True"),
     *((ranker, SURE, {"objective": returns},
-       "document_weight weighs pairs, and objective is a function")
+       "document_weight weighs pairs, but objective is a function")
       for ranker in (LambdaMARTRanker, LambdaRankRanker)),
     (RankNetRanker, PAIRS | SURE, {},
-     "document_weight says how sure the grades of documents are, and pairs are"),
+     "document_weight says how certain grades are"),
     *((RankNetRanker, {"document_weight": PLACES == 0}, {"tied_pairs": tied},
        message) for tied, message in (
            (False, "document_weight is zero for so many documents that no query has"),
-           (True, "there are no pairs to learn from; check groups, sample_weight and"),
+           (True, "pairs to learn from: check groups, sample_weight and"),
        )),
     (RankNetRanker, PAIRS | KNOW, {},
-     "propensities corrects clicks, and pairs are preferences in place of clicks"),
+     "propensities corrects clicks, but pairs are judgements, not clicks"),
     *((ranker, {"pairs": [[0, 1]]} | columns, parameters, message)
       for ranker in (LambdaMARTRanker, LambdaRankRanker)
       for columns, parameters, message in (
-          (SURE, {}, "document_weight says how sure the grades of documents are"),
-          (KNOW, {}, "propensities corrects clicks, and pairs are preferences"),
-          (SHOWN, ADDITIVE, "position_bias corrects clicks, and pairs are prefer"),
-          ({}, {"objective": returns}, "objective is a function, which is not told"),
+          (SURE, {}, "document_weight says how certain grades are"),
+          (KNOW, {}, "propensities corrects clicks, but pairs are judgements"),
+          (SHOWN, ADDITIVE, "position_bias corrects clicks, but pairs are judgements"),
+          ({}, {"objective": returns}, "objective is a function, which does not get"),
           ({}, {"metric": None}, "y and pairs were both given: learn either from gr"),
           ({"y": None}, {}, "y is None, but metric='ndcg@10' weighs each of the pairs"),
       )),

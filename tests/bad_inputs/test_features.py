@@ -270,7 +270,7 @@ NAMED_WRONGLY: list[tuple[Any, Any, type[Exception], str]] = [
     (["b"], CODES, ValueError, NO_COLUMNS),
     ([0, 3], CODES, ValueError, "from 0 to 2, got [0, 3]"),
     ([-1], CODES, ValueError, f"{FROM_0_TO_2}, got [-1]"),
-    ([True, False], CODES, ValueError, "a mask of 2 booleans, and X has 3 features"),
+    ([True, False], CODES, ValueError, "a mask of 2 booleans, but X has 3 features"),
     (np.ones(0, bool), CODES[:0], ValueError, "0 sample(s)"),
 ]  # fmt: skip
 IN_COLUMN = "X in column 1 is categorical, but row 3 holds"
@@ -294,7 +294,7 @@ NO_CATEGORIES: list[tuple[Any, str]] = [
     (code("x", object).tolist(), "both text and numbers"),
     (code(b"x", object), "holds b'x': categories are text or numbers"),
     (code([1], object), "but row 3 holds [1]: categories are"),
-    (sparse.csr_matrix(CODES), "X is sparse, and categorical feat"),
+    (sparse.csr_matrix(CODES), "X is sparse, so values that it does not"),
 ]
 
 
@@ -342,8 +342,8 @@ def test_categories_that_are_no_labels_are_refused(column, message):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("a\0", "holds 'a\\x00', which ends in a NUL: "),
-     ("\0", "holds '\\x00', which ends in a NUL: "),
+    [("a\0", "holds 'a\\x00', which ends in a NUL that "),
+     ("\0", "holds '\\x00', which ends in a NUL that "),
      ("b\udc80", "holds 'b\\udc80', which has a lone surrogate")],
 )  # fmt: skip
 def test_text_that_cannot_be_saved_is_no_category(text, message):
@@ -419,9 +419,9 @@ CONSTRAINTS: list[tuple[str, Any, Any, type[Exception], str]] = [
       for signs in ([1, 0], [[1, 0, 0]])),
     *(("monotonic_cst", v, TABLE, TypeError, "must be None") for v in (1, "up", {1})),
     ("monotonic_cst", {"a": 1}, TABLE, ValueError,
-     "names 'a', which is no column of X: it has no names"),
+     "names 'a', which is not a column of X: it has no names"),
     ("monotonic_cst", {"d": 1}, NAMED, ValueError,
-     "names 'd', which is no column of X: it has ['a', 'b', 'c']"),
+     "names 'd', which is not a column of X: it has ['a', 'b', 'c']"),
     ("monotonic_cst", {3: 1}, TABLE, ValueError, f"{INDEX} 3"),
     ("monotonic_cst", [0, 0, 1], NAMED.assign(c=pd.Categorical(np.arange(N) % 3)),
      ValueError, "has a sign for feature 'c', which is categorical"),

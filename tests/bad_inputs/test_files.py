@@ -38,8 +38,8 @@ OUT = "leave documents that are not ranked out of the run"
 TEXTS: list[tuple[Callable[..., Any], str, str]] = [
     (load_qrels, QRELS + "1 a 1\n",
      f"line 2: 3 fields instead of the 4 of {OF_QRELS}: '1 a"),
-    (load_qrels, "1 0 a good\n", "line 1: the grade is not an integer: 'g"),
-    (load_qrels, "\n1 0 a 0.5\n", "line 2: the grade is not an integer: '0.5'"),
+    (load_qrels, "1 0 a good\n", "line 1: the grade is not an integer, 'g"),
+    (load_qrels, "\n1 0 a 0.5\n", "line 2: the grade is not an integer, '0.5'"),
     (load_qrels, QRELS + "2 0 a 1\n1 1 a 0\n", f"line 3: {TWICE}"),
     (load_run, "1 Q0 a 1 0.5\n", "line 1: 5 fields instead of the 6 of 'topic Q0 doc"),
     (load_run, "1 Q0 a 1 high t\n", "line 1: the score is not a number: 'high'"),
@@ -99,7 +99,7 @@ ENTRIES: dict[str, tuple[Callable[..., Any], str]] = {
 NO_SPACE = "must hold names without white space, but row"
 COLUMNS: list[Bad] = [
     ({"documents": ["a"]}, ValueError, "{}groups has 2 values for the 1 of {}docum"),
-    ({"groups": [], "documents": []}, ValueError, "{}documents is empty: there are"),
+    ({"groups": [], "documents": []}, ValueError, "{}documents is empty: give"),
     *(({name: None}, ValueError, f"{{}}{name} is None: give one name")
       for name in ("documents", "groups")),
     ({"documents": ["a", "b c"]}, ValueError, f"{{}}documents {NO_SPACE} 1 has 'b c'"),
@@ -136,7 +136,7 @@ OTHERS: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = 
       for tag in ("my run", "")),
     (joined, {"run": [1]}, TypeError, f"run {FIELDS} scores, got list"),
     (joined, {"run": pd.DataFrame({"groups": [1], "documents": [1], "grades": [1]})},
-     ValueError, "run has no 'scores'; it needs groups, documents, scores"),
+     ValueError, "run has no 'scores': give groups, documents, scores"),
     (joined, {"qrels": {"grades": [1, NAN]}}, ValueError,
      "qrels.grades must be finite, but row 1 (query 1) has nan"),
     (joined, {"run": {"scores": [1, NAN]}}, ValueError,
@@ -150,7 +150,7 @@ OTHERS: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = 
     (joined, {"qrels": {"documents": [1, 2]}}, TypeError,
      "run.documents has names such as 'a' and qrels.documents such as 1: give str"),
     (joined, {"qrels": {"documents": ["x", "y"]}, "unjudged": "drop"}, ValueError,
-     'run has no judged document: unjudged="drop" leaves nothing'),
+     'run has no judged document, so unjudged="drop" leaves nothing'),
     (joined, {"topics": "run"}, ValueError,
      "topics must be one of ('qrels', 'both'), got 'run'"),
 ]  # fmt: skip

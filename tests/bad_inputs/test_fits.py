@@ -67,16 +67,15 @@ def stream(estimator: type, changes: dict[str, Any]) -> Any:
 
 FEWER = "n_estimators=1 is less than the 2 trees that warm_start keeps"
 LAYERS = "hidden_layer_sizes, activation or network has changed"
-SOLVER = "solver or a parameter of it has changed since the last fit"
+SOLVER = "solver or solver_params has changed since the last fit"
 CHANGED: list[tuple[Any, type, dict[str, Any], dict[str, Any], str]] = [
     *((again, estimator, {"n_estimators": 1}, {}, FEWER) for estimator in OF_TREES),
     (again, MARTClassifier, {"n_estimators": 4, "sigma": 2.0}, {},
-     "sigma=2.0 has changed since the trees that warm_start keeps were grown, with "
-     "sigma=1.0"),
+     "sigma=2.0 differs from sigma=1.0, which scales the trees that warm_start"),
     (again, LambdaMARTRanker, {"n_estimators": 4, "init": Ridge()}, {},
-     "init is a model, unlike when the trees"),
+     "init is a model, unlike in the fit"),
     (again, LambdaMARTRanker, {"n_estimators": 4, "init": None}, {"init": Ridge()},
-     "init is no model, unlike when the trees"),
+     "init is no model, unlike in the fit"),
     *((continued, estimator, changes, {}, LAYERS)
       for continued in (again, stream)
       for estimator in OF_NETWORKS
@@ -132,7 +131,7 @@ TOO_FEW = "rows leaves too few to learn from"
     ("estimator", "labels", "fraction", "message"),
     [
         (MARTClassifier, ONE_RARE, 0.1,
-         f"{ONE_ROW}'rare', and early_stopping=True must both"),
+         f"{ONE_ROW}'rare', but early_stopping=True"),
         (MARTClassifier, TWO_RARE[:8], 0.95, f"{ONE_ROW}'rare'"),
         (MARTClassifier, np.array([0, 1, 1]), 0.1, f"{ONE_ROW}0"),
         (MARTClassifier, np.arange(10) % 2, 0.95,
@@ -187,9 +186,9 @@ OUTCOMES: list[tuple[Made, type[Exception], tuple[str, ...]]] = [
     *((lambda n, h=h: (first(2, n), first(h, n)), ValueError, (f"{HESSIAN} {h} for",))
       for h in (INF, -0.25)),
     (lambda n: (first(1e200, n), ONES(n)), ValueError,
-     ("the gradient that objective returned adds up to 1e+200, more than 1e+150",)),
+     ("objective returned a gradient that adds up to 1e+200, more than 1e+150",)),
     (lambda n: (first(2, n), first(1e160, n)), ValueError,
-     ("the hessian that objective returned adds up to 1e+160",)),
+     ("objective returned a hessian that adds up to 1e+160",)),
     (lambda n: (np.zeros(n), ONES(n)), ValueError, ("add up to 0, out of [",)),
     (lambda n: (first(1, n) * 1e-200, ONES(n)), ValueError, ("out of [",)),
 ]  # fmt: skip
@@ -259,7 +258,7 @@ SETS: list[tuple[tuple[type, ...], dict[str, Any], str]] = [
     (BOOSTED, START | {"init_score_val": np.zeros(N)},
      f"init_score_val {OF_TWO} ndarray"),
     (BOOSTED, START | dict.fromkeys(TWO | GROUPS_OF_TWO) | {"init_score_val": START},
-     "X_val is None, but y_val, groups_val, sample_weight_val or init_score_val is"),
+     "X_val is None, but y_val, groups_val, sample_weight_val or init_score_val was"),
     (BOOSTED, START | {"init_score_val": (np.zeros(N), None)}, "no init_score_val[1]"),
 ]  # fmt: skip
 

@@ -119,14 +119,14 @@ def test_what_a_function_of_gains_returns_is_read(gain, message):
         (NDCG(gain=[0, 1]), [0, 0.5], "aa", "but query 'a' has grade 0.5"),
         (NDCG(), [0, 1024], "aa",
          "have a finite float64 sum over any list, but it is inf where query 'a' has "
-         'grade 1024.0; with so many grades give a metric of gain="linear", such as'),
+         'grade 1024.0: give a metric of gain="linear", such as'),
         (NDCG(gain="linear"), [0, 1.5e308], "aa", "divide the grades, or give their"),
         (ERR(max_grade=2), [0, 3], "aa",
-         "ERR takes grades up to max_grade=2, but query 'a' has grade 3.0; put grades"),
+         "ERR takes grades up to max_grade=2, but query 'a' has grade 3.0: merge"),
         (MAP(no_relevant="error"), [1, 0], "ab",
          "query 'b' has no relevant document, an error for map"),
         (MAP(no_relevant="skip"), [0, 0], "ab",
-         'map has no query to average: no_relevant="skip" left out all'),
+         'map has no query to average: no_relevant="skip" leaves out all'),
     ],
 )  # fmt: skip
 def test_grades_that_a_metric_cannot_take_are_refused(metric, grades, groups, message):
@@ -153,7 +153,7 @@ def with_missing(metric: Metric, **missing: Any) -> Any:
     ("metric", "y_missing", "groups_missing", "more", "message"),
     [
         (Returns(), [1], ["a"], {},
-         "y_missing cannot be given to Returns: its value is that of a ranked list"),
+         "y_missing was given, but Returns cannot count what is missing from a list"),
         (MAP(), None, ["a"], {}, "y_missing is None: give each missing document a gr"),
         (MAP(), [], ["a"], {}, "groups_missing has 1 values, but y_missing has none"),
         (MAP(), [1], [7], {},
@@ -212,7 +212,7 @@ UNSCORABLE = [np.zeros(2), np.zeros(4), np.zeros((3, 1)), np.array([1, 2, 3]),
               np.zeros(3, dtype=np.float32), [1.0, 2.0, 3.0], None]  # fmt: skip
 UNRANKED: list[tuple[Any, str]] = [
     (None, "ranked_grades is None"),
-    ([], "there are no rows to rank"),
+    ([], "give at least one row to rank"),
     (["1", "0"], "ranked_grades must be numeric"),
     ([1, NAN], "ranked_grades must hold finite relevance grades >= 0"),
     (np.ones((2, 2)), "ranked_grades must hold one number for each"),

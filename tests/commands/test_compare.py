@@ -120,8 +120,8 @@ def test_words_that_cannot_be_compared_are_refused_in_a_line(folder, capsys):
         (["letor", "--models", "1.json", "no.json"], "no.json"),
         (["qrels", "1.run", "no.run"], "no.run"),
         (["qrels", "1.run", "5.run", "-m", "auc"], "unknown metric 'auc'"),
-        (["qrels", "1.run", "5.run", "-m", "num_q"], "'num_q' is no mean over queries"),
-        (["qrels", "1.run", "5.run", "-m", "gm_map"], "'gm_map' is no mean over"),
+        (["qrels", "1.run", "5.run", "-m", "num_q"], "'num_q' is not a mean over"),
+        (["qrels", "1.run", "5.run", "-m", "gm_map"], "'gm_map' is not a mean over"),
     ):
         assert message in refused(capsys, *words)
 

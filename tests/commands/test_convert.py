@@ -81,7 +81,7 @@ TWICE = '{"a": {}, "b": {}, "a": {}}'
         ("solr --name x --features g", "{", "--features g must be a JSON object"),
         ("solr --name x --features g", "[" * 99999, "--features g must be a JSON obj"),
         ("solr --name x --features g", "[1]", "a JSON object, {"),
-        ("solr --name x --features g", TWICE, "'a' is given twice in one object"),
+        ("solr --name x --features g", TWICE, "'a' is given twice in one object: "),
         ("solr --name x --features g", '{"a": {}}', "4 are missing"),
         ("solr --name x --features g", "{}", "4 are missing"),
         ("solr --name x --features g", json.dumps(dict.fromkeys(NAMES, 1)), "a dict"),

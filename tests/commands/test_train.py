@@ -78,7 +78,7 @@ def test_the_number_of_features_is_given(folder, capsys):
         assert "--n-features 4: the model m.json has 5" in error
     error = failed(capsys, "train", "t", *QUIET, "--n-features", "2")
     assert (
-        "line 1: feature 3 is beyond --n-features 2, of which the first is 1" in error
+        "line 1: feature 3 is beyond --n-features 2, counted from 1: raise it" in error
     )
     error = failed(capsys, "train", "t", *QUIET, "--n-features", "9" * 18)
     assert f"--n-features {'9' * 18} makes a table of 72 x" in error
@@ -101,11 +101,11 @@ def test_features_may_be_numbered_from_zero(folder, capsys):
     assert main(words) == 0
     assert n_features(folder) == 5 and capsys.readouterr().err == ""
     error = failed(capsys, *words, "--n-features", "3")
-    assert "feature 4 is beyond --n-features 3, of which the first is 0" in error
+    assert "feature 4 is beyond --n-features 3, counted from 0" in error
     (folder / "f").write_text(letor(range(1, 9), n_features=5))
     words = ["train", "z", *QUIET, "--valid", "f", "--zero-based", "auto"]
     error = failed(capsys, *words, "--n-features", "5")
-    assert "f: feature 5 is beyond --n-features 5, of which the first is 0" in error
+    assert "f: feature 5 is beyond --n-features 5, counted from 0" in error
     # features of which the model knows none are named as the file does
     words = ["evaluate", "f", "--model", "m.json", "--zero-based", "yes"]
     assert main(words) == 0
@@ -210,8 +210,8 @@ def test_folds_and_a_model_of_all_rows(folder, capsys):
         (["t", "--folds", "9"], 1, "--folds 9: the files have 8 queries"),
         (["t", "--folds", "2", "--valid", "t"], 2, "--valid is for one model"),
         (["t", "--folds", "2", "--metric", "ndgc"], 1, "Did you mean 'ndcg'?"),
-        (["t", *QUIET, "--ranker", "mart", "--metric", "map"], 2, "without --folds"),
-        (["t", *QUIET, "--ranker", "ranknet", "--metric", "map"], 2, "to ranknet"),
+        (["t", *QUIET, "--ranker", "mart", "--metric", "map"], 2, "give --folds"),
+        (["t", *QUIET, "--ranker", "ranknet", "--metric", "map"], 2, "on ranknet"),
         (["t", "x", *QUIET], 1, "'x'"),
         (["t", *QUIET, "--seed", "1_0"], 2, "an integer from 0 to 4294967295, got"),
         (["t", *QUIET, "--seed", "-1"], 2, "an integer from 0 to 4294967295, got"),

@@ -169,7 +169,7 @@ def test_a_failure_ends_the_others_and_is_what_the_caller_sees(client):
     distributed.wait(started, timeout=60)  # nobody has told them
     others = [task.exception() for rank, task in enumerate(started) if rank != 3]
     assert {type(error) for error in others} == {LostConnectionError}
-    assert f"the worker {tasks.addresses[3]} has ended the fit" in str(others[1])
+    assert f"the worker {tasks.addresses[3]}, which this one" in str(others[1])
 
 
 def sum_once(comm):

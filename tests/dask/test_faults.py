@@ -82,7 +82,7 @@ REFUSED = {
         changed(1, color=pd.Categorical(np.arange(500) % 3)),
         "'color'. in partition 0 and .'color of numbers'. in partition 1",
     ),
-    "no rows": ([FRAME.iloc[:0], FRAME.iloc[:0]], "X has no rows"),
+    "no rows": ([FRAME.iloc[:0], FRAME.iloc[:0]], "X is empty"),
 }
 
 
@@ -222,7 +222,7 @@ def test_arguments_must_be_collections_of_the_same_partitions(client):
     with pytest.raises(ValueError, match="2 of X, 3 of y, 2 of groups"):
         ranker.fit(**ddf | {"y": other["y"]})
     unequal = da.from_array(FRAME["y"].to_numpy(), chunks=((700, 800),))
-    with pytest.raises(ValueError, match=r"partition \d: y has \d00 rows, X has 750"):
+    with pytest.raises(ValueError, match=r"partition \d: y has \d00 rows, but X has"):
         ranker.fit(**ddf | {"y": unequal})
     with pytest.raises(ValueError, match="groups is None"):
         ranker.fit(**ddf | {"groups": None})
@@ -261,7 +261,7 @@ def test_an_error_of_one_worker_ends_the_fit_of_all(client):
     ranker = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
     before = vars(ranker).copy()
     start = ddf["y"] * 1e300  # too large for the scores of trees to count
-    with pytest.raises(ValueError, match="lost in rounding"):
+    with pytest.raises(ValueError, match="rounding would erase"):
         ranker.fit(**arguments(ddf), init_score=start)
     assert vars(ranker) == before
     again = DaskLambdaMARTRanker(**OPTIONS).fit(**arguments(ddf))
@@ -275,7 +275,7 @@ def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
     status = {address: "running" for address in addresses} | {addresses[1]: "paused"}
     monkeypatch.setattr(client, "run_on_scheduler", lambda function: status)
     _watch.check_paused(client, addresses, 1.0)
-    with pytest.raises(RuntimeError, match=f"workers {addresses[1]} have been paused"):
+    with pytest.raises(RuntimeError, match=f"workers {addresses[1]} are paused"):
         _watch.check_paused(client, addresses, 31.0)
     monkeypatch.undo()
     real = client.run_on_scheduler(_watch.worker_status)
@@ -320,7 +320,7 @@ def test_a_fit_goes_on_without_a_lost_worker(mortal, n_kept):
     if n_kept > 0:
         ranker.set_params(n_estimators=n_kept).fit(**arguments(ddf))
         ranker.set_params(n_estimators=12)
-    with pytest.warns(RuntimeWarning, match="goes on without it, from tree [45] on"):
+    with pytest.warns(RuntimeWarning, match="goes on without it from tree [45]"):
         ranker.fit(**arguments(ddf))
     whole = LambdaMARTRanker(**options).fit(**arguments(FRAME))
     assert pickle.dumps(ranker.ensemble_) == pickle.dumps(whole.ensemble_)

@@ -164,8 +164,8 @@ def test_times_with_and_without_a_zone_are_refused():
 
 ONE_PER_ROW, NO_ORDER = "must hold one value per row, got", "which has no order"
 ONCE = "which can be read only once: give list("
-SIZES = "values for 30 rows and these add up to 30, so they are the sizes of the queri"
-NO_SIZES = "values for 30 rows; give one value per row (not the sizes of the queries)"
+SIZES = "values for 30 rows that add up to 30, so they are the sizes of the queri"
+NO_SIZES = "values for 30 rows: give one value per row (not the sizes of the queries)"
 NO_COLUMNS: dict[str, tuple[Any, str]] = {
     "None": (None, "is None: give one value per row"),
     "a dict": (dict(enumerate(GROUPS)), f"is a dict, {NO_ORDER}"),

@@ -220,9 +220,9 @@ BAD = [
     (L, "", "holds no documents"),
     (Q, "301 0 a 99999999999999999999\n", "line 1: the grade is beyond integers of 64"),
     (Q, "301 0 a " + "9" * 5000 + "\n", "line 1: the grade is beyond integers of 64"),
-    (Q, "301 0 a 1_0\n", "line 1: the grade is not an integer: '1_0'"),
+    (Q, "301 0 a 1_0\n", "line 1: the grade is not an integer, '1_0'"),
     (Q, "301 0 a \uff11\n", "line 1: the grade is not an integer"),
-    (Q, "301 0 a 1.5\n", "line 1: the grade is not an integer: '1.5'"),
+    (Q, "301 0 a 1.5\n", "line 1: the grade is not an integer, '1.5'"),
     (Q, "301 0 \xe9 1\n".encode("latin-1"), "line 1: .* is not in UTF-8: convert"),
     (L, LINES[L].encode() + MARK + b"1 qid:1 1:1\n", "line 3: a byte-order mark ins"),
     (Q, b"1 0 a 1\n" + MARK + b"1 0 b 1\n", "line 2: a byte-order mark inside"),
@@ -329,6 +329,6 @@ def test_a_cut_archive_of_good_lines_is_refused(tmp_path, read):
 
 def test_a_topic_that_would_be_a_comment_is_not_written(tmp_path):
     with pytest.raises(
-        ValueError, match="groups has '#1' at row 0: a line that begins"
+        ValueError, match="groups has '#1' at row 0, but a line that begins"
     ):
         dump_qrels(tmp_path / "q.txt", [1], groups=["#1"], documents=["a"])

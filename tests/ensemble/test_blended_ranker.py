@@ -378,7 +378,7 @@ def test_a_table_that_a_network_cannot_use_needs_rankers():
     kind = pd.Categorical(GROUPS % 3)
     with_gap = np.where(np.arange(X.size).reshape(X.shape) == 7, np.nan, X)
     for table, message in (
-        (csr_array(X), "X is sparse, and BlendedRanker"),
+        (csr_array(X), "X is sparse, but BlendedRanker"),
         (pd.DataFrame(X).assign(kind=kind).rename(columns=str), "a categorical dtype"),
         (with_gap, "X contains NaN at row 1, column 2"),
     ):

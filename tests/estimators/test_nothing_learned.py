@@ -98,7 +98,7 @@ def test_samples_of_no_row():
 def test_rows_that_are_not_learned_from_do_not_count():
     y = np.where(GROUPS < 25, 1, Y)
     message = warned(make(min_samples_leaf=30), y=y)
-    assert "of the 50 rows that are learned from" in message
+    assert "of the 50 rows to learn from" in message
 
 
 @pytest.mark.parametrize("estimator", OF_TREES)

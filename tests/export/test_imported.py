@@ -176,7 +176,7 @@ def test_what_is_newer_is_compared_with_the_library_or_refused(
         newer.save_model(path, "json")
     with pytest.raises(ValueError, match=f"not been checked with {message}: give the"):
         read(path)
-    with pytest.raises(ValueError, match="scores the model otherwise, by up"):
+    with pytest.raises(ValueError, match="scores the model differently, by up"):
         read(Newer(model, change, off=0.01))
 
 

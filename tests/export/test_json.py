@@ -205,7 +205,7 @@ class OwnRanker(LambdaMARTRanker):
     [
         (lambda: LambdaMARTRanker(), NotFittedError, "not fitted yet"),
         (lambda: ranker(init=DummyRegressor()), ValueError,
-         "init, which is a DummyRegressor"),
+         "init, the base model, is a DummyRegressor"),
         (lambda: ranker(random_state=np.random.RandomState(0)), ValueError,
          "random_state is a RandomState, which JSON cannot hold: change it by set_p"),
         (lambda: ranker(metric=Own()), ValueError, "metric is a Own"),

@@ -161,7 +161,7 @@ def test_a_model_of_lightgbm_is_continued_and_blended():
     np.testing.assert_array_equal(booster.predict(X), more.predict(X))
     blend = BlendedRanker([("a", base), ("b", MODELS["ranker"])], cv="prefit")
     assert np.isfinite(blend.fit(X, y, groups=GROUPS).predict(X)).all()
-    with pytest.raises(ValueError, match="were not grown by this estimator"):
+    with pytest.raises(ValueError, match="this estimator has not grown"):
         base.set_params(warm_start=True, n_estimators=99).fit(X, y, groups=GROUPS)
 
 
@@ -194,7 +194,7 @@ TEXT = to_lightgbm(
         ("leaf_value=", "leaf_value=1_0 ", r"leaf_value\[0\] is no number"),
         ("pandas_categorical:[[", "pandas_categorical:[[[", "is no valid JSON"),
         ("pandas_categorical:[", "pandas_categorical:[[],",
-         "nobody can tell which feature has which"),
+         "so their features are unknown"),
         ('"alpha"', "7", "categories that are text, and others"),
         ("cat_boundaries=0", "cat_boundaries=1",
          "Tree=.: cat_boundaries do not ascend"),

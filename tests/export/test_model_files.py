@@ -69,7 +69,7 @@ OTHERS = {
     "binary model of versions before 3.1: load it by": OLD_BINARY,
     "XGBoost's dump, which lacks .*save_model": to_xgboost_dump(MODEL),
     "XGBoost's dump, for people: save": "booster[0]:\n0:[f0<1] yes=1,no=2,missing=1\n",
-    "a model in PMML: no such models": '<?xml version="1.0"?>\n<PMML></PMML>',
+    "a model in PMML: it cannot be read": '<?xml version="1.0"?>\n<PMML></PMML>',
     "binary model, .cbm: save the model": b"CBM1\xc0<\x00\x00",
     "the model is no text .*codec": b"\xfe\xfa\xfb\xfc",
 }
@@ -124,7 +124,7 @@ def test_what_the_libraries_themselves_write(library, reader, tmp_path):
     else:
         for suffix, message in (
             ("cbm", "CatBoost's binary model, .cbm: save the model by"),
-            ("onnx", "a model in ONNX: no such models"),
+            ("onnx", "a model in ONNX: it cannot be read"),
         ):
             model.save_model(f"{path}.{suffix}", format=suffix)
             files.append((Path(f"{path}.{suffix}"), message))

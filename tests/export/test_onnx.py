@@ -98,7 +98,7 @@ def test_the_metadata_names_the_columns():
 def test_networks_of_your_own_and_other_steps_are_refused():
     X, y = np.nan_to_num(numbers()[:, :4]), grades(numbers())
     ranker = LambdaRankRanker(network=Linear(), max_iter=1, random_state=0)
-    with pytest.raises(TypeError, match="network=Linear: only the networks of hidden"):
+    with pytest.raises(TypeError, match="network=Linear, but only networks of hidden"):
         to_onnx(ranker.fit(X, y, groups=GROUPS))
     pipeline = make_pipeline(RobustScaler(), LambdaMARTRanker(**TREES))
     pipeline.fit(X, y, lambdamartranker__groups=GROUPS)

@@ -176,14 +176,14 @@ def test_what_to_onnx_refuses_is_refused_with_the_same_error():
     with pytest.raises(NotFittedError, match="not fitted"):
         skl2onnx.to_onnx(LambdaMARTRanker(), X[:1])
     on_base = LambdaMARTRanker(**TREES, init=Ridge()).fit(X, y, groups=GROUPS)
-    with pytest.raises(ValueError, match="Add its scores as a feature"):
+    with pytest.raises(ValueError, match="add its scores as a feature"):
         skl2onnx.to_onnx(on_base, X[:1])
     own = LambdaRankRanker(network=Linear(), max_iter=1, random_state=0)
-    with pytest.raises(TypeError, match="network=Linear: only the networks of hidden"):
+    with pytest.raises(TypeError, match="network=Linear, but only networks of hidden"):
         skl2onnx.to_onnx(own.fit(X, y, groups=GROUPS), X[:1])
 
 
 def test_without_skl2onnx_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with pytest.raises(ImportError, match="register_skl2onnx requires skl2onnx; inst"):
+    with pytest.raises(ImportError, match="register_skl2onnx requires skl2onnx: inst"):
         register_skl2onnx()

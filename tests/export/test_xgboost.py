@@ -277,10 +277,10 @@ def test_entries_that_are_not_stored_are_missing_in_a_model_of_xgboost():
     ]
     for one in (model, *again):
         for method in (one.predict, one.apply, partial(shap_values, one)):
-            with pytest.raises(ValueError, match=r"X is sparse, and this model comes"):
+            with pytest.raises(ValueError, match=r"X is sparse, but this model comes"):
                 method(sparse)
     y = grades(numbers())
-    with pytest.raises(ValueError, match="X is sparse, and this model comes"):
+    with pytest.raises(ValueError, match="X is sparse, but this model comes"):
         LambdaMARTRanker(**TREES, init=model).fit(sparse, y, groups=GROUPS)
     # a fit of its own forgets it
     assert model.fit(sparse, y, groups=GROUPS).predict(sparse).shape == (len(y),)

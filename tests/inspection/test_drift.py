@@ -194,8 +194,8 @@ def test_other_columns_are_refused():
     pandas = pytest.importorskip("pandas")
     one = pandas.DataFrame({"a": [1.0, 2.0], "b": [1, 2]})
     for other, message in (
-        (one[["b", "a"]], "X_reference has the columns 'b', 'a', and X 'a', 'b': give"),
-        (one[["a"]], "X_reference has the columns 'a', and X 'a', 'b'"),
+        (one[["b", "a"]], "X_reference has the columns 'b', 'a', but X has 'a', 'b'"),
+        (one[["a"]], "X_reference has the columns 'a', but X has 'a', 'b'"),
         (one.astype({"b": "category"}), "column 'b' holds numbers in one of"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -429,7 +429,7 @@ def test_what_cannot_be_reported_is_refused(trees, tmp_path):
         ({"sample_weight": -Y[TEST]}, ValueError, "sample_weight"),
         ({"X_reference": X[:, 1:]}, ValueError, "X_reference has the columns 'x0', "),
         ({"X_reference": X[0]}, ValueError, "X_reference must be a table with a row"),
-        ({"X_reference": X[:0]}, ValueError, "X_reference has no rows to compare"),
+        ({"X_reference": X[:0]}, ValueError, "X_reference is empty"),
     ]
     for given, error, message in refused:
         with pytest.raises(error, match=re.escape(message)):

@@ -236,7 +236,7 @@ def test_the_plots_of_shap_take_the_result(ranker, table):
 
 def test_without_shap_the_error_says_what_to_install(ranker, monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(ImportError, match=r"requires shap; .* pip install shap"):
+    with pytest.raises(ImportError, match=r"requires shap: .* pip install shap"):
         shap_values(ranker, FEW).to_explanation()
 
 

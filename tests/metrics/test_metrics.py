@@ -524,9 +524,9 @@ def test_a_user_cannot_change_one_part_of_a_built_in_metric(part):
 @pytest.mark.parametrize(
     ("base", "part", "message"),
     [
-        (MAP, "_limits", "which the kernels that it inherits would ignore"),
-        (ERR, "_limits", "which the kernels that it inherits would ignore"),
-        (BPref, "_limits", "which the kernels that it inherits would ignore"),
+        (MAP, "_limits", "which its inherited kernels ignore"),
+        (ERR, "_limits", "which its inherited kernels ignore"),
+        (BPref, "_limits", "which its inherited kernels ignore"),
         (NDCG, "_values_kernel", "_values_kernel, but no _swap_factors_kernel"),
     ],
 )

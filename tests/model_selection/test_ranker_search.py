@@ -277,7 +277,10 @@ def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
     expected = results(fitted(n_iter=2))
     interrupt_after(monkeypatch, 2)
     search = fitted(n_iter=7)
-    assert "interrupted after 2 candidates: the best so far" in capsys.readouterr().out
+    assert (
+        "interrupted after 2 candidates: fitting the best so far"
+        in capsys.readouterr().out
+    )
     assert results(search) == expected
 
 
@@ -359,7 +362,7 @@ def test_columns_go_to_the_rankers_that_take_them():
     ranker = clone(TREES).set_params(position_bias="additive")
     search = make(ranker, n_iter=1).fit(X, Y, groups=GROUPS, positions=positions)
     assert hasattr(search.best_estimator_, "position_bias_")
-    with pytest.raises(ValueError, match="no member is fitted with it"):
+    with pytest.raises(ValueError, match="no member learns from it"):
         make(Ridge(), param_distributions={}).fit(
             X, Y, groups=GROUPS, positions=positions
         )

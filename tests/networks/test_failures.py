@@ -92,7 +92,7 @@ def test_predict_raises_an_error_only_if_scores_overflow(ranker):
     one = fitted(ranker, max_iter=20)
     signs = np.clip(DATA.X, -1, 1)
     assert 1e30 < np.abs(one.predict(1e30 * signs)).max() < np.inf
-    with pytest.raises(ValueError, match="scores of X are not finite"):
+    with pytest.raises(ValueError, match="so its scores are not finite"):
         one.predict(3e38 * signs)
 
 

@@ -146,8 +146,8 @@ def test_a_parameter_that_a_solver_has_not_or_out_of_its_range_is_refused(solver
 def test_errors_of_solver_params_say_what_is_possible():
     for params, message in (
         ({"momentum": 0.9},
-         "solver_params has 'momentum', which is no parameter of solver='adam': these "
-         "are beta_1, beta_2, epsilon"),
+         "solver_params has 'momentum', which is not a parameter of solver='adam': "
+         "give some of beta_1, beta_2, epsilon"),
         ({"beta_1": 1}, 'solver_params["beta_1"] must be a number in [0, 1), got 1'),
     ):  # fmt: skip
         with pytest.raises(ValueError) as refused:

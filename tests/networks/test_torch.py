@@ -313,7 +313,7 @@ def test_an_object_that_is_no_module_is_refused():
 
 def test_a_module_without_trainable_parameters_is_refused():
     for module in (nn.ReLU(), linear().requires_grad_(False)):
-        with pytest.raises(ValueError, match="requires a gradient: nothing"):
+        with pytest.raises(ValueError, match="requires a gradient: set"):
             TorchNetwork(module)
 
 

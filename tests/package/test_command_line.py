@@ -201,7 +201,7 @@ ERRORS = {
     ),
     "network": (
         ["train", "train.txt", "--model", "m.json", "--ranker", "ranknet"],
-        "JSON holds trees; name a network *.pkl",
+        "JSON holds only trees: name a network *.pkl",
     ),
     "metric": (
         ["evaluate", "qrels.txt", "--run", "train.txt", "--metric", "ndgc@10"],

@@ -379,7 +379,7 @@ def test_a_pipeline_passes_groups_to_fit_and_score(ranker, routed):
 
 def test_a_pipeline_passes_init_score_to_predict_and_score(routing):
     given = {"groups": GROUPS, "init_score": INIT_SCORE}
-    with pytest.raises(ValueError, match="fit was given no init_score, and.*an init_"):
+    with pytest.raises(ValueError, match="fit was given no init_score, but.*an init_"):
         clone(PIPELINE).fit(X, Y, groups=GROUPS).predict(X, init_score=INIT_SCORE)
     model = clone(PIPELINE).fit(X, Y, **given)
     for call in (
@@ -390,7 +390,7 @@ def test_a_pipeline_passes_init_score_to_predict_and_score(routing):
             scoring=make_ranking_scorer().set_score_request(init_score=False),
         ),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="fit was given init_score, and.*no init_"):
+        with pytest.raises(ValueError, match="fit was given init_score, but.*no init_"):
             call()
     scores = by_hand(model, EVERYTHING, EVERYTHING, init_score=INIT_SCORE)
     assert model.score(X, Y, **given) == ndcg_at_10(Y, scores, groups=GROUPS)

@@ -31,7 +31,7 @@ DISPLAYS = {
             ({"values": [1.0]}, "change_points must be increasing between 0 and 1"),
             ({"change_points": [0.5, 0.2]}, "must be increasing"),
             ({"values": [1, NAN, 1]}, "values must be finite"),
-            ({"alpha": 1.5}, "alpha must be between 0 and 1, got 1.5"),
+            ({"alpha": 1.5}, r"alpha must be in \[0, 1\], got 1.5"),
             ({"names": ("a", "a")}, "names must be two different names"),
         ],
     ),
@@ -107,7 +107,7 @@ DISPLAYS = {
             ),
             ({"propensities": {"a": [1, -0.5, 0]}}, r"\['a'\] must be finite"),
             ({"propensities": {"a": [1, INF, 0]}}, "position 1 has inf"),
-            ({"standard_errors": {"c": [1]}}, "none of the curves"),
+            ({"standard_errors": {"c": [1]}}, "but the curves are"),
             ({"standard_errors": {"a": [1]}}, "each of the 3 positions|3 in all"),
             ({"true_propensities": ["x"]}, "true_propensities must be numeric"),
         ],
@@ -183,7 +183,7 @@ DISPLAYS = {
             ({"curves": {"a": {"b": []}}}, r"\['a'\]\['b'\] must hold one number"),
             ({"curves": {"a": {"b": [1, 2]}, "c": {"d": [1]}}},
              r"curves\['c'\]\['d'\] .* step, 2 in all, got"),
-            ({"kept": 0}, "kept=0 is not .* the steps are 1 to 2"),
+            ({"kept": 0}, "kept=0 is not .* give one of 1 to 2"),
             ({"first_step": -1}, "first_step must be an integer >= 0"),
             *(
                 ({"curves": curves}, "curves must be a dict of dicts")

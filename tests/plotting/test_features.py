@@ -134,7 +134,7 @@ def test_what_has_no_importances_is_refused(ax, ranknet):
         with pytest.raises(ValueError, match=message):
             FeatureImportancesDisplay([1, 2]).plot(ax, n_features=n_features)
     message = (
-        "RankNetRanker has no feature_importances_; call sklearn.inspection."
+        "RankNetRanker has no feature_importances_: call sklearn.inspection."
         "permutation_importance, .* FeatureImportancesDisplay.from_importances"
     )
     with pytest.raises(TypeError, match=message):

@@ -210,7 +210,7 @@ def test_an_estimator_scores_the_documents_of_one_query(ax, ranknet, data):
     ("change", "message"),
     [
         ({"metrics": {}}, r"metrics is empty"),
-        ({"metrics": ["map", "map"]}, r"metrics holds 'map' twice; .* in a dict"),
+        ({"metrics": ["map", "map"]}, r"metrics holds 'map' twice: .* in a dict"),
         ({"groups": [7, 7, 8]}, r"groups names 2 queries \(7, 8, ...\)"),
         ({"arrow_length": 0}, r"arrow_length must be a finite number > 0, got 0"),
         ({"metrics": 3}, "metric must be a name"),

@@ -198,7 +198,7 @@ def test_text_is_readable(a, b, queries):
 
 
 def test_without_a_query_to_compare_an_error_says_so(ax):
-    message = r"map has no query to compare: no_relevant=\"skip\" left out"
+    message = r"map has no query to compare: no_relevant=\"skip\" leaves out"
     with pytest.raises(ValueError, match=message):
         QueryComparisonDisplay.from_predictions(
             [0, 0], [1, 2], [2, 1], groups=[7, 7], metric=MAP(no_relevant="skip"), ax=ax

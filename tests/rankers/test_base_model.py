@@ -210,7 +210,7 @@ def test_an_invalid_base_model_raises_an_error(init, error, message):
 
 
 def test_a_base_model_and_init_score_together_raise_an_error():
-    with pytest.raises(ValueError, match="give init, a model, or init_score"):
+    with pytest.raises(ValueError, match="init and init_score were both given"):
         small(init=network()).fit(*DATA, **GROUPS, init_score=np.zeros(N))
 
 
@@ -232,9 +232,9 @@ METHODS = {
 def test_every_method_needs_init_score_exactly_if_fit_was_given_it(method):
     call = METHODS[method]
     on_scores = small().fit(*DATA, **GROUPS, init_score=SCORES)
-    with pytest.raises(ValueError, match="fit was given init_score, and.*no init_sc"):
+    with pytest.raises(ValueError, match="fit was given init_score, but.*no init_sc"):
         call(on_scores)
-    with pytest.raises(ValueError, match="fit was given no init_score, and.*an init_"):
+    with pytest.raises(ValueError, match="fit was given no init_score, but.*an init_"):
         call(fitted(), init_score=SCORES)
 
 

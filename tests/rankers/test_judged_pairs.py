@@ -369,7 +369,9 @@ def test_an_objective_and_a_bias_of_positions_know_no_pairs():
     def returns(scores, grades, offsets):
         return scores, scores
 
-    with pytest.raises(ValueError, match="objective is a function, which is not told"):
+    with pytest.raises(
+        ValueError, match="objective is a function, which does not get pairs"
+    ):
         preferring("ndcg", objective=returns)
     with pytest.raises(ValueError, match="position_bias corrects clicks"):
         preferring(position_bias="additive", positions=POSITIONS)

@@ -257,7 +257,7 @@ def test_a_metric_needs_grades_and_pairs_that_they_tell_apart():
             method(DATA.X, **JUDGED)
         with pytest.raises(ValueError, match="only documents of equal grades"):
             method(DATA.X, np.ones(len(DATA.y)), **JUDGED)
-        with pytest.raises(ValueError, match="document_weight says how sure"):
+        with pytest.raises(ValueError, match="document_weight says how certain"):
             method(*DATA, **JUDGED, document_weight=np.ones(len(DATA.y)))
     assert not hasattr(ranker, "network_")
 

@@ -142,7 +142,7 @@ def test_all_features_of_one_long_path_share_its_value(n_features):
 
 def test_too_long_a_path_is_refused_with_a_background_only():
     tree, X = chain(65), np.ones((1, 65))
-    message = "a path of a tree tests 65 features, and with a background at most 64"
+    message = "a path of a tree tests 65 features, but a background allows at most 64"
     with pytest.raises(ValueError, match=message):
         explain_trees(tree, X, ThreadTeam(1), X)
     values, bias = explain_trees(tree, X, ThreadTeam(1))

@@ -2,9 +2,9 @@ r"""Bit-sliced evaluation: the scores of 512 rows at once, by bitwise instructio
 
 The plain way to evaluate an ensemble is to walk: each row goes through each tree, from
 the root to a leaf (``tree_walk.py``).  Every step waits for the one before, and the
-processor cannot predict where it leads.  Here no row walks.  A tree becomes a circuit
-of logic gates without a branch, whose output is a code of the leaf that a row reaches;
-and every gate is one instruction for 512 rows.  The scores are the same, bit for bit.
+processor cannot predict where it leads.  Here a tree becomes a circuit of logic gates
+without a branch.  Its output is a code of the leaf that a row reaches, and every gate
+is one instruction for 512 rows.  The scores are the same, bit for bit.
 
 An example
 ----------
