@@ -532,7 +532,7 @@ FOLDS = [(range(12), range(12, N)), (range(12, N), range(12, N))]
 OF_PAIRS = LambdaMARTRanker(None, **SMALL[LambdaMARTRanker])
 STEPS = make_pipeline(StandardScaler(), LambdaMARTRanker(**SMALL[LambdaMARTRanker]))
 OF_EACH = [[row, row + 1] for row in range(0, N, 5)]  # query
-NOBODY = "pairs was given, but no member is fitted with it: leave it out, or give"
+NOBODY = "pairs was given, but no member learns from it: leave it out, or give"
 #: estimator, its parameters, what `fit` is given, error, message
 IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
     *((kind, {name: Ridge()} | more, {"pairs": TWO}, ValueError, NOBODY)
@@ -551,7 +551,7 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
     (BaggingRanker, {"estimator": clone(OF_PAIRS).set_params(early_stopping=True),
                      "bootstrap": True, "n_estimators": 1, "random_state": 1},
      {"y": None, "pairs": OF_EACH}, ValueError,
-     "early_stopping=True with pairs needs graded documents to look at"),
+     "early_stopping=True with pairs needs graded documents to measure"),
     (BaggingRanker, {}, {"y": None}, ValueError, "y is None: a ranker requires y"),
     (BaggingRanker, {"max_samples": 1, "n_estimators": 6}, {"pairs": [[0, 1]]},
      ValueError, "no pair lies within the queries that a part of the model learns"),
