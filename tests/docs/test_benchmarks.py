@@ -117,6 +117,18 @@ def run(*arguments: str | Path, **environment: str) -> str:
     return process.stdout
 
 
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Run code in the folder of the scripts, whose modules are forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    yield lambda code: exec(code, {"__name__": "code"})
+    for name in sys.modules.keys() - before:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(file).parent == ROOT / "benchmarks":
+            del sys.modules[name]
+
+
 @pytest.mark.slow
 def test_what_the_scripts_import_exists():
     run("-c", f"for name in {[Path(name).stem for name in COMMANDS]}: __import__(name)")
@@ -140,7 +152,9 @@ def test_the_floor_counts_the_additions_that_a_fit_makes():
     run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
 
 
-def test_the_tests_of_trec_eval_are_compared_number_by_number(tmp_path):
+def test_the_tests_of_trec_eval_are_compared_number_by_number(
+    in_this_process, tmp_path, monkeypatch, capsys
+):
     files = {
         "Makefile": "quicktest: trec_eval\n"
         "\t./trec_eval -q -m map -mP.2 test/qrels test/run | diff - test/out\n"
@@ -154,8 +168,9 @@ def test_the_tests_of_trec_eval_are_compared_number_by_number(tmp_path):
     (tmp_path / "test").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    compare = "from trec_eval_tests import *; sys.argv[1:] = [{!r}]; print(main())"
-    printed = run("-c", compare.format(str(tmp_path)))
+    monkeypatch.setattr(sys, "argv", ["", str(tmp_path)])
+    in_this_process("from trec_eval_tests import *; print(main())")
+    printed = capsys.readouterr().out
     assert "test/out: map all: 0.9000, ours 1.0000" in printed
     assert "test/out: 2 equal, 1 of unknown measures" in printed
     assert "test/out.jg: not possible, -q -R jg test/qrels test/run" in printed
@@ -164,9 +179,8 @@ def test_the_tests_of_trec_eval_are_compared_number_by_number(tmp_path):
     assert printed.endswith("1\n")
 
 
-def test_what_is_said_of_the_quality_of_blends_is_stored():
-    run(
-        "-c",
+def test_what_is_said_of_the_quality_of_blends_is_stored(in_this_process):
+    in_this_process(
         "from tables import *; values = per_query(); "
         "peers = {library for library, _ in values if not library.startswith(OURS)}; "
         "blend = f'{OURS} blended'; cat = 'CatBoost symmetric'; "
@@ -204,10 +218,9 @@ def test_the_caption_of_the_picture_of_the_readme_is_stored():
     )
 
 
-def test_what_is_said_of_the_speed_of_fits_is_stored():
+def test_what_is_said_of_the_speed_of_fits_is_stored(in_this_process):
     """At most a third of the time of any other, on both kinds of CPU."""
-    run(
-        "-c",
+    in_this_process(
         "from tables import *; fits = [of for preset in 'ab' for of in "
         "fits_by_cpu(preset).values()]; assert len(fits) == 4; "
         "assert all(middle(runs, 'seconds') > 3 * middle(of[OURS], 'seconds') "
@@ -215,9 +228,8 @@ def test_what_is_said_of_the_speed_of_fits_is_stored():
     )
 
 
-def test_what_is_said_of_the_speed_of_one_and_two_workers_is_stored():
-    run(
-        "-c",
+def test_what_is_said_of_the_speed_of_one_and_two_workers_is_stored(in_this_process):
+    in_this_process(
         "from tables import *; fits = {}; "
         "[fits.setdefault((r['preset'], r['parquet'], r['workers']), {})"
         ".update({r['library']: r['seconds']}) for r in records('dask_fit')]; "
@@ -227,9 +239,8 @@ def test_what_is_said_of_the_speed_of_one_and_two_workers_is_stored():
     )
 
 
-def test_the_tables_of_the_page_are_those_of_the_stored_results():
-    run(
-        "-c",
+def test_the_tables_of_the_page_are_those_of_the_stored_results(in_this_process):
+    in_this_process(
         "from tables import *; pages = [page.read_text() for page in PAGES]; "
         "assert [with_tables(page) for page in pages] == pages",
     )
