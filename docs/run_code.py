@@ -3,7 +3,7 @@
 The blocks of a Markdown page run in their order, in one session, as the tests run them.
 What a block prints stands below it, then the pictures that it has drawn.  The source
 has plain fences, so pages read well anywhere, and no output is ever typed.  An error
-ends the build.
+ends the build.  With ``-D run_code=0`` no block runs.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class RunCode(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         if not str(self.env.doc2path(self.env.docname)).endswith(".md"):
             return  # docstrings, and the gallery, which runs by itself
+        if not self.config.run_code:
+            return
         blocks = [
             block
             for block in self.document.findall(nodes.literal_block)
@@ -90,4 +92,5 @@ class RunCode(SphinxTransform):
 def setup(app: Sphinx) -> dict[str, Any]:
     mpl.use("Agg")
     app.add_transform(RunCode)
+    app.add_config_value("run_code", True, "env", [bool, int])
     return {"parallel_read_safe": True, "parallel_write_safe": True}

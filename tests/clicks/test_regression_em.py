@@ -132,6 +132,7 @@ def test_one_ranker_is_enough_where_features_explain_attraction(linear_log):
     assert np.abs(model.propensities_ - log.propensities).mean() < CLOSE
 
 
+@pytest.mark.long
 def test_the_default_classifier_finds_the_simulated_propensities():
     data = make_ranking(60, n_documents=12, random_state=0)
     log = simulated(n_sessions=20_000)

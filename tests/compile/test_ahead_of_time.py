@@ -197,7 +197,7 @@ print(digest)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not USES_SHORTCUTS, reason="this numba is not a tested one")
 def test_a_numba_that_is_not_tested_compiles_the_same_models(tmp_path):
     """By its public decorators alone; it stores nothing, and a line says so."""

@@ -40,6 +40,7 @@ exp2_of(log2_of([1.0, 7.0]))
 """
 
 
+@pytest.mark.long
 def test_compiling_is_said_once_where_it_takes_long(tmp_path):
     """On stderr, so that what is printed stays; and no warning, which may be errors."""
 

@@ -219,6 +219,7 @@ def certificate(tmp_path):
 
 
 @pytest.mark.skipif(INTERPRETED, reason="interpreted kernels are slow")
+@pytest.mark.long
 def test_a_cluster_with_tls(certificate):
     from distributed.security import Security
 
