@@ -440,6 +440,7 @@ CATEGORIES = {  # of categories.py, and what its names mean
     f"{OURS}, CategoryPairs": "**after `CategoryPairs`**",
     f"{OURS}, all pairs": "**and all pairs**",
     "LightGBM": "LightGBM, the columns alone",
+    "CatBoost symmetric": "CatBoost, which adds combinations itself",
     "LightGBM, all pairs": "LightGBM, and all pairs",
 }
 
