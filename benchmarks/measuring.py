@@ -71,3 +71,23 @@ def memory(field: str) -> float:
 def in_a_new_process(function: Callable[..., Any], *arguments: Any) -> Any:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
+
+
+# --- a fit on many cores, see scaling.py ----------------------------------------------
+
+COUNTED = "sklearn_ltr, CPU time"
+SUMS = "longest thread", "equal shares"
+
+
+def seconds_of(counted: dict[str, Any], prices: dict[str, float], sums: str) -> float:
+    """Return the seconds on free cores, by one of both sums."""
+    waiting = counted["n_starts"] * prices["start"]
+    if counted["n_starts"] > 0:  # by more than one thread
+        waiting += counted["n_barriers"] * prices["barrier"]
+    return sum(counted[sums].values()) + waiting
+
+
+def extrapolated(one: float, two: float, n_threads: int) -> float:
+    """Return s + p / n, given it for n = 1 and n = 2."""
+    shared = 2 * (one - two)
+    return (one - shared) + shared / n_threads

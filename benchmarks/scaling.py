@@ -34,7 +34,14 @@ from typing import Any
 import fit
 import joblib
 import numpy as np
-from measuring import in_a_new_process, in_turns
+from measuring import (
+    COUNTED,
+    SUMS,
+    extrapolated,
+    in_a_new_process,
+    in_turns,
+    seconds_of,
+)
 
 import peers
 from peers import OURS
@@ -45,8 +52,6 @@ from sklearn_ltr._trees.growing import TreeGrower
 THREADS = (1, 2, 4, 8, 16, 32)
 LIBRARIES = (OURS, "LightGBM", "LightGBM quantized", "XGBoost hist")
 ALONE = "calling thread"
-COUNTED = f"{OURS}, CPU time"
-SUMS = "longest thread", "equal shares"
 
 
 class PartClock:
@@ -156,20 +161,6 @@ def find_prices(
             seconds[name] = (time.perf_counter() - start) / (n_times or n_starts)
     seconds["barrier"] *= n_threads / n_cores
     return seconds
-
-
-def seconds_of(counted: dict[str, Any], prices: dict[str, float], sums: str) -> float:
-    """Return the seconds on free cores, by one of both sums."""
-    waiting = counted["n_starts"] * prices["start"]
-    if counted["n_starts"] > 0:  # by more than one thread
-        waiting += counted["n_barriers"] * prices["barrier"]
-    return sum(counted[sums].values()) + waiting
-
-
-def extrapolated(one: float, two: float, n_threads: int) -> float:
-    """Return s + p / n, given it for n = 1 and n = 2."""
-    shared = 2 * (one - two)
-    return (one - shared) + shared / n_threads
 
 
 def print_table(

@@ -18,6 +18,7 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
+from measuring import COUNTED, SUMS, extrapolated, seconds_of
 from scipy.stats import sem, t
 from tuning import best_peer, first_time, highest, over_folds
 
@@ -221,6 +222,29 @@ def shapes() -> str:
         fastest = min(s for of, s in seconds.items() if of != OURS)
         rows.append([*cells, f"{fastest / seconds[OURS]:.2f}"])
     head = ["queries x documents x features", *map(name, libraries), "times as fast"]
+    return markdown(head, rows)
+
+
+def scaling() -> str:
+    """Seconds of a fit on more and more cores, computed; and those of the clock."""
+    runs: dict[tuple[str, int], list[Record]] = {}
+    for r in records("scaling"):
+        runs.setdefault((r["what"], r["n_threads"]), []).append(r)
+    others = dict.fromkeys(what for what, _ in runs if not what.startswith(OURS))
+    counts = sorted({n for what, n in runs if what == COUNTED})
+    rows = []
+    for n in counts:
+        cells = [f"{n}"]
+        for sums in reversed(SUMS):
+            seconds = (seconds_of(r, r["prices"], sums) for r in runs[COUNTED, n])
+            cells.append(f"{median(seconds):.2f}")
+        cells.append(f"{middle(runs[OURS, n], 'seconds'):.2f}" if n <= 2 else "")
+        for peer in others:
+            one, two = (middle(runs[peer, k], "seconds") for k in (1, 2))
+            cells.append(f"{extrapolated(one, two, n):.2f}")
+        rows.append(cells)
+    ours = [f"{name(OURS)}, {sums}" for sums in reversed(SUMS)]
+    head = ["threads", *ours, "the clock", *(f"{of}, s + p / n" for of in others)]
     return markdown(head, rows)
 
 
@@ -887,6 +911,7 @@ TABLES = (
     speed,
     fit,
     shapes,
+    scaling,
     explain,
     predict,
     startup,
