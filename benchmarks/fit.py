@@ -95,6 +95,12 @@ def read(folder: Path, part: str) -> list[np.ndarray]:
     return [np.load(folder / f"{part}_{name}.npy") for name in "Xyg"]
 
 
+def warm_up(fit: Callable, X, y, groups, settings: Settings) -> None:
+    """Grow two trees of the kind that a fit of all rows grows, so that it compiles."""
+    few = groups < MOST_SYMMETRIC_QUERIES + 100
+    fit(X[few], y[few], groups[few], replace(settings, n_estimators=2))
+
+
 def measure(
     name: str, folder: Path, settings: Settings, categorical: Sequence[int] = ()
 ) -> dict[str, float]:
@@ -103,9 +109,7 @@ def measure(
     if categorical:
         fit = partial(fit, **{CATEGORICAL[name]: list(categorical)})
     X, y, groups = read(folder, "train")
-    # so many queries that trees of one kind are grown, as in the fit that is timed
-    few = groups < MOST_SYMMETRIC_QUERIES + 100
-    fit(X[few], y[few], groups[few], replace(settings, n_estimators=2))  # warm up
+    warm_up(fit, X, y, groups, settings)
 
     cost, scores_after = cost_of(lambda: fit(X, y, groups, settings))
     X_test, y_test, groups_test = read(folder, "test")

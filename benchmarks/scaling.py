@@ -1,6 +1,6 @@
 """Seconds of a fit on many free cores, computed from the CPU time of its threads.
 
-    python benchmarks/scaling.py --presets a narrow
+    python benchmarks/scaling.py --presets a b
     python benchmarks/scaling.py --presets a --threads 1 2 4
 
 A fit runs with each number of threads on the cores at hand, however few.  Its parts are
@@ -118,9 +118,7 @@ def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
     joblib.cpu_count = lambda: settings.n_threads  # as if there were as many
     clock = PartClock()
     X, y, groups = fit.read(folder, "train")
-    few = groups < fit.MOST_SYMMETRIC_QUERIES + 100
-    warm = replace(settings, n_estimators=2)
-    peers.train_sklearn_ltr(X[few], y[few], groups[few], warm)
+    fit.warm_up(peers.train_sklearn_ltr, X, y, groups, settings)
     clock.watch()
     start = time.thread_time()
     peers.train_sklearn_ltr(X, y, groups, settings)
@@ -149,18 +147,21 @@ def find_prices(
     # of as many threads as cores, times their number.
     n_cores = max(2, int(joblib.cpu_count()))
     joblib.cpu_count = lambda: n_threads
-    seconds = {}
-    for name, n, n_times in ("barrier", n_cores, n_barriers), ("start", n_threads, 0):
+
+    def seconds_of_runs(n: int, n_runs: int, n_times: int) -> float:
         with ThreadTeam(n) as team:
             barrier = new_barrier()
             team.run(meet, n, barrier, 10)  # compiles
-            n_runs = 1 if n_times else n_starts
             start = time.perf_counter()
             for _ in range(n_runs):
                 team.run(meet, n, barrier, n_times)
-            seconds[name] = (time.perf_counter() - start) / (n_times or n_starts)
-    seconds["barrier"] *= n_threads / n_cores
-    return seconds
+            return time.perf_counter() - start
+
+    at_barriers = seconds_of_runs(n_cores, 1, n_barriers)
+    return {
+        "barrier": at_barriers / n_barriers * n_threads / n_cores,
+        "start": seconds_of_runs(n_threads, n_starts, 0) / n_starts,
+    }
 
 
 def print_table(

@@ -322,8 +322,8 @@ class CalibratedRanker(BaseRanker):
             )
         check_y_given(y)
         rows = read_rows(X, y, groups, given, pairs, LabelChoice(True, None))
-        number = number_of_label(p.label, rows.data)
-        grades = different_grades(grades_of(rows.data, number))
+        y_graded, _ = graded_rows(p.label, rows.data)
+        grades = different_grades(y_graded)
 
         # fit and score
         candidate = LambdaMARTRanker() if p.ranker is None else p.ranker
@@ -338,14 +338,13 @@ class CalibratedRanker(BaseRanker):
 
         # fit the maps, and keep
         fit_map = fit_sigmoid if p.method == "sigmoid" else fit_isotonic
-        y_held_out = grades_of(held_out.data, number)
-        judged = ~np.isnan(y_held_out)
-        (scores_of_all,), weight = held_out.scores, held_out.sample_weight[judged]
-        means = query_means(scores_of_all, held_out.query)[judged]
-        judged_scores = scores_of_all[judged]
+        y_held_out, graded = graded_rows(p.label, held_out.data)
+        (scores_of_all,), weight = held_out.scores, held_out.sample_weight[graded]
+        means = query_means(scores_of_all, held_out.query)[graded]
+        graded_scores = scores_of_all[graded]
         mean_weights, maps = np.zeros(len(grades) - 1), []
         for k, grade in enumerate(grades[1:]):
-            reached, index = y_held_out[judged] >= grade, judged_scores
+            reached, index = y_held_out >= grade, graded_scores
             if p.method == "query_isotonic":
                 mean_weights[k] = fit_mean_weight(index, means, reached, weight)
                 index = index + mean_weights[k] * means
@@ -468,35 +467,30 @@ class CalibratedRanker(BaseRanker):
         return np.minimum.accumulate(reached, axis=0)
 
 
-def number_of_label(label: int | str | None, data: TrainingData) -> int | None:
-    """Return the column of y that the maps are of; None if there is one."""
+def graded_rows(
+    label: int | str | None, data: TrainingData
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return the grades that the maps are of, and the rows that have one."""
     if data.label_grades is None:
         if label is not None:
             raise ValueError(
                 f"label={label!r} names one of several labels, but y has one column: "
                 "give all of them, or label=None"
             )
-        return None
+        return data.y, np.arange(data.n_rows)
     names = data.label_grades.names
     if label is None:
         raise ValueError(
             f"y has {len(names)} columns, one for each label, and the maps are of one: "
             f"name it, as in CalibratedRanker(label={names[0]!r})"
         )
-    return label_number(label, names, "label")
-
-
-def grades_of(data: TrainingData, number: int | None) -> FloatArray:
-    """Return the grades of a label, (n_rows,), NaN where it has judged none."""
-    if number is None:
-        return data.y
-    assert data.label_grades is not None
-    return data.label_grades.values[:, number]
+    of_label, rows = data.of_label(label_number(label, names, "label"))
+    return of_label.y, rows
 
 
 def different_grades(y: FloatArray) -> FloatArray:
     """Return the different grades, increasing; a ValueError if they are too many."""
-    grades: FloatArray = np.unique(y[~np.isnan(y)])
+    grades: FloatArray = np.unique(y)
     if len(grades) > MOST_GRADES:
         raise ValueError(
             f"y has {len(grades):,} different grades, and each would have its own map: "
