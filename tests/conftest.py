@@ -32,6 +32,7 @@ def _all_work_is_shared():
     """Let threads share what is too short for that, since most tests are small."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "MIN_SHARED_TIME", -np.inf)
+        patch.setattr(threads, "MIN_TIME_TO_BEGIN", -np.inf)
         yield
 
 

@@ -1,10 +1,12 @@
 """The compiler and the threads: kernels, sub-kernels and what they are made of.
 
 A :func:`kernel` is a module-level function compiled for this CPU and cached on disk.
-It runs without the interpreter lock, by the threads of a :class:`ThreadTeam`.  Inside,
-threads wait for each other at a barrier, :func:`wait_at_barrier`, and share out work
-by an atomic counter, :func:`fetch_add`.  A :func:`subkernel` is a function that only
-kernels call.  No other part of the package imports numba or llvmlite.
+It runs without the interpreter lock.  A :func:`shared_kernel` is one that the threads
+of a :class:`ThreadTeam` run together, a :func:`range_kernel` one that they call for one
+range of numbers after another.  Inside, they wait for each other at a barrier,
+:func:`wait_at_barrier`, and share out work by an atomic counter, :func:`fetch_add`.  A
+:func:`subkernel` is a function that only kernels call.  No other part of the package
+imports numba or llvmlite.
 
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thread.
 """
@@ -37,6 +39,13 @@ from sklearn_ltr._compile.arithmetic import (
     sum_of_lanes,
     uint32_lanes,
 )
+from sklearn_ltr._compile.atomics import (
+    fetch_add,
+    new_barrier,
+    new_counters,
+    next_of_range,
+    wait_at_barrier,
+)
 from sklearn_ltr._compile.bit_vectors import (
     ROW_BLOCK,
     VECTOR_LANES,
@@ -56,15 +65,18 @@ from sklearn_ltr._compile.kernels import (
     uint32,
     uint64,
 )
+from sklearn_ltr._compile.shared_kernels import (
+    RangeKernel,
+    SharedKernel,
+    range_kernel,
+    shared_kernel,
+)
 from sklearn_ltr._compile.threads import (
     STEPS_PER_THREAD,
     ThreadTeam,
     check_n_jobs,
     effective_n_threads,
-    fetch_add,
-    new_barrier,
     one_blas_thread,
-    wait_at_barrier,
 )
 
 __all__ = [
@@ -81,6 +93,8 @@ __all__ = [
     "STEPS_PER_THREAD",
     "SUM_LANES",
     "VECTOR_LANES",
+    "RangeKernel",
+    "SharedKernel",
     "ThreadTeam",
     "allocate_aligned",
     "as_kernel_argument",
@@ -106,9 +120,13 @@ __all__ = [
     "log2_of",
     "missing_bits",
     "new_barrier",
+    "new_counters",
+    "next_of_range",
     "one_blas_thread",
     "prefetch_row",
+    "range_kernel",
     "select_bits",
+    "shared_kernel",
     "stack_array",
     "subkernel",
     "sum_of_lanes",

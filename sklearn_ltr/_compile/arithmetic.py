@@ -18,6 +18,7 @@ s^21 / 21, with a truncation error below 1e-18.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -53,9 +54,9 @@ ONE_BITS = EXPONENT_BIAS << MANTISSA_BITS
 # --- arrays for kernels ---------------------------------------------------------------
 
 
-def allocate_aligned(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+def allocate_aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """Return an array, not filled, whose memory begins at a cache line."""
-    n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(n_bytes + CACHE_LINE, dtype=np.uint8)
     start = -memory.ctypes.data % CACHE_LINE
     array: NDArray[Any] = memory[start : start + n_bytes].view(dtype)

@@ -1,19 +1,17 @@
 """Threads: the team that runs kernels, how its threads meet, and how many there are.
 
 Threads are ordinary Python threads that live as long as one fit or one call, so a
-forked child, a joblib worker or a second Python thread finds no pool to break.  Inside
-a kernel they wait for each other at a barrier, by :func:`wait_at_barrier`, in about a
-microsecond, and share out work by an atomic counter, :func:`fetch_add`.  BLAS is
-limited to one thread while networks are trained and evaluated.
+forked child, a joblib worker or a second Python thread finds no pool to break.  They
+run Python functions, or kernels in a row without returning to Python in between
+(:mod:`.shared_kernels`).  BLAS is limited to one thread while networks are trained and
+evaluated.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
-import sys
 import threading
 from collections.abc import Callable
 from multiprocessing import current_process
@@ -23,25 +21,28 @@ from types import TracebackType
 from typing import Any
 
 import joblib
-import llvmlite.binding
 import numba
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from sklearn_ltr._compile.arithmetic import allocate_aligned
-from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
+from sklearn_ltr._compile.atomics import new_counters
+from sklearn_ltr._compile.kernels import INTERPRETED
+from sklearn_ltr._compile.shared_kernels import (
+    ANNOUNCED,
+    RangeKernel,
+    SharedKernel,
+    new_announcements,
+    release,
+    serve,
+)
 
 STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
 
-MIN_SHARED_TIME = 120_000  # nanoseconds: threads take about half of it to begin
-
-SPINS = 300_000  # looks at a barrier before a thread sleeps: a few hundred microseconds
-SLEEP_TIME = 0 if sys.platform == "win32" else 50  # Sleep(0 ms) yields; usleep: in us
-SLEEP_SYMBOL = "sklearn_ltr_sleep"  # by this name, machine code finds the function
+# Nanoseconds: what takes less is done by one thread, while the others wait in machine
+# code, and while they wait in the interpreter
+MIN_SHARED_TIME, MIN_TIME_TO_BEGIN = 10_000, 200_000
+RANGES_PER_THREAD = 4  # several, so that threads finish at about the same time
 
 
 def effective_n_threads(n_jobs: int | None, work: int) -> int:
@@ -76,6 +77,7 @@ def check_n_jobs(n_jobs: Any) -> None:
         raise ValueError(f"n_jobs must be None or an integer but 0, got {n_jobs!r}")
 
 
+IntArray = NDArray[np.int64]
 _Inbox = SimpleQueue[Callable[[], None] | None]  # jobs of a thread, None ends it
 
 
@@ -103,6 +105,9 @@ class ThreadTeam:
         self.n_threads = n_threads
         self._threads: list[threading.Thread] = []
         self._inboxes: list[_Inbox] = []
+        self._announcements = new_announcements()
+        # whether the threads wait in machine code; after Ctrl-C that may be unknown
+        self._serves = self._may_serve = False
 
     def __enter__(self) -> ThreadTeam:
         if self.n_threads > 1:
@@ -132,18 +137,58 @@ class ThreadTeam:
         if not self._threads:
             function(0, *arguments)
             return
+        self._release()
         run = _Run(self.n_threads, function, arguments)
         self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
         run.wait()
 
-    def share(self, time: float, kernel: Callable[..., Any], *arguments: Any) -> None:
+    def share(self, time: float, kernel: SharedKernel, *arguments: Any) -> None:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
-        # Each thread does its part of the rows.  `time` is about that of a single
-        # thread, in nanoseconds; the caller alone does what is short.
-        if time < MIN_SHARED_TIME:
+        # Each thread does its part.  `time` is about that of a single thread, in
+        # nanoseconds; the caller alone does what is short.
+        if not self._would_share(time):
             kernel(0, 1, *arguments)
+            return
+        if not self._serves:
+            self._release()
+            self._may_serve = True
+            given = self._inboxes, self.n_threads, self._announcements
+            last = int(self._announcements[ANNOUNCED])
+            self._inboxes[0].put(functools.partial(_let_serve, *given, last))
+            self._serves = True
+        kernel.run_parts(self._announcements, self.n_threads, float(time), *arguments)
+
+    def share_ranges(
+        self, time: float, bounds: IntArray, kernel: RangeKernel, *arguments: Any
+    ) -> None:
+        """Call ``kernel(first, last, *arguments)`` for ranges, in any thread."""
+        # range i is of the numbers ``bounds[i]`` to ``bounds[i + 1] - 1``
+        if self._would_share(time):
+            counters = new_counters(self.n_threads)
+            self.share(time, kernel.in_ranges, bounds, counters, arguments)
         else:
-            self.run(kernel, self.n_threads, *arguments)
+            kernel(int(bounds[0]), int(bounds[-1]), *arguments)
+
+    def divide(self, cost_before: NDArray[Any]) -> IntArray:
+        """Return bounds of ranges for the threads, of about equal cost."""
+        # `cost_before` has one number more than there is to divide
+        n_ranges = RANGES_PER_THREAD * self.n_threads if self._threads else 1
+        first, last = cost_before[0], cost_before[-1]
+        shares = first + (last - first) * (np.arange(1, n_ranges) / n_ranges)
+        inner = np.searchsorted(cost_before, shares)
+        return np.concatenate(([0], inner, [len(cost_before) - 1]))
+
+    def _would_share(self, time: float) -> bool:
+        """Return whether threads share what takes one of them so many nanoseconds."""
+        least = MIN_SHARED_TIME if self._serves else MIN_TIME_TO_BEGIN
+        return bool(self._threads) and time >= least
+
+    def _release(self) -> None:
+        """Let threads that wait in machine code return."""
+        if self._may_serve:
+            self._serves = False
+            release(self._announcements)
+            self._may_serve = False
 
     def _start_threads(self) -> None:
         """Start as many of the threads as the system permits."""
@@ -165,6 +210,8 @@ class ThreadTeam:
     def _dismiss_threads(self) -> list[threading.Thread]:
         """Let all threads end when they have done their jobs, and return them."""
         threads = self._threads
+        if self._may_serve:
+            release(self._announcements)
         if self._inboxes:
             self._inboxes[0].put(None)  # thread 0 passes it on
         self._threads, self._inboxes = [], []
@@ -180,6 +227,15 @@ def _work(number: int, inboxes: list[_Inbox]) -> None:
     if number == 0:
         for other in inboxes[1:]:
             other.put(None)
+
+
+def _let_serve(
+    inboxes: list[_Inbox], n_threads: int, announcements: IntArray, last: int
+) -> None:
+    """Let all threads but thread 0, whose part is the caller's, serve."""
+    for thread in range(1, len(inboxes)):
+        given = thread, n_threads, announcements, last
+        inboxes[thread].put(functools.partial(serve, *given))
 
 
 class _Run:
@@ -223,109 +279,6 @@ class _Run:
                 raise errors[0]
             finally:
                 errors.clear()
-
-
-# --- inside kernels: a barrier and an atomic counter ----------------------------------
-
-
-def _element_pointer(
-    context: Any, builder: Any, array_type: Any, array: Any, index: Any
-) -> Any:
-    """Return the address of an element of a one-dimensional int64 array."""
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [index])
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _atomic_add(typing: Any, array: Any, index: Any, amount: Any) -> Any:
-    """Add to an element and return its former value."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], args[0], args[1]
-        )
-        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
-
-    return types.int64(array, types.int64, types.int64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _atomic_load(typing: Any, array: Any, index: Any) -> Any:
-    """Return an element from memory, never from a register that holds an old value."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], args[0], args[1]
-        )
-        return builder.load_atomic(pointer, "seq_cst", 8)
-
-    return types.int64(array, types.int64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _sleep(typing: Any) -> Any:
-    """Let the calling thread sleep for SLEEP_TIME."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        int32 = ir.IntType(32)
-        function = builder.module.globals.get(SLEEP_SYMBOL)
-        if function is None:
-            function_type = ir.FunctionType(int32, [int32])
-            function = ir.Function(builder.module, function_type, SLEEP_SYMBOL)
-        return builder.call(function, [ir.Constant(int32, SLEEP_TIME)])
-
-    return types.int32(), generate
-
-
-def _address_of_sleep() -> int | None:
-    """Return the address of the system's function that lets a thread sleep."""
-    if sys.platform == "win32":
-        function = ctypes.windll.kernel32.Sleep
-    else:
-        function = ctypes.CDLL(None).usleep
-    return ctypes.cast(function, ctypes.c_void_p).value
-
-
-llvmlite.binding.add_symbol(SLEEP_SYMBOL, _address_of_sleep())
-
-
-def new_barrier() -> NDArray[np.int64]:
-    """Return the counters of a barrier: [0] of waiting threads, [1] of its phases."""
-    # nothing else is in their cache line
-    counters: NDArray[np.int64] = allocate_aligned((1, 8), np.int64)[0]
-    counters[:] = 0
-    return counters
-
-
-@subkernel
-def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
-    """Return when all `n_threads` threads have arrived here."""
-    # A thread that waits long goes to sleep: when there are more threads than cores, it
-    # would otherwise keep a core from the thread that it waits for.  A thread that has
-    # slept gets a core within microseconds; one that only yields its core may wait for
-    # a whole time slice of another process.
-    if n_threads == 1:
-        return
-    phase = _atomic_load(barrier, 1)
-    if _atomic_add(barrier, 0, 1) == n_threads - 1:
-        _atomic_add(barrier, 0, -n_threads)
-        _atomic_add(barrier, 1, 1)
-        return
-    spins = 0
-    while _atomic_load(barrier, 1) == phase:
-        spins += 1
-        if spins > SPINS:
-            _sleep()
-
-
-@subkernel
-def fetch_add(counter: NDArray[np.int64]) -> int:
-    """Return the number in a counter of shape (1,) and add 1 to it, atomically."""
-    if INTERPRETED:  # by one thread
-        counter[0] += 1
-        return int(counter[0]) - 1
-    number: int = _atomic_add(counter, 0, 1)
-    return number
 
 
 # --- BLAS -----------------------------------------------------------------------------

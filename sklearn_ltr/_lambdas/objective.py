@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import ThreadTeam, new_counters
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.pairs import (
     N_ROWS,
@@ -16,7 +15,7 @@ from sklearn_ltr._lambdas.pairs import (
     Derivatives,
     ObjectiveArrays,
     PairOptions,
-    allocate_workspace,
+    allocate_workspaces,
     compute_query_lambdas,
 )
 from sklearn_ltr._lambdas.ranknet import add_tied_pairs
@@ -34,9 +33,9 @@ from sklearn_ltr.metrics._short_lists import LONGEST_SHORT
 __all__ = ["LambdaObjective", "PairOptions"]
 
 
-THREADING_MIN_PAIRS = 1_000_000  # with fewer pairs one thread is faster than several
-CHUNKS_PER_THREAD = 4  # several, so that threads finish at about the same time
+NANOSECONDS_PER_PAIR = 1.0
 COST_PER_DOCUMENT = 16.0  # time for a document outside of the pair loop, in pairs
+RANKING_TIME = 10.0  # nanoseconds for a document
 
 
 def ranknet_swap_factors(n: int) -> SwapFactors:
@@ -140,13 +139,10 @@ class LambdaObjective:
         n_documents, sizes = len(self.grades), np.diff(self.offsets)
         longest = int(sizes.max())
         n_rows = N_ROWS if self.pair_weights is None else N_WEIGHTED_ROWS
-        self._workspaces = [
-            tuple(allocate_workspace(longest, n_rows))
-            for _ in range(self.team.n_threads)
-        ]
+        n_threads = self.team.n_threads
+        self._workspaces = tuple(allocate_workspaces(n_threads, longest, n_rows))
         self._order = np.empty(n_documents, dtype=np.int64)
-        self._queries = np.arange(len(sizes))
-        self._remaining = np.empty_like(self._queries)
+        self._remains = np.ones(len(sizes), dtype=np.bool_)
         has_short_lists = bool(sizes.min() <= LONGEST_SHORT)
         self._takes_short_lists = self._may_be_side_by_side and has_short_lists
         self.gradient, self.hessian = np.empty((2, n_documents))
@@ -200,17 +196,11 @@ class LambdaObjective:
         if self.metric is not None and not self.metric.closed_form:
             self._compute_by_table(scores, first, last, self.metric)
             return self.gradient[documents], self.hessian[documents]
-        chunks = self._chunks(first, last)
-        if len(chunks) == 1:
-            self._compute_chunk(scores, first, last)
-        else:
-            remaining = iter(chunks)  # each thread computes the next one that remains
-
-            def compute_chunks(thread: int) -> None:
-                for start, stop in remaining:
-                    self._compute_chunk(scores, start, stop, thread)
-
-            self.team.run(compute_chunks)
+        bounds = self._bounds(first, last)
+        self._rank(scores, bounds)
+        if self._bound is not None:
+            self._bound.fill_swap_factors(self._order, self._factors, bounds, self.team)
+        self._compute(scores, bounds, self._table)
         return self.gradient[documents], self.hessian[documents]
 
     def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
@@ -229,60 +219,54 @@ class LambdaObjective:
             self.gradient,
         )
 
-    def _chunks(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Divide queries into ranges of about equal estimated time."""
-        if self.team.n_threads == 1:
-            return [(first, last)]
-        before = self._cost_before
-        cost = before[last] - before[first]
-        if cost < THREADING_MIN_PAIRS:
-            return [(first, last)]
-        n_chunks = CHUNKS_PER_THREAD * self.team.n_threads
-        targets = before[first] + cost * np.arange(1, n_chunks) / n_chunks
-        bounds = [first, *np.searchsorted(before, targets).tolist(), last]
-        return list(pairwise(bounds))
+    def _bounds(self, first: int, last: int) -> IntArray:
+        """Divide queries into ranges for the threads, of about equal time."""
+        return first + self.team.divide(self._cost_before[first : last + 1])
 
     def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric
     ) -> None:
         """Compute lambdas from a user's `swap_delta`, query by query."""
         for query in range(first, last):
-            self._rank(scores, query, query + 1)
+            bounds = np.array([query, query + 1])
+            self._rank(scores, bounds)
             ranked = self._order[self.offsets[query] : self.offsets[query + 1]]
             grades = self.grades[ranked]
             delta = np.zeros((len(ranked), len(ranked)))
             if np.ptp(grades) > 0:  # else no pairs, and the value may be undefined
                 delta = check_table(metric.swap_delta(grades), len(ranked), metric)
-            self._compute(scores, query, query + 1, delta)
+            self._compute(scores, bounds, delta)
 
-    def _compute_chunk(
-        self, scores: FloatArray, first: int, last: int, thread: int = 0
-    ) -> None:
-        self._rank(scores, first, last)
-        if self._bound is not None:
-            self._bound.fill_swap_factors(self._order, first, last, self._factors)
-        self._compute(scores, first, last, self._table, thread)
-
-    def _rank(self, scores: FloatArray, first: int, last: int) -> None:
-        rank_documents(
-            scores, self.grades, self.offsets, first, last, self.k, self._order, False
+    def _rank(self, scores: FloatArray, bounds: IntArray) -> None:
+        """Put the lists of ranges of queries in order, down to the cutoff."""
+        n_documents = self.offsets[bounds[-1]] - self.offsets[bounds[0]]
+        lists = scores, self.grades, self.offsets, self.k, self._order, False
+        self.team.share_ranges(
+            RANKING_TIME * n_documents, bounds, rank_documents, *lists
         )
 
     def _compute(
-        self,
-        scores: FloatArray,
-        first: int,
-        last: int,
-        table: FloatArray | None,
-        thread: int = 0,
+        self, scores: FloatArray, bounds: IntArray, table: FloatArray | None
     ) -> None:
+        """Compute the lambdas of ranges of queries, whose lists are in order."""
         lists = scores, self.grades, self._order, self.offsets  # RankedLists
         given = lists, self._arrays, table, self.pair_weights, self._options
-        queries = self._queries[first:last]
+        first, last = bounds[0], bounds[-1]
+        time = self._cost_before[last] - self._cost_before[first]
+        time *= NANOSECONDS_PER_PAIR
         if self._takes_short_lists:
-            remaining = self._remaining[first:last]
-            n = compute_short_lists(first, last, *given, self._result, remaining)
-            queries = remaining[:n]
-        if len(queries) > 0:
-            workspace = self._workspaces[thread]
-            compute_query_lambdas(queries, *given, workspace, self._result)
+            self.team.share_ranges(
+                time, bounds, compute_short_lists, *given, self._result, self._remains
+            )
+            if not self._remains[first:last].any():
+                return
+        self.team.share(
+            time,
+            compute_query_lambdas,
+            bounds,
+            new_counters(self.team.n_threads),
+            self._remains,
+            *given,
+            self._workspaces,
+            self._result,
+        )

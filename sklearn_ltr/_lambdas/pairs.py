@@ -63,6 +63,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
     LN_2,
@@ -70,8 +71,9 @@ from sklearn_ltr._compile import (
     allocate_aligned,
     exp,
     float64_lanes,
-    kernel,
     log1p,
+    next_of_range,
+    shared_kernel,
     subkernel,
     sum_of_lanes,
     uint64,
@@ -144,11 +146,11 @@ class ObjectiveArrays(NamedTuple):
     k: int  # cutoff: pairs with both documents below it have no swap delta
 
 
-class Workspace(NamedTuple):
-    """Buffers of one thread, for lists up to a length."""
+class Workspaces(NamedTuple):
+    """Buffers of threads, for lists up to a length."""
 
-    documents: FloatArray  # (N_ROWS or more, width), see above
-    position: IntArray  # (longest list,) position of each document of the query
+    documents: FloatArray  # (n_threads, N_ROWS or more, width), see above
+    position: IntArray  # (n_threads, width): of each document of the query
 
 
 class Derivatives(NamedTuple):
@@ -158,101 +160,113 @@ class Derivatives(NamedTuple):
     hessian: FloatArray  # (n_documents,) d2C/ds2
 
 
-@kernel
+@shared_kernel
 def compute_query_lambdas(
-    queries: IntArray,
+    thread: int,
+    n_threads: int,
+    bounds: IntArray,
+    counters: IntArray,
+    remains: NDArray[np.bool_],
     lists: tuple[Any, ...],
     arrays: tuple[Any, ...],
     table: FloatArray | None,
     weights: FloatArray | None,
     options: tuple[Any, ...],
-    workspace: tuple[Any, ...],
+    workspaces: tuple[Any, ...],
     result: tuple[Any, ...],
 ) -> None:
-    """Write gradient and hessian of the documents of some queries."""
+    """Write gradient and hessian of the documents of the queries that remain."""
+    # Threads do one range of queries after another.
+    #
     # `table` is None where swap deltas follow from gains and factors; (n, n), swap
     # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.
-    # Networks call this once per query, so two details save time for short lists.  The
-    # tuples (RankedLists, ObjectiveArrays, PairOptions, Workspace, Derivatives) are
+    # Networks call this for few queries, so two details save time for short lists.  The
+    # tuples (RankedLists, ObjectiveArrays, PairOptions, Workspaces, Derivatives) are
     # passed as plain ones and named inside, because numba takes half a microsecond to
     # recognise each named tuple.  And packing is not a separate function, because the
     # call would pass all arrays again.
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
-    options, workspace = PairOptions(*options), Workspace(*workspace)
-    result = Derivatives(*result)
-    documents, position = workspace.documents, workspace.position
+    options, result = PairOptions(*options), Derivatives(*result)
+    documents, position = workspaces[0][thread], workspaces[1][thread]
     k, sigma = arrays.k, options.sigma
     gap_scale = sigma if options.by_distance else 0.0
-    for query in queries:
-        n = lists.offsets[query + 1] - lists.offsets[query]
-        start, length = uint64(lists.offsets[query]), uint64(n)
+    n_ranges = len(bounds) - 1
+    number = next_of_range(thread, n_threads, n_ranges, counters)
+    while number < n_ranges:
+        for query in range(bounds[number], bounds[number + 1]):
+            if not remains[query]:
+                continue
+            n = lists.offsets[query + 1] - lists.offsets[query]
+            start, length = uint64(lists.offsets[query]), uint64(n)
 
-        # 1. Pack the list, by position.
-        for p in range(length):
-            position[lists.order[start + p] - lists.offsets[query]] = p
-        for i in range(length):  # reads are sequential, writes are by position
-            p = uint64(position[i])
-            documents[SCORE, p] = lists.scores[start + i]
-            documents[GRADE, p] = lists.grades[start + i]
-            documents[GAIN, p] = arrays.gain[start + i]
-        first_factor, scale = uint64(arrays.first_factor[query]), arrays.scale[query]
-        for p in range(uint64(min(k, n))):
-            index = first_factor + p
-            documents[MULTIPLIER, p] = arrays.multiplier[index] * scale
-            documents[DISCOUNT_ABOVE, p] = arrays.discount_above[index]
-        top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
-        for p in range(length):
-            below_top = top - documents[SCORE, p]
-            exp_score = exp(-sigma * below_top)
-            n_lower += below_top > 0
-            n_underflows += exp_score < MIN_EXP_SCORE
-            documents[EXP_SCORE, p] = exp_score
-            documents[SCORE_GAP, p] = gap_scale * below_top
-            index = first_factor + p
-            documents[DISCOUNT_BELOW, p] = arrays.discount_below[index]
-            documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
-        for row in range(N_ROWS):
-            for p in range(length, length + uint64(DOCUMENT_BLOCK)):
-                documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
-        if weights is not None:
-            pack_weights(weights, start, length, position, documents)
+            # 1. Pack the list, by position.
+            for p in range(length):
+                position[lists.order[start + p] - lists.offsets[query]] = p
+            for i in range(length):  # reads are sequential, writes are by position
+                p = uint64(position[i])
+                documents[SCORE, p] = lists.scores[start + i]
+                documents[GRADE, p] = lists.grades[start + i]
+                documents[GAIN, p] = arrays.gain[start + i]
+            scale, first_factor = arrays.scale[query], arrays.first_factor[query]
+            for p in range(uint64(min(k, n))):
+                index = uint64(first_factor) + p
+                documents[MULTIPLIER, p] = arrays.multiplier[index] * scale
+                documents[DISCOUNT_ABOVE, p] = arrays.discount_above[index]
+            top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
+            for p in range(length):
+                below_top = top - documents[SCORE, p]
+                exp_score = exp(-sigma * below_top)
+                n_lower += below_top > 0
+                n_underflows += exp_score < MIN_EXP_SCORE
+                documents[EXP_SCORE, p] = exp_score
+                documents[SCORE_GAP, p] = gap_scale * below_top
+                index = uint64(first_factor) + p
+                documents[DISCOUNT_BELOW, p] = arrays.discount_below[index]
+                documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
+            for row in range(N_ROWS):
+                for p in range(length, length + uint64(DOCUMENT_BLOCK)):
+                    documents[row, p] = PADDING_GAP if row == SCORE_GAP else 0.0
+            if weights is not None:
+                pack_weights(weights, start, length, position, documents)
 
-        # 2. Add the pairs.
-        min_distance = 1.0
-        if options.by_distance and n_lower > 0:
-            min_distance = MIN_SCORE_DISTANCE
-        abs_lambda_sum = 0.0
-        if n_underflows > 0:
-            abs_lambda_sum = add_pairs_by_exponentials(
-                n, k, documents, sigma, min_distance, gap_scale, table, weights
-            )
-        else:
-            for first_lane in range(0, n, REGISTER_LANES):
-                abs_lambda_sum += add_pairs_of_lanes(
-                    first_lane, n, k, documents, min_distance, table, weights
+            # 2. Add the pairs.
+            min_distance = 1.0
+            if options.by_distance and n_lower > 0:
+                min_distance = MIN_SCORE_DISTANCE
+            abs_lambda_sum = 0.0
+            if n_underflows > 0:
+                abs_lambda_sum = add_pairs_by_exponentials(
+                    n, k, documents, sigma, min_distance, gap_scale, table, weights
                 )
+            else:
+                for first_lane in range(0, n, REGISTER_LANES):
+                    abs_lambda_sum += add_pairs_of_lanes(
+                        first_lane, n, k, documents, min_distance, table, weights
+                    )
 
-        # 3. Average over equal documents, and write the result in canonical order.
-        keys = documents[SCORE], documents[GRADE]
-        derivatives = documents[GRADIENT], documents[HESSIAN]
-        if weights is None:
-            average_over_equals(n, k, keys, derivatives)
-        else:
-            if len(weights) == 4:
-                add_pair_costs(n, k, documents, sigma, min_distance, gap_scale, table)
-            weight_keys = documents[BETTER_WEIGHT], documents[WORSE_WEIGHT]
-            average_over_equals_of_weights(n, k, keys + weight_keys, derivatives)
-        factor = arrays.sample_weight[query] * sigma
-        if options.by_query and abs_lambda_sum > 0:
-            factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
-        for i in range(length):
-            p = uint64(position[i])
-            result.gradient[start + i] = documents[GRADIENT, p] * factor
-            result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
-        if weights is not None and len(weights) == 4:
-            write_pair_costs(
-                weights, start, length, position, documents, factor / sigma
-            )
+            # 3. Average over equal documents, and write the result in canonical order.
+            keys = documents[SCORE], documents[GRADE]
+            derivatives = documents[GRADIENT], documents[HESSIAN]
+            if weights is None:
+                average_over_equals(n, k, keys, derivatives)
+            else:
+                if len(weights) == 4:
+                    costs = sigma, min_distance, gap_scale, table
+                    add_pair_costs(n, k, documents, *costs)
+                weight_keys = documents[BETTER_WEIGHT], documents[WORSE_WEIGHT]
+                average_over_equals_of_weights(n, k, keys + weight_keys, derivatives)
+            factor = arrays.sample_weight[query] * sigma
+            if options.by_query and abs_lambda_sum > 0:
+                factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
+            for i in range(length):
+                p = uint64(position[i])
+                result.gradient[start + i] = documents[GRADIENT, p] * factor
+                result.hessian[start + i] = documents[HESSIAN, p] * factor * sigma
+            if weights is not None and len(weights) == 4:
+                write_pair_costs(
+                    weights, start, length, position, documents, factor / sigma
+                )
+        number = next_of_range(thread, n_threads, n_ranges, counters)
 
 
 @subkernel
@@ -528,9 +542,11 @@ def is_equal(
     return bool(equal)
 
 
-def allocate_workspace(longest: int, n_rows: int) -> Workspace:
-    """Allocate buffers for lists of up to `longest` documents."""
+def allocate_workspaces(n_threads: int, longest: int, n_rows: int) -> Workspaces:
+    """Allocate buffers of threads, the first axis, for lists of up to this length."""
     width = -(-longest // DOCUMENT_BLOCK) * DOCUMENT_BLOCK + DOCUMENT_BLOCK
     # Rows start at multiples of a cache line, since width is a multiple of a block.
-    documents = allocate_aligned((n_rows, width), np.float64)
-    return Workspace(documents, np.empty(longest, dtype=np.int64))
+    return Workspaces(
+        allocate_aligned((n_threads, n_rows, width), np.float64),
+        allocate_aligned((n_threads, width), np.int64),
+    )

@@ -32,7 +32,7 @@ from copy import copy
 
 import numpy as np
 
-from sklearn_ltr._compile import LN_2, ThreadTeam, exp, kernel, log1p
+from sklearn_ltr._compile import LN_2, ThreadTeam, exp, log1p, range_kernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._lambdas.objective import check_table, move_queries
 from sklearn_ltr._lambdas.pairs import MIN_SCORE_DISTANCE, PairOptions
@@ -92,6 +92,8 @@ class PreferenceObjective:
     def _allocate(self) -> None:
         """Allocate results and what is computed of each ranked list."""
         n_documents = len(self._grades)
+        self._time_before = NANOSECONDS_PER_PAIR * self._pair_offsets
+        self._time_before += NANOSECONDS_PER_ROW * self.offsets
         self._gradient, self._hessian = np.zeros((2, n_documents))
         self._deltas = self._weights  # times the swap deltas of a metric
         if self._metric is not None:
@@ -131,41 +133,25 @@ class PreferenceObjective:
         if self._metric is not None and self._bound is None:
             self._compute_by_table(scores, first, last, self._metric)
         else:
-            n_pairs = self._pair_offsets[last] - self._pair_offsets[first]
-            time = NANOSECONDS_PER_PAIR * n_pairs
-            time += NANOSECONDS_PER_ROW * (documents.stop - documents.start)
-
-            def work(thread: int, n_threads: int) -> None:
-                start, stop = (
-                    first + (last - first) * number // n_threads
-                    for number in (thread, thread + 1)
-                )
-                if start < stop:
-                    self._compute(scores, start, stop)
-
-            self._team.share(float(time), work)
+            shares = self._team.divide(self._time_before[first : last + 1])
+            self._compute(scores, first + shares)
         return self._gradient[documents], self._hessian[documents]
 
-    def _compute(self, scores: FloatArray, first: int, last: int) -> None:
-        """Compute the lambdas of queries first to last - 1."""
-        bound = self._bound
+    def _compute(self, scores: FloatArray, bounds: IntArray) -> None:
+        """Compute the lambdas of ranges of queries, which threads share."""
+        bound, team = self._bound, self._team
+        first, last = bounds[0], bounds[-1]
+        time = float(self._time_before[last] - self._time_before[first])
         if bound is not None:
-            self._rank(scores, first, last)
-            bound.fill_swap_factors(self._order, first, last, self._factors)
+            self._rank(scores, bounds)
+            bound.fill_swap_factors(self._order, self._factors, bounds, team)
             ranked = scores, self._grades, self._order, self.offsets
-            average_swap_factors(
-                first,
-                last,
-                *ranked,
-                bound.k,
-                bound.scale,
-                self._factors,
-                self._block,
-                self._means,
-            )
-            compute_swap_deltas(
-                self._pair_offsets[first],
-                self._pair_offsets[last],
+            factors = bound.k, bound.scale, self._factors, self._block, self._means
+            team.share_ranges(time, bounds, average_swap_factors, *ranked, *factors)
+            team.share_ranges(
+                time,
+                self._pair_offsets[bounds],
+                compute_swap_deltas,
                 self._pairs,
                 self._weights,
                 bound.gain,
@@ -173,14 +159,15 @@ class PreferenceObjective:
                 self._means,
                 self._deltas,
             )
-        self._add_up(scores, first, last)
+        self._add_up(scores, bounds)
 
     def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric
     ) -> None:
         """Compute lambdas from a user's `swap_delta`, query by query."""
         for query in range(first, last):
-            self._rank(scores, query, query + 1)
+            bounds = np.array([query, query + 1])
+            self._rank(scores, bounds)
             start, stop = self.offsets[query], self.offsets[query + 1]
             ranked = self._order[start:stop]
             grades = self._grades[ranked]
@@ -194,20 +181,23 @@ class PreferenceObjective:
             own = slice(self._pair_offsets[query], self._pair_offsets[query + 1])
             i, j = self._block[self._pairs[own]].T
             self._deltas[own] = self._weights[own] * np.where(i == j, 0.0, mean[i, j])
-            self._add_up(scores, query, query + 1)
+            self._add_up(scores, bounds)
 
-    def _rank(self, scores: FloatArray, first: int, last: int) -> None:
-        """Put the lists in order down to their last document."""
-        longest = int(np.diff(self.offsets[first : last + 1]).max())
-        rank_documents(
-            scores, self._grades, self.offsets, first, last, longest, self._order, False
+    def _rank(self, scores: FloatArray, bounds: IntArray) -> None:
+        """Put the lists of ranges of queries in order, down to their last document."""
+        sizes = np.diff(self.offsets[bounds[0] : bounds[-1] + 1])
+        lists = scores, self._grades, self.offsets, int(sizes.max()), self._order, False
+        self._team.share_ranges(
+            NANOSECONDS_PER_ROW * sizes.sum(), bounds, rank_documents, *lists
         )
 
-    def _add_up(self, scores: FloatArray, first: int, last: int) -> None:
-        """Add up the lambdas of the pairs of queries first to last - 1."""
-        add_judged_pairs(
-            first,
-            last,
+    def _add_up(self, scores: FloatArray, bounds: IntArray) -> None:
+        """Add up the lambdas of the pairs of ranges of queries."""
+        first, last = bounds[0], bounds[-1]
+        self._team.share_ranges(
+            float(self._time_before[last] - self._time_before[first]),
+            bounds,
+            add_judged_pairs,
             scores,
             self.offsets,
             self._pairs,
@@ -221,7 +211,7 @@ class PreferenceObjective:
         )
 
 
-@kernel
+@range_kernel
 def average_swap_factors(
     first: int,
     last: int,
@@ -265,7 +255,7 @@ def average_swap_factors(
             p = end
 
 
-@kernel
+@range_kernel
 def compute_swap_deltas(
     first: int,
     last: int,
@@ -286,7 +276,7 @@ def compute_swap_deltas(
         deltas[p] = weights[p] * delta
 
 
-@kernel
+@range_kernel
 def add_judged_pairs(
     first: int,
     last: int,

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._compile import ThreadTeam, kernel, subkernel
+from sklearn_ltr._compile import ThreadTeam, kernel, shared_kernel, subkernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -148,7 +148,7 @@ def weighted_deviation(
     return float(np.sqrt(square_sum / weight_sum))
 
 
-@kernel
+@shared_kernel
 def add_regression(
     thread: int,
     n_threads: int,

@@ -14,15 +14,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
     LN_2,
     SUM_LANES,
     exp,
     int64,
-    kernel,
     log1p,
     prefetch_row,
+    range_kernel,
     stack_array,
     subkernel,
     uint64,
@@ -54,7 +55,7 @@ FEWEST = 4  # fewer lists are faster one at a time
 sum_lanes = stack_array(np.float64, 2 * SUM_LANES * N_LISTS)
 
 
-@kernel
+@range_kernel
 def compute_short_lists(
     first: int,
     last: int,
@@ -64,15 +65,14 @@ def compute_short_lists(
     weights: FloatArray | None,
     options: tuple[Any, ...],
     result: tuple[Any, ...],
-    remaining: IntArray,
-) -> int:
+    remains: NDArray[np.bool_],
+) -> None:
     """Write the lambdas of short lists among queries first to last - 1."""
-    # The queries that remain for `compute_query_lambdas` are written to `remaining`,
-    # OUT; returns their number.  The other arguments are the same as there, but a table
-    # is empty: all swap deltas are 1.
+    # `remains`, OUT: whether a query is left for `compute_query_lambdas`.  The other
+    # arguments are the same as there, but a table is empty: all swap deltas are 1.
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
     options, result = PairOptions(*options), Derivatives(*result)
-    queries, n_remaining = np.empty(WINDOW, np.int64), int64(0)
+    queries = np.empty(WINDOW, np.int64)
     for start in range(first, last, WINDOW):
         n_queries = min(WINDOW, last - start)
         n_short = sort_by_length(lists.offsets, start, start + n_queries, queries)
@@ -89,10 +89,9 @@ def compute_short_lists(
         if n_short % N_LISTS < FEWEST:
             n_short -= n_short % N_LISTS
         for query in queries[n_short:n_queries]:
-            remaining[n_remaining] = query
-            n_remaining += 1
+            remains[query] = True
         for group in range(0, n_short, N_LISTS):
-            n_remaining = add_side_by_side(
+            add_side_by_side(
                 queries[group : min(group + N_LISTS, n_short)],
                 lists,
                 arrays,
@@ -100,10 +99,8 @@ def compute_short_lists(
                 weights,
                 options,
                 result,
-                remaining,
-                n_remaining,
+                remains,
             )
-    return n_remaining
 
 
 @subkernel
@@ -115,10 +112,9 @@ def add_side_by_side(
     weights: FloatArray | None,
     options: PairOptions,
     result: Derivatives,
-    remaining: IntArray,
-    n_remaining: int,
-) -> int:
-    """Write the lambdas of up to N_LISTS lists; return how many remain by now."""
+    remains: NDArray[np.bool_],
+) -> None:
+    """Write the lambdas of up to N_LISTS lists, and which of them remain."""
     # Loops over lanes whose body is short are written as one loop over all documents of
     # all lists: LLVM would unroll the former and not vectorize it.
     lanes, n_lists = uint64(N_LISTS), uint64(len(queries))
@@ -262,10 +258,7 @@ def add_side_by_side(
                 result.gradient[document] = gradient[index] * list_factor[lane]
                 result.hessian[document] = hessian[index] * list_factor[lane] * sigma
     for lane in range(n_lists):
-        if n_underflows[lane] > 0:
-            remaining[n_remaining] = query[lane]
-            n_remaining += 1
-    return n_remaining
+        remains[uint64(query[lane])] = n_underflows[lane] > 0
 
 
 @subkernel

@@ -6,8 +6,6 @@ queries.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
@@ -21,10 +19,7 @@ from sklearn_ltr._lambdas.ranknet import (
 )
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.metrics._closed_form import BoundClosedForm
-from sklearn_ltr.metrics._metric import BoundMetric, mean_of_values
-
-NANOSECONDS_PER_ROW = 10.0  # to rank it and to measure
+from sklearn_ltr.metrics._metric import mean_of_values
 
 
 def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metric:
@@ -67,8 +62,6 @@ class MetricEvaluation:
         self._has_relevant = self._index.gather(has_relevant) > 0
         self._scores = np.zeros(data.n_rows)
         self._team: ThreadTeam | None = None
-        # one part of the queries for each thread: their rows, and the metric of these
-        self._parts: list[tuple[slice, BoundMetric]] = []
 
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
@@ -80,40 +73,11 @@ class MetricEvaluation:
 
     def value(self) -> float:
         """Return the mean of the metric."""
-        own = np.empty(0) if self._bound is None else self._values_of(self._bound)
+        own = np.empty(0)
+        if self._bound is not None:
+            own = self._bound.values(self._scores, self._team)
         values = self._index.gather(own)
         return mean_of_values(self._metric, values, self._weights, self._has_relevant)
-
-    def _values_of(self, bound: BoundMetric) -> FloatArray:
-        """Return the metric of each of this worker's queries."""
-        # a metric of a user runs in Python, one thread at a time
-        if self._team is None or not isinstance(bound, BoundClosedForm):
-            return bound.values(self._scores)
-        if not self._parts:
-            self._parts = divide_queries(bound, self._team.n_threads)
-        values: list[FloatArray] = [np.empty(0)] * len(self._parts)
-
-        def measure(thread: int, n_threads: int) -> None:
-            for number in range(thread, len(self._parts), n_threads):
-                rows, part = self._parts[number]
-                values[number] = part.values(self._scores[rows])
-
-        self._team.share(NANOSECONDS_PER_ROW * len(self._scores), measure)
-        return np.concatenate(values)
-
-
-def divide_queries(bound: BoundMetric, n_parts: int) -> list[tuple[slice, BoundMetric]]:
-    """Divide the queries of a metric into at most `n_parts`, of about equal rows."""
-    offsets, parts = bound.offsets, []
-    shares = offsets[-1] * np.arange(n_parts + 1) // n_parts
-    bounds = np.unique(np.searchsorted(offsets, shares))
-    for first, last in pairwise(bounds.tolist()):
-        start, stop = offsets[first], offsets[last]
-        own_offsets = offsets[first : last + 1] - start
-        queries, documents = np.arange(first, last), np.arange(start, stop)
-        part = bound.subset(queries, documents, own_offsets)
-        parts.append((slice(start, stop), part))
-    return parts
 
 
 class PairCostEvaluation:

@@ -9,22 +9,19 @@ features are sorted by their number of bins before they are divided into blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import int64, kernel, subkernel, uint64
+from sklearn_ltr._compile import ThreadTeam, int64, shared_kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.quantization import chunk_bounds
 
 FEATURE_BLOCK = 16  # features of a block
 HISTOGRAM_BINS = MISSING_BIN + 1
 PACKED_TILE = 1024  # rows that are packed together
-
-# ``pack(thread, n_threads)`` packs a thread's share of the rows of a sample
-Packing = Callable[[int, int], None]
+PACKING_TIME = 5.0  # nanoseconds for a row in a block
 
 
 class Blocks(NamedTuple):
@@ -70,21 +67,21 @@ def restrict_features(blocks: Blocks, features: NDArray[np.int64]) -> Blocks:
     return blocks._replace(feature=feature, n_used_slots=n_used_slots)
 
 
-def packing_of(
-    blocks: Blocks, columns: NDArray[np.uint8], rows: NDArray[np.int32]
-) -> Packing:
-    """Return the function by which threads copy the bins of `rows` to the blocks."""
+def pack_rows(
+    blocks: Blocks,
+    columns: NDArray[np.uint8],
+    rows: NDArray[np.int32],
+    team: ThreadTeam,
+) -> None:
+    """Copy the bins of `rows` to the blocks in use."""
     in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
     feature = np.maximum(blocks.feature, 0)  # in unused slots any bins will do
-
-    def pack(thread: int, n_threads: int) -> None:
-        _pack_blocks(thread, n_threads, columns, rows, feature, in_use, words)
-
-    return pack
+    time = PACKING_TIME * len(rows) * len(in_use)
+    team.share(time, _pack_blocks, columns, rows, feature, in_use, words)
 
 
-@kernel
+@shared_kernel
 def _pack_blocks(
     thread: int,
     n_threads: int,
@@ -94,9 +91,13 @@ def _pack_blocks(
     in_use: NDArray[np.int64],
     words: NDArray[np.uint64],
 ) -> None:
-    """Copy the bins of a thread's share of `rows` to the blocks in use."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(rows))
-    for block in in_use:
+    """Copy the bins of a thread's share of `rows` and blocks to the blocks in use."""
+    # if it can be, of the blocks whose histograms this thread makes, for its cache
+    n_blocks = len(in_use)
+    n_chunks = int64(1) if n_blocks % n_threads == 0 else n_threads
+    for task in range(thread, n_blocks * n_chunks, n_threads):
+        block, chunk = in_use[task % n_blocks], task // n_blocks
+        first, last = chunk_bounds(chunk, n_chunks, int64(0), len(rows))
         _pack_block(columns, rows[first:last], feature[block], words[block, first:last])
 
 

@@ -32,13 +32,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, wait_at_barrier
+from sklearn_ltr._compile import (
+    ThreadTeam,
+    int64,
+    shared_kernel,
+    subkernel,
+    wait_at_barrier,
+)
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.blocks import (
     Blocks,
-    Packing,
     allocate_blocks,
-    packing_of,
+    pack_rows,
     restrict_features,
 )
 from sklearn_ltr._trees.dividing import (
@@ -84,9 +89,10 @@ from sklearn_ltr._trees.workspace import (
     Records,
     SpecialFeatures,
     allocate_nodes,
-    allocate_workspaces,
+    allocate_workspace,
     is_splittable,
     special_features,
+    workspace_of_thread,
 )
 
 # Nanoseconds that a tree takes, as measured for 10 to 136 features
@@ -125,7 +131,7 @@ class TreeGrower:
         self._numbers = numbers
         self._row_sampler = RowSampler(numbers, team, comm)
         self._all_rows: NDArray[np.int32] | None = None  # once they are packed
-        self._workspaces = allocate_workspaces(
+        self._workspace = allocate_workspace(
             team.n_threads,
             n_rows,
             len(self._blocks.feature),
@@ -133,10 +139,13 @@ class TreeGrower:
             # the leaves of the last level of a symmetric tree need none
             parameters.max_leaf_nodes // (2 if parameters.symmetric else 1),
             special_features(
-                binned.n_categories, parameters.constraints, parameters.max_leaf_nodes
+                binned.n_categories,
+                parameters.constraints,
+                parameters.max_leaf_nodes,
+                team.n_threads,
             ),
         )
-        given = self._blocks, parameters, self._workspaces, team, comm
+        given = self._blocks, parameters, self._workspace, team, comm
         self._symmetric_growth = (
             SymmetricGrowth(*given) if parameters.symmetric else None
         )
@@ -162,21 +171,20 @@ class TreeGrower:
             p = p._replace(l2_regularization=p.l2_regularization + ridge)
 
         # the rows on which splits are sought
-        pack: Packing | None = None
         if drawn.subsample < 1.0:
             sample = self._row_sampler.sample(
                 derivatives, magnitudes, drawn, p.second_order
             )
-            pack = packing_of(blocks, self.binned.columns, sample.rows)
+            pack_rows(blocks, self.binned.columns, sample.rows, team)
             sample_magnitudes = measure(sample.derivatives, team, comm)
             needs_hessians = True
         else:
             if self._all_rows is None:  # packed once, for all trees
                 self._all_rows = np.arange(len(scores), dtype=np.int32)
-                pack = packing_of(self._blocks, self.binned.columns, self._all_rows)
+                pack_rows(self._blocks, self.binned.columns, self._all_rows, team)
             sample = RowSample(self._all_rows, self._numbers, derivatives)
             sample_magnitudes, needs_hessians = magnitudes, p.second_order
-        packed = self._workspaces[0].buffers.packed_gradients
+        packed = self._workspace.buffers.packed_gradients
         quantization, total = quantize(
             sample.derivatives,
             sample.numbers,
@@ -196,13 +204,16 @@ class TreeGrower:
         nodes = allocate_nodes(p.max_leaf_nodes)
         given = blocks, n_rows, total, quantization, drawn.allowed
         if self._symmetric_growth is not None:
-            self._symmetric_growth.split_leaves(pack, *given, p, nodes)
+            self._symmetric_growth.split_leaves(*given, p, nodes)
+        elif self._joint_growth is not None:
+            self._joint_growth.split_leaves(*given, nodes)
         else:
-            self._split_leaves(pack, drawn.subsample, *given, nodes)
+            time = self._growth_time(blocks, drawn.subsample)
+            team.share(time, grow_tree, *given, p, self._workspace, nodes)
 
         # the values of the leaves, from all rows
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
-        sets = self._workspaces[0].category_set[: len(nodes)].copy()
+        sets = self._workspace.category_set[: len(nodes)].copy()
         tree = tree_of(nodes, sets)
         numbers = leaf_numbers(tree)
         n_leaves = (len(nodes) + 1) // 2
@@ -213,37 +224,12 @@ class TreeGrower:
         monotonic = p.constraints.monotonic
         if len(monotonic) > 0:
             order_leaf_values(nodes, sets, self.binned.n_categories, monotonic)
-        tree = tree_of(nodes, sets)
+        tree = tree._replace(value=nodes["value"].copy(), n_rows=nodes["n_rows"].copy())
         add_values(tree, numbers, leaves, scores, team)
         return tree
 
-    def _split_leaves(
-        self,
-        pack: Packing | None,
-        subsample: float,
-        blocks: Blocks,
-        n_rows: int,
-        total: int,
-        quantization: Quantization,
-        allowed: NDArray[np.bool_],
-        nodes: Records,
-    ) -> None:
-        """Pack the rows unless they are packed; write the splits into the nodes."""
-        given = blocks, n_rows, total, quantization, allowed
-        if self._joint_growth is not None:
-            if pack is not None:
-                self.team.run(pack, self.team.n_threads)
-            self._joint_growth.split_leaves(*given, nodes)
-            return
-
-        def grow_in(thread: int, n_threads: int) -> None:
-            work = self._workspaces[thread]
-            work = work._replace(team=work.team._replace(n_threads=n_threads))
-            if pack is not None:
-                pack(thread, n_threads)
-            # whose first barrier waits for all rows to be packed
-            grow_tree(*given, self._parameters, work, nodes)
-
+    def _growth_time(self, blocks: Blocks, subsample: float) -> float:
+        """Return about the nanoseconds that two threads save, twice."""
         # Two threads halve the time of rows and leaves.  In each leaf they lose
         # LOST_TIME, waiting for each other and for what the other has in its cache.
         # All trees of a fit are grown alike: where they were shared by turns, threads
@@ -251,7 +237,7 @@ class TreeGrower:
         n_leaves, n_blocks = self._parameters.max_leaf_nodes, len(blocks.n_bins)
         leaf_time = BLOCK_TIME * n_blocks - 2 * LOST_TIME
         row_time = ROW_TIME * n_blocks * subsample * len(self._numbers)
-        self.team.share(row_time + leaf_time * n_leaves, grow_in)
+        return row_time + leaf_time * n_leaves
 
 
 def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:
@@ -261,21 +247,23 @@ def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:
     return GrownTree(category_set=category_set, **arrays)
 
 
-@kernel
+@shared_kernel
 def grow_tree(
+    thread: int,
+    n_threads: int,
     blocks: Blocks,
     n_rows: int,
     total: int,
     quantization: Quantization,
     allowed: NDArray[np.bool_],
     parameters: GrowthParameters,
-    work: GrowthWorkspace,
+    workspace: GrowthWorkspace,
     nodes: Records,
 ) -> None:
     """Write the splits of a tree into its nodes, given the packed sum of its rows."""
-    # All threads call this at once, each with its own workspace.  The table of leaves
-    # is this thread's own, with the same content in all threads.  The nodes are shared:
-    # thread 0 writes them.
+    # The table of leaves is this thread's own, with the same content in all threads.
+    # The nodes are shared: thread 0 writes them.
+    work = workspace_of_thread(thread, n_threads, workspace)
     team, leaves, special = work.team, work.leaves, work.special
     rule, mask = make_rule(parameters, quantization), quantization.count_mask
     fill_root(n_rows, total, leaves[0], work.buffers, team)

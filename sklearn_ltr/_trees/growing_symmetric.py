@@ -34,13 +34,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, wait_at_barrier
+from sklearn_ltr._compile import (
+    ThreadTeam,
+    int64,
+    shared_kernel,
+    subkernel,
+    wait_at_barrier,
+)
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.blocks import (
     FEATURE_BLOCK,
     HISTOGRAM_BINS,
     Blocks,
-    Packing,
 )
 from sklearn_ltr._trees.constraints import restrict_children
 from sklearn_ltr._trees.dividing import (
@@ -82,7 +87,9 @@ from sklearn_ltr._trees.workspace import (
     Records,
     SpecialFeatures,
     is_splittable,
+    own_records,
     record_dtype,
+    workspace_of_thread,
 )
 
 RIDGE = 3.0  # rows of the mean hessian
@@ -104,6 +111,8 @@ PROGRESS = record_dtype(
 class LevelWorkspace(NamedTuple):
     """Memory for the levels of a tree, as one thread sees it."""
 
+    # In that of all threads, what is a thread's own has the thread as a first axis
+
     root: NDArray[np.int64]  # (n_blocks, 256 * 16): the root's histogram; shared
     # this thread's own, the same in all threads but for `gains`
     state: Records  # (1,) PROGRESS
@@ -124,8 +133,8 @@ class SymmetricGrowth:
     ----------
     blocks : Blocks
     parameters : GrowthParameters
-    workspaces : list of GrowthWorkspace
-        Of the threads of this worker.
+    workspace : GrowthWorkspace
+        Of all threads of this worker.
     team : ThreadTeam
     comm : Comm
     """
@@ -134,29 +143,24 @@ class SymmetricGrowth:
         self,
         blocks: Blocks,
         parameters: GrowthParameters,
-        workspaces: list[GrowthWorkspace],
+        workspace: GrowthWorkspace,
         team: ThreadTeam,
         comm: Comm,
     ) -> None:
-        self._workspaces, self._team, self._comm = workspaces, team, comm
-        self._histograms = workspaces[0].histograms
+        self._workspace, self._team, self._comm = workspace, team, comm
         most = parameters.max_leaf_nodes // 2 if comm.n_workers > 1 else 0
         self._exchange = HistogramExchange(blocks, most, comm)
-        root = np.empty(self._histograms.shape[1:], dtype=np.int64)
-        self._levels = [
-            LevelWorkspace(
-                root,
-                np.zeros(1, dtype=PROGRESS),
-                np.zeros(1, dtype=LEAF),
-                np.zeros(parameters.max_leaf_nodes, dtype=np.int64),
-                np.zeros((2, HISTOGRAM_BINS * FEATURE_BLOCK)),
-            )
-            for _ in workspaces
-        ]
+        n_threads = team.n_threads
+        self._levels = LevelWorkspace(
+            np.empty(workspace.histograms.shape[1:], dtype=np.int64),
+            own_records(n_threads, 1, PROGRESS),
+            own_records(n_threads, 1, LEAF),
+            np.zeros((n_threads, parameters.max_leaf_nodes), dtype=np.int64),
+            np.zeros((n_threads, 2, HISTOGRAM_BINS * FEATURE_BLOCK)),
+        )
 
     def split_leaves(
         self,
-        pack: Packing | None,
         blocks: Blocks,
         n_rows: int,
         total: int,
@@ -165,43 +169,36 @@ class SymmetricGrowth:
         parameters: GrowthParameters,
         nodes: Records,
     ) -> None:
-        """Pack the rows unless they are packed; write the splits into the nodes."""
-        given = blocks, n_rows, total, quantization, allowed, parameters
+        """Write the splits of a tree into its nodes; all workers call this together."""
         exchanges = self._comm.n_workers > 1
-
-        def grow_in(thread: int, n_threads: int) -> None:
-            work = self._workspaces[thread]
-            work = work._replace(team=work.team._replace(n_threads=n_threads))
-            levels = self._levels[thread]
-            if pack is not None and levels.state["n_leaves"] == 0:
-                pack(thread, n_threads)
-            # whose first barrier waits for all rows to be packed
-            grow_levels(*given, exchanges, work, levels, nodes)
-
-        for levels in self._levels:
-            levels.state[:] = np.zeros(1, dtype=PROGRESS)
+        given = blocks, n_rows, total, quantization, allowed, parameters, exchanges
+        own = self._workspace, self._levels, nodes
+        self._levels.state[:] = np.zeros((), dtype=PROGRESS)
         if not exchanges:
             # threads save the time of all blocks but those of the busiest one
             n_blocks, n_levels = len(blocks.n_bins), parameters.max_depth
             n_saved = n_blocks - math.ceil(n_blocks / self._team.n_threads)
             saved = LEVEL_ROW_TIME * n_saved * n_levels * n_rows
             saved += BLOCK_TIME * n_saved * parameters.max_leaf_nodes
-            self._team.share(2 * (saved - LOST_TIME * n_levels), grow_in)
+            time = 2 * (saved - LOST_TIME * n_levels)
+            self._team.share(time, grow_levels, *given, *own)
             return
-        state, n_summed = self._levels[0].state[0], 0
-        self._team.run(grow_in, self._team.n_threads)
+        state, n_summed = self._levels.state[0, 0], 0
+        self._team.share(np.inf, grow_levels, *given, *own)
         while not state.is_grown:
-            new = self._histograms[n_summed : state.n_leaves]
+            new = self._workspace.histograms[n_summed : state.n_leaves]
             self._exchange.add_up(new, blocks)
             n_summed = state.n_leaves
-            self._team.run(grow_in, self._team.n_threads)
+            self._team.share(np.inf, grow_levels, *given, *own)
 
 
 # --- the loop ---------------------------------------------------------------------
 
 
-@kernel
+@shared_kernel
 def grow_levels(
+    thread: int,
+    n_threads: int,
     blocks: Blocks,
     n_rows: int,
     total: int,
@@ -209,14 +206,21 @@ def grow_levels(
     allowed: NDArray[np.bool_],
     parameters: GrowthParameters,
     exchanges: bool,
-    work: GrowthWorkspace,
+    workspace: GrowthWorkspace,
     levels: LevelWorkspace,
     nodes: Records,
 ) -> None:
     """Split level by level; if it `exchanges`, until sums of histograms are needed."""
-    # All threads call this at once, each with its own workspaces.  `n_rows` is the
-    # number of this worker's rows; `total`, as all packed sums of leaves, is over all
-    # workers.
+    # `n_rows` is the number of this worker's rows; `total`, as all packed sums of
+    # leaves, is over all workers.
+    work = workspace_of_thread(thread, n_threads, workspace)
+    levels = LevelWorkspace(
+        levels.root,
+        levels.state[thread],
+        levels.level[thread],
+        levels.order[thread],
+        levels.gains[thread],
+    )
     team, state, special = work.team, levels.state[0], work.special
     rule = make_rule(parameters, quantization)
     if state.n_leaves == 0:

@@ -30,6 +30,7 @@ from sklearn_ltr._compile import (
     ThreadTeam,
     int64,
     kernel,
+    shared_kernel,
     subkernel,
     uint64,
     wait_at_barrier,
@@ -61,7 +62,9 @@ from sklearn_ltr._trees.workspace import (
     Records,
     SpecialFeatures,
     is_splittable,
+    own_records,
     record_dtype,
+    workspace_of_thread,
 )
 
 LEAVES_AHEAD = 2  # leaves that are divided ahead of their turn
@@ -86,6 +89,7 @@ PROGRESS = record_dtype(
 class Progress(NamedTuple):
     """How far the growth of a tree has come; each thread has its own, all the same."""
 
+    # In that of all threads, the first axis is the thread
     state: Records  # (1,) PROGRESS
     divisions: Records  # (max_leaf_nodes,) DIVISION, of each leaf
 
@@ -97,8 +101,8 @@ class JointGrowth:
     ----------
     blocks : Blocks
     parameters : GrowthParameters
-    workspaces : list of GrowthWorkspace
-        Of the threads of this worker.
+    workspace : GrowthWorkspace
+        Of all threads of this worker.
     team : ThreadTeam
     comm : Comm
     """
@@ -107,21 +111,19 @@ class JointGrowth:
         self,
         blocks: Blocks,
         parameters: GrowthParameters,
-        workspaces: list[GrowthWorkspace],
+        workspace: GrowthWorkspace,
         team: ThreadTeam,
         comm: Comm,
     ) -> None:
         self._parameters, self._team = parameters, team
         max_leaf_nodes = parameters.max_leaf_nodes
-        shape = max_leaf_nodes + LEAVES_AHEAD, *workspaces[0].histograms.shape[1:]
+        shape = max_leaf_nodes + LEAVES_AHEAD, *workspace.histograms.shape[1:]
         self._histograms = np.empty(shape, dtype=np.int64)
-        self._workspaces = [
-            work._replace(histograms=self._histograms) for work in workspaces
-        ]
-        self._progress = [
-            Progress(np.zeros(1, PROGRESS), np.zeros(max_leaf_nodes, DIVISION))
-            for _ in workspaces
-        ]
+        self._workspace = workspace._replace(histograms=self._histograms)
+        self._progress = Progress(
+            own_records(team.n_threads, 1, PROGRESS),
+            own_records(team.n_threads, max_leaf_nodes, DIVISION),
+        )
         self._exchange = HistogramExchange(blocks, 1 + LEAVES_AHEAD, comm)
 
     def split_leaves(
@@ -135,21 +137,15 @@ class JointGrowth:
     ) -> None:
         """Write the splits of a tree into its nodes; all workers call this together."""
         given = blocks, n_rows, total, quantization, allowed, self._parameters
-
-        def grow_in(thread: int) -> None:
-            work, progress = self._workspaces[thread], self._progress[thread]
-            grow_until_exchange(*given, work, progress, nodes)
-
-        for progress in self._progress:
-            progress.state["n_leaves"] = 0
-            progress.state["is_grown"] = False
-        state, n_summed = self._progress[0].state[0], 0
-        self._team.run(grow_in)
+        own = self._workspace, self._progress, nodes
+        self._progress.state[:] = np.zeros((), PROGRESS)
+        state, n_summed = self._progress.state[0, 0], 0
+        self._team.share(np.inf, grow_until_exchange, *given, *own)
         while not state.is_grown:
             new = self._histograms[n_summed : state.n_histograms]
             self._exchange.add_up(new, blocks)
             n_summed = state.n_histograms
-            self._team.run(grow_in)
+            self._team.share(np.inf, grow_until_exchange, *given, *own)
 
 
 class HistogramExchange:
@@ -209,21 +205,25 @@ def put_used(
 # --- the loop ---------------------------------------------------------------------
 
 
-@kernel
+@shared_kernel
 def grow_until_exchange(
+    thread: int,
+    n_threads: int,
     blocks: Blocks,
     n_rows: int,
     total: int,
     quantization: Quantization,
     allowed: NDArray[np.bool_],
     parameters: GrowthParameters,
-    work: GrowthWorkspace,
+    workspace: GrowthWorkspace,
     progress: Progress,
     nodes: Records,
 ) -> None:
     """Split leaves until sums of histograms are needed, or until the tree is grown."""
     # As in `grow_tree`.  `n_rows` is the number of this worker's rows; `total`, as all
     # packed sums of leaves, is over all workers.
+    work = workspace_of_thread(thread, n_threads, workspace)
+    progress = Progress(progress.state[thread], progress.divisions[thread])
     team, leaves, special = work.team, work.leaves, work.special
     state, divisions = progress.state[0], progress.divisions
     rule, mask = make_rule(parameters, quantization), quantization.count_mask

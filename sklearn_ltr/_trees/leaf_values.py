@@ -31,7 +31,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import ThreadTeam, int64, kernel, subkernel, uint64
+from sklearn_ltr._compile import (
+    ThreadTeam,
+    int64,
+    kernel,
+    shared_kernel,
+    subkernel,
+    uint64,
+)
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.blocks import HISTOGRAM_BINS
 from sklearn_ltr._trees.quantization import (
@@ -83,7 +90,7 @@ class LeafSums(NamedTuple):
     derivatives: RowDerivatives
     gradient_scale: float
     hessian_scale: float
-    totals: IntArray  # (n_threads, n_leaves, 3): gradient, hessian and 1; OUT
+    totals: IntArray  # (n_threads, n_leaves or more, 3): gradient, hessian and 1; OUT
 
 
 def find_leaves(
@@ -121,7 +128,7 @@ def leaf_numbers(tree: GrownTree) -> LeafNumbers:
     return LeafNumbers(np.array(number), splits)
 
 
-@kernel
+@shared_kernel
 def _find_leaves(
     thread: int,
     n_threads: int,
@@ -183,7 +190,8 @@ def new_leaf_sums(
 ) -> LeafSums:
     """Return sums of no rows yet, given how large the derivatives are."""
     g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
-    totals = np.zeros((n_threads, n_leaves, 3), dtype=np.int64)
+    # a thread's own begin in a cache line that no other thread writes to
+    totals = np.zeros((n_threads, n_leaves + 8, 3), dtype=np.int64)
     return LeafSums(derivatives, g_scale, h_scale, totals)
 
 
@@ -224,7 +232,7 @@ def add_values(
     team.share(0.6 * len(leaves), _add_values, values, leaves, scores)
 
 
-@kernel
+@shared_kernel
 def _add_values(
     thread: int,
     n_threads: int,

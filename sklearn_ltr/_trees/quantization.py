@@ -32,7 +32,7 @@ from sklearn_ltr._compile import (
     ThreadTeam,
     float64_bits,
     int64,
-    kernel,
+    shared_kernel,
     subkernel,
     uint64,
 )
@@ -113,7 +113,7 @@ def _power_of_two(exponent: int) -> float:
     return math.ldexp(1.0, min(max(exponent, -1000), 1000))
 
 
-@kernel
+@shared_kernel
 def _find_largest(
     thread: int,
     n_threads: int,
@@ -127,7 +127,7 @@ def _find_largest(
     largest[thread, 1] = _largest_magnitude(hessian, first, last)
 
 
-@kernel
+@shared_kernel
 def _sum_magnitudes(
     thread: int,
     n_threads: int,
@@ -229,7 +229,7 @@ def quantize(
         )
 
 
-@kernel
+@shared_kernel
 def _pack(
     thread: int,
     n_threads: int,
@@ -281,7 +281,7 @@ def with_variance(
     return quantization._replace(variance=sum_of_squares / max(weight, 1))
 
 
-@kernel
+@shared_kernel
 def _add_squares(
     thread: int,
     n_threads: int,

@@ -36,6 +36,7 @@ from sklearn_ltr._compile import (
     int64,
     kernel,
     new_barrier,
+    shared_kernel,
     subkernel,
     uint64,
     wait_at_barrier,
@@ -219,7 +220,7 @@ def find_mu(counts: IntArray, n_wanted: float) -> float:
     return sum_below / (n_wanted - n_above)
 
 
-@kernel
+@shared_kernel
 def _find_importance(
     thread: int,
     n_threads: int,
@@ -241,7 +242,7 @@ def _find_importance(
         own[uint64(max(bits - FIRST_BUCKET, 0))] += 1
 
 
-@kernel
+@shared_kernel
 def _keep_rows(
     thread: int,
     n_threads: int,

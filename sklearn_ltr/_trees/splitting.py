@@ -156,11 +156,11 @@ def find_best_splits(
     gradients = work.buffers.leaf_gradients[leaf.start : leaf.stop]
     histograms = work.histograms[leaf.histogram_index]
     n_chunks = min(work.chunk_histograms.shape[1], len(rows) // MIN_ROWS_PER_CHUNK) + 1
+    n_blocks = len(blocks.n_bins)
     task = next_task(n_chunks, blocks.n_used_slots, work.team, work.next_task)
-    block, first, last = rows_of_task(task, n_chunks, len(rows))
+    block, chunk, first, last = part_of_task(task, n_blocks, n_chunks, len(rows))
     prefetch_first_rows(blocks.values, block, rows[first:last])
-    while block < len(blocks.n_bins):
-        chunk = task % n_chunks
+    while chunk < n_chunks:
         histogram = histograms[block]
         if chunk > 0:  # the first one's is the block's own
             histogram = work.chunk_histograms[block, chunk - 1]
@@ -169,7 +169,8 @@ def find_best_splits(
         )
         # these rows arrive in the cache while splits are searched
         task = next_task(n_chunks, blocks.n_used_slots, work.team, work.next_task)
-        next_block, first, last = rows_of_task(task, n_chunks, len(rows))
+        next_part = part_of_task(task, n_blocks, n_chunks, len(rows))
+        next_block, next_chunk, first, last = next_part
         prefetch_first_rows(blocks.values, next_block, rows[first:last])
         if is_last_chunk(n_chunks, work.n_filled[block : block + 1]):
             for other in range(n_chunks - 1):
@@ -186,7 +187,7 @@ def find_best_splits(
                 special,
                 work,
             )
-        block = next_block
+        block, chunk = next_block, next_chunk
 
 
 @subkernel
@@ -197,15 +198,16 @@ def next_task(
     counters: NDArray[np.int64],
 ) -> int:
     """Return the next task of a block in use, or a number past the last task."""
-    # Task number ``b * n_chunks + c`` is chunk c of the rows in block b.  Thread t has
+    # Task number ``c * n_blocks + b`` is chunk c of the rows in block b.  Thread t has
     # every n-th task from t on, so that mostly the same thread comes to a block, with
     # the parent's histogram in its cache; when these are done, it helps the others.
-    n_tasks, n_threads = len(n_used_slots) * n_chunks, team.n_threads
+    n_blocks, n_threads = len(n_used_slots), team.n_threads
+    n_tasks = n_blocks * n_chunks
     for turn in range(n_threads):
         owner = (team.thread + turn) % n_threads
         counter = counters[owner]
         task = owner + n_threads * fetch_add(counter)
-        while task < n_tasks and n_used_slots[task // n_chunks] == 0:
+        while task < n_tasks and n_used_slots[task % n_blocks] == 0:
             task = owner + n_threads * fetch_add(counter)
         if task < n_tasks:
             return task
@@ -213,10 +215,13 @@ def next_task(
 
 
 @subkernel
-def rows_of_task(task: int, n_chunks: int, n_rows: int) -> tuple[int, int, int]:
-    """Return the block of a task, and where its rows begin and end."""
-    first, last = chunk_bounds(task % n_chunks, n_chunks, int64(0), int64(n_rows))
-    return task // n_chunks, first, last
+def part_of_task(
+    task: int, n_blocks: int, n_chunks: int, n_rows: int
+) -> tuple[int, int, int, int]:
+    """Return block and chunk of a task, and where its rows begin and end."""
+    chunk = task // n_blocks
+    first, last = chunk_bounds(chunk, n_chunks, int64(0), int64(n_rows))
+    return task % n_blocks, chunk, first, last
 
 
 @subkernel

@@ -2,7 +2,8 @@
 
 All threads of a team grow a tree together.  They share the rows, the histograms and
 the candidate splits.  The table of leaves is small, so each thread has its own: all
-threads make the same updates to it, and no thread waits for another to read it.
+threads make the same updates to it, and no thread waits for another to read it.  What
+each thread has of its own is allocated as one array, whose first axis is the thread.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._compile import allocate_aligned, new_barrier, subkernel
+from sklearn_ltr._compile import CACHE_LINE, allocate_aligned, new_barrier, subkernel
 from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.parameters import GrowthParameters
@@ -138,6 +139,9 @@ class SpecialFeatures(NamedTuple):
 class GrowthWorkspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
+    # In that of all threads, arrays that are a thread's own have the thread as a
+    # further first axis
+
     team: Team
     # shared by all threads
     buffers: RowBuffers
@@ -165,45 +169,38 @@ def allocate_nodes(max_leaf_nodes: int) -> Records:
     return nodes
 
 
-def allocate_block_splits() -> BlockSplits:
-    """Return memory for the splits of a block, in cache lines of its own."""
-    numbers = allocate_aligned((2, FEATURE_BLOCK), np.int64)
-    return BlockSplits(
-        score=allocate_aligned((1, FEATURE_BLOCK), np.float64)[0],
-        threshold=numbers[0],
-        left_sum=numbers[1],
-    )
+def own_records(n_threads: int, n_records: int, dtype: np.dtype[Any]) -> Records:
+    """Return an array of records of each thread, (n_threads, n_records or more)."""
+    # as many more as keep threads from writing to the same cache line
+    n_more = -(-CACHE_LINE // dtype.itemsize)
+    return np.zeros((n_threads, n_records + n_more), dtype=dtype)
 
 
 def special_features(
-    n_categories: NDArray[np.int64], constraints: Constraints, max_leaf_nodes: int
+    n_categories: NDArray[np.int64],
+    constraints: Constraints,
+    max_leaf_nodes: int,
+    n_threads: int,
 ) -> SpecialFeatures | None:
     """Return the special features of trees, None if there are none."""
     n_sets = len(constraints.interaction_sets)
     if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
         return None
     open_sets = np.ones((2 * max_leaf_nodes - 1, n_sets), dtype=np.bool_)
-    order = allocate_category_order()
+    shape = n_threads, HISTOGRAM_BINS
+    order = CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape))
     return SpecialFeatures(n_categories, constraints, open_sets, order)
 
 
-def allocate_category_order() -> CategoryOrder:
-    """Return memory for the order of categories."""
-    return CategoryOrder(
-        np.zeros(HISTOGRAM_BINS, dtype=np.int64), np.zeros(HISTOGRAM_BINS)
-    )
-
-
-def allocate_workspaces(
+def allocate_workspace(
     n_threads: int,
     n_rows: int,
     n_blocks: int,
     max_leaf_nodes: int,
     n_histograms: int,
     special: SpecialFeatures | None,
-) -> list[GrowthWorkspace]:
-    """Return the workspace of each thread."""
-    # shared by all threads
+) -> GrowthWorkspace:
+    """Return the workspace of all threads."""
     team = Team(
         0,
         n_threads,
@@ -230,26 +227,67 @@ def allocate_workspaces(
     any_categories = special is not None and special.n_categories.any()
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-    # each thread has its own number, and small tables of its own
-    return [
-        GrowthWorkspace(
-            team=team._replace(thread=thread),
-            buffers=buffers,
-            histograms=histograms,
-            chunk_histograms=chunk_histograms,
-            next_task=next_task,
-            n_filled=n_filled,
-            candidates=candidates,
-            category_set=category_set,
-            splits=allocate_block_splits(),
-            leaves=np.zeros(max_leaf_nodes, dtype=LEAF),
-            special=None
-            if special is None
-            else special._replace(category_order=allocate_category_order()),
-            goes_left=np.zeros(HISTOGRAM_BINS, dtype=np.uint8),
-        )
-        for thread in range(n_threads)
-    ]
+    shape = n_threads, FEATURE_BLOCK
+    goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
+    goes_left[:] = 0
+    return GrowthWorkspace(
+        team=team,
+        buffers=buffers,
+        histograms=histograms,
+        chunk_histograms=chunk_histograms,
+        next_task=next_task,
+        n_filled=n_filled,
+        candidates=candidates,
+        category_set=category_set,
+        splits=BlockSplits(
+            allocate_aligned(shape, np.float64),
+            allocate_aligned(shape, np.int64),
+            allocate_aligned(shape, np.int64),
+        ),
+        leaves=own_records(n_threads, max_leaf_nodes, LEAF),
+        special=special,
+        goes_left=goes_left,
+    )
+
+
+@subkernel
+def workspace_of_thread(
+    thread: int, n_threads: int, work: GrowthWorkspace
+) -> GrowthWorkspace:
+    """Return the workspace as one thread sees it, given that of all."""
+    team, splits = work.team, work.splits
+    return GrowthWorkspace(
+        Team(thread, n_threads, team.barrier, team.n_left),
+        work.buffers,
+        work.histograms,
+        work.chunk_histograms,
+        work.next_task,
+        work.n_filled,
+        work.candidates,
+        work.category_set,
+        BlockSplits(
+            splits.score[thread], splits.threshold[thread], splits.left_sum[thread]
+        ),
+        work.leaves[thread],
+        _special_of_thread(thread, work.special),
+        work.goes_left[thread],
+    )
+
+
+@subkernel
+def _special_of_thread(
+    thread: int, special: SpecialFeatures | None
+) -> SpecialFeatures | None:
+    """Return the special features as one thread sees them, None if there are none."""
+    if special is None:
+        return None
+    order = special.category_order
+    return SpecialFeatures(
+        special.n_categories,
+        special.constraints,
+        special.open_sets,
+        CategoryOrder(order.category[thread], order.ratio[thread]),
+    )
 
 
 @subkernel

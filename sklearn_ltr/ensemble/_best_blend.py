@@ -283,12 +283,12 @@ def _order_above_zero(
     order = np.empty(n_documents, dtype=np.int64)
     position = np.empty(n_documents)
     rank_documents(
-        scores_1, bound.grades, bound.offsets, 0, n_queries, longest, order, False
+        0, n_queries, scores_1, bound.grades, bound.offsets, longest, order, False
     )
     position[order] = np.arange(n_documents)
     # passed as grades, of which the lower one is ranked first in a tie
     rank_documents(
-        scores_2, position, bound.offsets, 0, n_queries, longest, order, False
+        0, n_queries, scores_2, position, bound.offsets, longest, order, False
     )
     return order
 

@@ -36,7 +36,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import range_kernel
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     DIVIDE_BY,
@@ -56,9 +56,14 @@ from sklearn_ltr.metrics._ranked_list import run_end
 __all__ = ["MAP", "map_score"]
 
 
-@kernel
+@range_kernel
 def average_precision_values(
-    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
+    first: int,
+    last: int,
+    lists: RankedLists,
+    arrays: MetricArrays,
+    average: bool,
+    values: FloatArray,
 ) -> None:
     """Compute the average precision of each list."""
     # In a run of n equal scores, r of them relevant, below `above` relevant documents,
@@ -68,7 +73,7 @@ def average_precision_values(
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     relevance, discount, scale = arrays.gain, arrays.discount, arrays.scale
     k = arrays.k
-    for query in range(len(values)):
+    for query in range(first, last):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
         total, above, position = 0.0, 0.0, 0
@@ -87,13 +92,13 @@ def average_precision_values(
         values[query] = total * scale[query]
 
 
-@kernel
+@range_kernel
 def average_precision_swap_factors(
+    first: int,
+    last: int,
     order: IntArray,
     offsets: IntArray,
     arrays: MetricArrays,
-    first: int,
-    last: int,
     factors: SwapFactors,
 ) -> None:
     """Compute the factors derived at the head of this file."""

@@ -39,7 +39,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import range_kernel
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
@@ -56,15 +56,20 @@ from sklearn_ltr.metrics._ranked_list import run_end
 __all__ = ["BPref", "bpref_score"]
 
 
-@kernel
+@range_kernel
 def bpref_values(
-    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
+    first: int,
+    last: int,
+    lists: RankedLists,
+    arrays: MetricArrays,
+    average: bool,
+    values: FloatArray,
 ) -> None:
     """Compute the binary preference of each list."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     relevance = arrays.gain
     chance = np.zeros(len(arrays.discount) + 1)  # that so many others were drawn
-    for query in range(len(values)):
+    for query in range(first, last):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(arrays.k, len(ranked))
         total, above, position = 0.0, 0, 0
@@ -90,13 +95,13 @@ def bpref_values(
         values[query] = total * arrays.scale[query]
 
 
-@kernel
+@range_kernel
 def bpref_swap_factors(
+    first: int,
+    last: int,
     order: IntArray,
     offsets: IntArray,
     arrays: MetricArrays,
-    first: int,
-    last: int,
     factors: SwapFactors,
 ) -> None:
     """Compute the factors derived at the head of this file."""

@@ -29,7 +29,6 @@ changes a single c, c_{p+1}.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, get_args
@@ -37,7 +36,7 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import RangeKernel, ThreadTeam, range_kernel
 from sklearn_ltr._data import Labels, check_canonical
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -97,14 +96,19 @@ class SwapFactors(NamedTuple):
     discount_below: FloatArray  # effective discount as the lower document of a pair
 
 
-@kernel
+@range_kernel
 def sum_values(
-    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
+    first: int,
+    last: int,
+    lists: RankedLists,
+    arrays: MetricArrays,
+    average: bool,
+    values: FloatArray,
 ) -> None:
     """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     gain, discount, scale = arrays.gain, arrays.discount, arrays.scale
-    for query in range(len(values)):
+    for query in range(first, last):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(arrays.k, arrays.limit[query], len(ranked))
         total = 0.0
@@ -122,13 +126,13 @@ def sum_values(
         values[query] = total * scale[query]
 
 
-@kernel
+@range_kernel
 def sum_swap_factors(
+    first: int,
+    last: int,
     order: IntArray,
     offsets: IntArray,
     arrays: MetricArrays,
-    first: int,
-    last: int,
     factors: SwapFactors,
 ) -> None:
     """Compute the factors of a discounted sum: 1, and the discount twice."""
@@ -147,10 +151,10 @@ class ClosedFormMetric(Metric):
     closed_form: ClassVar[bool] = True
     #: u and v of the recurrence at the head of this file; None: it has no such form
     cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
-    #: kernel(lists, arrays, average, values)
-    _values_kernel: ClassVar[Callable[..., None]] = staticmethod(sum_values)
-    #: kernel(order, offsets, arrays, first, last, factors)
-    _swap_factors_kernel: ClassVar[Callable[..., None]] = staticmethod(sum_swap_factors)
+    #: kernel(first, last, lists, arrays, average, values)
+    _values_kernel: ClassVar[RangeKernel] = staticmethod(sum_values)
+    #: kernel(first, last, order, offsets, arrays, factors)
+    _swap_factors_kernel: ClassVar[RangeKernel] = staticmethod(sum_swap_factors)
 
     def __init_subclass__(cls, **options: object) -> None:
         """Put a built-in metric into ``METRICS``; refuse what would train wrongly."""
@@ -244,7 +248,7 @@ class ClosedFormMetric(Metric):
         n = len(grades)
         bound = self.bind(grades, np.array([0, n], dtype=np.int64))
         factors = SwapFactors(*np.empty((3, n)))
-        bound.fill_swap_factors(np.arange(n, dtype=np.int64), 0, 1, factors)
+        bound.fill_swap_factors(np.arange(n, dtype=np.int64), factors)
         above, below = factors.discount_above[:, None], factors.discount_below
         delta = np.abs(bound.gain[:, None] - bound.gain)
         delta = delta * factors.multiplier[:, None] * np.abs(above - below)
@@ -259,12 +263,15 @@ class BoundClosedForm(BoundMetric):
     metric: ClosedFormMetric
 
     def fill_swap_factors(
-        self, order: IntArray, first: int, last: int, factors: SwapFactors
+        self,
+        order: IntArray,
+        factors: SwapFactors,
+        bounds: IntArray | None = None,
+        team: ThreadTeam | None = None,
     ) -> None:
-        """Write the factors of queries ``first`` to ``last - 1`` for this order."""
-        self.metric._swap_factors_kernel(
-            order, self.offsets, self._arrays, first, last, factors
-        )
+        """Write the factors of all queries, or of some ranges, for this order."""
+        given = order, self.offsets, self._arrays, factors
+        self._in_ranges(bounds, team, self.metric._swap_factors_kernel, *given)
 
     def constant_swap_factors(self) -> SwapFactors | None:
         """Return the factors of all lists, by position, or None if the order counts."""
@@ -277,14 +284,18 @@ class BoundClosedForm(BoundMetric):
     def _arrays(self) -> MetricArrays:
         return MetricArrays(self.gain, self.discount, self.scale, self.limit, self.k)
 
-    def _list_values(self, scores: FloatArray) -> FloatArray:
+    def _list_values(
+        self, scores: FloatArray, bounds: IntArray | None, team: ThreadTeam | None
+    ) -> FloatArray:
         average = self.metric.ties == "average"
         # The mean over a run of equal scores needs the whole run, which may extend
         # below the cutoff.
-        order = self._rank(scores, len(self.discount) if average else self.k)
+        depth = len(self.discount) if average else self.k
+        order = self._rank(scores, depth, bounds, team)
         values = np.empty(len(self.offsets) - 1)
         lists = RankedLists(scores, self.grades, order, self.offsets)
-        self.metric._values_kernel(lists, self._arrays, average, values)
+        kernel = self.metric._values_kernel
+        self._in_ranges(bounds, team, kernel, lists, self._arrays, average, values)
         return values
 
 

@@ -246,7 +246,7 @@ class NDCG(DCG):
         gain, discount, offsets, k, n_ranked = judged
         n_queries = len(n_ranked)
         order = np.empty(len(gain), dtype=np.int64)
-        rank_documents(gain, gain, offsets, 0, n_queries, k, order, True)
+        rank_documents(0, n_queries, gain, gain, offsets, k, order, True)
         # the sum over each list, in its order, down to its cutoff
         query = np.repeat(np.arange(n_queries), np.diff(offsets))
         position = places_in_queries(offsets)

@@ -36,7 +36,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import exp2_of, kernel, subkernel
+from sklearn_ltr._compile import exp2_of, range_kernel, subkernel
 from sklearn_ltr._data import Labels, describe_query
 from sklearn_ltr._parameters import real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
@@ -57,16 +57,21 @@ __all__ = ["ERR", "err_score"]
 LARGEST_GRADE = 53.0
 
 
-@kernel
+@range_kernel
 def err_values(
-    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
+    first: int,
+    last: int,
+    lists: RankedLists,
+    arrays: MetricArrays,
+    average: bool,
+    values: FloatArray,
 ) -> None:
     """Compute the expected reciprocal rank of each list."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     satisfies, discount, scale = arrays.gain, arrays.discount, arrays.scale
     k = arrays.k
     means = np.empty(min(k, len(discount)) + 1)
-    for query in range(len(values)):
+    for query in range(first, last):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
         total, reached, position = 0.0, 1.0, 0
@@ -96,13 +101,13 @@ def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> N
             means[i] += (t * means[i - 1] - means[i]) * i / m
 
 
-@kernel
+@range_kernel
 def err_swap_factors(
+    first: int,
+    last: int,
     order: IntArray,
     offsets: IntArray,
     arrays: MetricArrays,
-    first: int,
-    last: int,
     factors: SwapFactors,
 ) -> None:
     """Compute the factors derived at the head of this file."""

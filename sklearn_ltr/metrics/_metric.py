@@ -16,11 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from numbers import Integral
-from typing import ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_ltr._compile import RangeKernel, ThreadTeam
 from sklearn_ltr._data import (
     JudgedQueries,
     Labels,
@@ -46,6 +47,7 @@ NoRelevant = Literal["zero", "one", "skip", "error"]
 
 NO_RELEVANT_VALUE = {"zero": 0.0, "one": 1.0, "skip": np.nan}
 LARGEST_K = 2**63 - 1
+NANOSECONDS_PER_ROW = 5.0  # to rank documents, or to compute values of their lists
 MOST_DIGITS = 18  # of a cutoff in a name; k must fit in int64
 
 METRICS: dict[str, type[Metric]] = {}  # the built-in metrics by name
@@ -398,10 +400,12 @@ class BoundMetric:
             has_relevant=self.has_relevant[queries],
         )
 
-    def values(self, scores: FloatArray) -> FloatArray:
+    def values(self, scores: FloatArray, team: ThreadTeam | None = None) -> FloatArray:
         """Return the value of each query, (n_queries,), for (n_documents,) scores."""
+        # threads of a team share the queries, but not a user's metric, which is Python
         _check_array(scores, "scores", len(self.grades))
-        values = self._list_values(scores)
+        bounds = None if team is None else team.divide(self.offsets)
+        values = self._list_values(scores, bounds, team)
         if self.has_relevant.all():
             return values
         if self.metric.no_relevant == "error":
@@ -422,22 +426,43 @@ class BoundMetric:
         _check_array(weights, "weights", len(values))
         return mean_of_values(self.metric, values, weights, self.has_relevant)
 
-    def _list_values(self, scores: FloatArray) -> FloatArray:
+    def _list_values(
+        self, scores: FloatArray, bounds: IntArray | None, team: ThreadTeam | None
+    ) -> FloatArray:
         """Return the value of each list with a relevant document (else undefined)."""
-        order = self._rank(scores, len(self.discount))
+        order = self._rank(scores, len(self.discount), bounds, team)
         values = np.empty(len(self.offsets) - 1)
         for query in np.flatnonzero(self.has_relevant):
             ranked = order[self.offsets[query] : self.offsets[query + 1]]
             values[query] = value_of_list(self.metric, self.grades[ranked])
         return values
 
-    def _rank(self, scores: FloatArray, k: int) -> IntArray:
+    def _rank(
+        self,
+        scores: FloatArray,
+        k: int,
+        bounds: IntArray | None,
+        team: ThreadTeam | None,
+    ) -> IntArray:
+        """Return the ranked lists, in order down to position k."""
         order = np.empty(len(self.grades), dtype=np.int64)
-        n_queries = len(self.offsets) - 1
-        rank_documents(
-            scores, self.grades, self.offsets, 0, n_queries, k, order, self.stable
-        )
+        lists = scores, self.grades, self.offsets, k, order, self.stable
+        self._in_ranges(bounds, team, rank_documents, *lists)
         return order
+
+    def _in_ranges(
+        self,
+        bounds: IntArray | None,
+        team: ThreadTeam | None,
+        kernel: RangeKernel,
+        *arguments: Any,
+    ) -> None:
+        """Call a kernel for all queries, or for ranges of them by a team."""
+        if bounds is None or team is None:
+            kernel(0, len(self.offsets) - 1, *arguments)
+        else:
+            time = NANOSECONDS_PER_ROW * len(self.grades)
+            team.share_ranges(time, bounds, kernel, *arguments)
 
 
 def mean_of_values(

@@ -29,8 +29,8 @@ from sklearn_ltr._compile import (
     REGISTER_LANES,
     float32_lanes,
     int64,
-    kernel,
     prefetch_row,
+    range_kernel,
     subkernel,
     uint32,
     uint32_lanes,
@@ -77,21 +77,20 @@ def precedes(keys: SortKeys, a: int, b: int) -> bool:
     return a < b
 
 
-@kernel
+@range_kernel
 def rank_documents(
+    first: int,
+    last: int,
     scores: FloatArray,
     grades: FloatArray,
     offsets: IntArray,
-    first: int,
-    last: int,
     k: int,
     order: IntArray,
-    stable: bool = False,
+    stable: bool,
 ) -> None:
     """Write the ranked lists of queries ``first`` to ``last - 1`` into ``order``."""
     # order[offsets[q] + p], OUT, is the document at position p of query q's list; those
-    # below position k follow in some deterministic order.  Give `stable` explicitly:
-    # numba compiles a second version for calls without it.
+    # below position k follow in some deterministic order.
     keys = SortKeys(scores, grades, stable)
     longest = 0
     for query in range(first, last):
@@ -309,7 +308,7 @@ def rank_scores(y_score: ArrayLike, *, groups: IdsLike) -> NDArray[np.int64]:
     order = np.empty(queries.n_documents, dtype=np.int64)
     longest = int(queries.sizes.max())
     rank_documents(
-        scores, scores, queries.offsets, 0, queries.n_queries, longest, order, True
+        0, queries.n_queries, scores, scores, queries.offsets, longest, order, True
     )
     ranks = np.empty_like(order)
     ranks[order] = places_in_queries(queries.offsets) + 1

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._compile import range_kernel
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
@@ -43,9 +43,14 @@ from sklearn_ltr.metrics._ranked_list import run_end
 __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
 
 
-@kernel
+@range_kernel
 def first_relevant_values(
-    lists: RankedLists, arrays: MetricArrays, average: bool, values: FloatArray
+    first: int,
+    last: int,
+    lists: RankedLists,
+    arrays: MetricArrays,
+    average: bool,
+    values: FloatArray,
 ) -> None:
     """Compute the discount at the first relevant document of each list."""
     # That document is in the first run of equal scores that has a relevant one.  In
@@ -54,7 +59,7 @@ def first_relevant_values(
     scores, order, offsets = lists.scores, lists.order, lists.offsets
     relevance, discount, scale = arrays.gain, arrays.discount, arrays.scale
     k = arrays.k
-    for query in range(len(values)):
+    for query in range(first, last):
         ranked = order[offsets[query] : offsets[query + 1]]
         stop = min(k, len(ranked))
         total, position = 0.0, 0
@@ -73,13 +78,13 @@ def first_relevant_values(
         values[query] = total * scale[query]
 
 
-@kernel
+@range_kernel
 def first_relevant_swap_factors(
+    first: int,
+    last: int,
     order: IntArray,
     offsets: IntArray,
     arrays: MetricArrays,
-    first: int,
-    last: int,
     factors: SwapFactors,
 ) -> None:
     """Compute the factors derived at the head of this file."""

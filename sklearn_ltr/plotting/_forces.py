@@ -382,7 +382,7 @@ def order_of_query(scores: FloatArray, grades: FloatArray) -> IntArray:
     n = len(scores)
     order = np.empty(n, dtype=np.int64)
     offsets = np.array([0, n], dtype=np.int64)
-    rank_documents(scores, grades, offsets, 0, 1, n, order, False)
+    rank_documents(0, 1, scores, grades, offsets, n, order, False)
     return order
 
 

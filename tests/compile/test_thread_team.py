@@ -23,6 +23,11 @@ from sklearn_ltr._compile import (
     effective_n_threads,
     fetch_add,
     kernel,
+    new_barrier,
+    range_kernel,
+    shared_kernel,
+    threads,
+    wait_at_barrier,
 )
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
@@ -143,6 +148,74 @@ def test_every_number_is_fetched_by_one_thread(n_threads):
         team.run(count_numbers, counter, fetched_by)
     np.testing.assert_array_equal(fetched_by.sum(axis=0), 1)
     assert counter[0] == fetched_by.shape[1] + n_threads
+
+
+@shared_kernel
+def visit_together(thread, n_threads, barrier, visits):
+    visits[thread] += 1
+    wait_at_barrier(barrier, n_threads)
+
+
+@range_kernel
+def note_numbers(first, last, noted):
+    for number in range(first, last):
+        noted[number] += 1
+
+
+@pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 2, 5])
+def test_a_shared_kernel_is_called_once_in_each_thread(n_threads):
+    visits, barrier, seen = np.zeros(n_threads), new_barrier(), []
+    with ThreadTeam(n_threads) as team:
+        for k in range(100):
+            team.share(np.inf, visit_together, barrier, visits)
+            if k % 10 == 3:  # back to the interpreter, and to machine code again
+                team.run(seen.append)
+    np.testing.assert_array_equal(visits, 100)
+    assert sorted(seen) == sorted([*range(n_threads)] * 10)
+
+
+@pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 2, 5])
+@pytest.mark.parametrize("n", [0, 1, 3, 1000])
+def test_every_number_is_in_one_range_of_one_thread(n_threads, n):
+    noted = np.zeros(n)
+    with ThreadTeam(n_threads) as team:
+        bounds = team.divide(np.cumsum(np.arange(n + 1)))
+        assert bounds[0] == 0 and bounds[-1] == n and (np.diff(bounds) >= 0).all()
+        for _ in range(3):
+            team.share_ranges(np.inf, bounds, note_numbers, noted)
+    np.testing.assert_array_equal(noted, 3)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_what_takes_less_time_than_threads_take_to_begin_is_done_by_the_caller(
+    monkeypatch,
+):
+    monkeypatch.setattr(threads, "MIN_SHARED_TIME", 1e10)
+    monkeypatch.setattr(threads, "MIN_TIME_TO_BEGIN", 1e11)
+    visits, barrier = np.zeros(2), new_barrier()
+    with ThreadTeam(2) as team:
+        for time, shared in ((9e10, 0), (1e11, 1), (1e10, 2), (9e9, 2)):
+            team.share(time, visit_together, barrier, visits)
+            assert visits[1] == shared
+        team.run(lambda thread: None)
+        team.share(9e10, visit_together, barrier, visits)
+        assert visits.tolist() == [5, 2]
+
+
+@shared_kernel
+def allocate_much(thread, n_threads, n):
+    if thread == n_threads - 1:
+        np.empty(n)[0] = 1.0
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_a_thread_without_memory_raises_an_error_when_all_have_ended():
+    visits, barrier = np.zeros(3), new_barrier()
+    with ThreadTeam(3) as team:
+        with pytest.raises(MemoryError, match="allocate_much"):
+            team.share(np.inf, allocate_much, 2**60)
+        team.share(np.inf, visit_together, barrier, visits)
+    np.testing.assert_array_equal(visits, 1)
 
 
 # --- what a team leaves behind ------------------------------------------------------
@@ -317,10 +390,10 @@ def interrupted_at(step: int, function) -> bool:
     try:
         function()
     except KeyboardInterrupt:
-        return True
+        pass
     finally:
         sys.settrace(before)
-    return False
+    return lines == step
 
 
 def interrupted_teams(function) -> int:
@@ -351,6 +424,25 @@ def test_ctrl_c_at_any_step_leaves_no_thread_at_a_barrier():
     assert wait_until(lambda: threading.active_count() == before)
     assert left == []
     assert met.count(0) == met.count(1) == met.count(2) > 20
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_ctrl_c_at_any_step_leaves_a_team_that_works():
+    before = threading.active_count()
+    visits, barrier = np.zeros(3), new_barrier()
+
+    def use_team():
+        with ThreadTeam(3) as team:
+            for _ in range(2):
+                try:
+                    team.share(np.inf, visit_together, barrier, visits)
+                except KeyboardInterrupt:
+                    team.share(np.inf, visit_together, barrier, visits)
+                team.run(lambda thread: None)
+
+    assert interrupted_teams(use_team) > 20
+    assert wait_until(lambda: threading.active_count() == before)
+    assert visits[0] == visits[1] == visits[2] > 20
 
 
 # --- forks --------------------------------------------------------------------------

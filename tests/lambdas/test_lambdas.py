@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._lambdas import objective
 from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
@@ -197,9 +196,8 @@ def test_a_constant_added_to_the_scores_of_a_query_does_not_matter(name, options
 @pytest.mark.parametrize("name", ["none", "ndcg", "err"])
 @pytest.mark.parametrize("in_one_list", [0.0, 0.9])
 @pytest.mark.usefixtures("four_cores")
-def test_the_number_of_threads_does_not_matter(name, in_one_list, monkeypatch):
+def test_the_number_of_threads_does_not_matter(name, in_one_list):
     """However few pairs there are, and if one list has more than all others."""
-    monkeypatch.setattr(objective, "THREADING_MIN_PAIRS", 0)
     data = ragged(10, n_queries=30 if INTERPRETED else 300, longest=30)
     n_rows = len(data.groups)
     data.groups[np.random.default_rng(0).random(n_rows) < in_one_list] = 9

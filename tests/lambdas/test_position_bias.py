@@ -98,8 +98,7 @@ def objective(metric, options, pair_weights, team, grades=CLICKS):
     data = TrainingData(grades, queries.offsets, queries.labels, columns)
     metric = metric and get_metric(metric)
     result = LambdaObjective(data, metric, options, team, pair_weights)
-    for documents, _ in result._workspaces:
-        documents.fill(np.nan)  # what is read must have been written
+    result._workspaces[0].fill(np.nan)  # what is read must have been written
     return result
 
 

@@ -51,8 +51,9 @@ def lambdas_of(scores, grades, offsets, metric, options, weights, n_threads=1):
     weight = rng.uniform(0.5, 2, len(offsets) - 1)
     columns = RowColumns(sample_weight=weight)
     data = TrainingData(y=grades, offsets=offsets, labels=None, columns=columns)
-    team = ThreadTeam(n_threads)
-    gradient, hessian = LambdaObjective(data, metric, options, team, weights)(scores)
+    with ThreadTeam(n_threads) as team:
+        objective = LambdaObjective(data, metric, options, team, weights)
+        gradient, hessian = objective(scores)
     return gradient.tobytes(), hessian.tobytes()
 
 
@@ -61,9 +62,10 @@ def alone(monkeypatch):
     """Whether a query was computed by itself: those that were, once one has run."""
     computed = []
 
-    def record(queries, *arguments, compute=objective.compute_query_lambdas):
-        computed.extend(queries.tolist())
-        compute(queries, *arguments)
+    def record(*arguments, compute=objective.compute_query_lambdas):
+        thread, n_threads, bounds, counters, remains, *_ = arguments
+        computed.extend(np.flatnonzero(remains).tolist())
+        compute(*arguments)
 
     monkeypatch.setattr(objective, "compute_query_lambdas", record)
     return computed
@@ -97,11 +99,10 @@ def test_weights_of_pairs_give_the_bits_of_each_list_alone(name, sizes, monkeypa
     assert lambdas_of(*given) == together
 
 
-def test_neither_neighbours_nor_threads_matter(monkeypatch):
+def test_neither_neighbours_nor_threads_matter():
     scores, grades, offsets = lists_of(SIZES["all lengths"])
     given = (metric_of("ndcg", None), OPTIONS["both"], None)
     expected = lambdas_of(scores, grades, offsets, *given)
-    monkeypatch.setattr(objective, "THREADING_MIN_PAIRS", 0)
     for n_threads in (2, 3):
         assert lambdas_of(scores, grades, offsets, *given, n_threads) == expected
 
@@ -112,7 +113,7 @@ def test_short_lists_are_in_order(sizes, stable):
     scores, grades, offsets = lists_of(sizes)
     order = np.full(len(scores), -1)
     longest = int(sizes.max())
-    rank_documents(scores, grades, offsets, 0, len(sizes), longest, order, stable)
+    rank_documents(0, len(sizes), scores, grades, offsets, longest, order, stable)
     for start, stop in zip(offsets[:-1], offsets[1:], strict=True):
         expected = (
             oracle.ranked_in_row_order(scores[start:stop])
@@ -125,5 +126,5 @@ def test_short_lists_are_in_order(sizes, stable):
 def test_lists_without_documents_are_skipped():
     order, offsets = np.full(3, -1), np.array([0, 0, 3, 3, 3])
     scores, grades = np.array([1.0, 3.0, 2.0]), np.ones(3)
-    rank_documents(scores, grades, offsets, 0, 4, 3, order, False)
+    rank_documents(0, 4, scores, grades, offsets, 3, order, False)
     assert order.tolist() == [1, 2, 0]

@@ -196,7 +196,7 @@ def test_the_first_k_positions_are_in_order(n, k):
         # the second of three lists is ranked alone
         order, offsets = np.full(n + 4, -1), np.array([0, 2, 2 + n, 4 + n])
         padded = (np.pad(values, 2, constant_values=1) for values in (scores, grades))
-        rank_documents(*padded, offsets, 1, 2, k, order, stable)
+        rank_documents(1, 2, *padded, offsets, k, order, stable)
         expected = (
             oracle.ranked_in_row_order(scores)
             if stable
@@ -217,7 +217,7 @@ def test_scores_that_are_equal_in_single_precision_are_ranked(around, step, k, n
         assert len(np.unique(scores.astype(np.float32))) <= 2
     grades = rng.integers(0, 3, n).astype(float)
     order = np.empty(n, dtype=np.int64)
-    rank_documents(scores, grades, np.array([0, n]), 0, 1, k, order, False)
+    rank_documents(0, 1, scores, grades, np.array([0, n]), k, order, False)
     assert order[:k].tolist() == oracle.ranked_against_the_model(scores, grades)[:k]
 
 

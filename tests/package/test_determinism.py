@@ -84,7 +84,8 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
 
 def model_sent(connection, *modes: str) -> None:
     """What a child process does: fit with two threads and send the models."""
-    threads.MIN_SHARED_TIME = -np.inf  # as for all tests of this process
+    # as for all tests of this process
+    threads.MIN_SHARED_TIME = threads.MIN_TIME_TO_BEGIN = -np.inf
     connection.send([model(mode, n_jobs=2) for mode in modes])
     connection.close()
 

@@ -10,7 +10,7 @@ from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.blocks import (
     FEATURE_BLOCK,
     allocate_blocks,
-    packing_of,
+    pack_rows,
     restrict_features,
 )
 
@@ -39,7 +39,7 @@ def test_blocks_are_full_but_for_the_last_and_hold_the_rows(n_features, n_thread
 
     rows = np.flatnonzero(np.random.default_rng(3).random(1000) < 0.6).astype(np.int32)
     with ThreadTeam(1 if INTERPRETED else n_threads) as team:
-        team.run(packing_of(blocks, binned.columns, rows), team.n_threads)
+        pack_rows(blocks, binned.columns, rows, team)
     packed = blocks.values[blocks.block, :, blocks.slot]
     np.testing.assert_array_equal(packed[:, : len(rows)], binned.columns[:, rows])
 

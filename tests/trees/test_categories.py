@@ -23,7 +23,7 @@ from sklearn_ltr._trees.leaf_values import add_binned
 from sklearn_ltr._trees.quantization import Quantization
 from sklearn_ltr._trees.splitting import MAX_SPLIT_CATEGORIES, SplitRule
 from sklearn_ltr._trees.tree_walk import TreeWalk, unpack_sets
-from sklearn_ltr._trees.workspace import allocate_category_order
+from sklearn_ltr._trees.workspace import CategoryOrder
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import ONE_THREAD, binned_values, grow_on, row_targets
@@ -127,7 +127,7 @@ def test_categories_are_sorted_by_smoothed_ratios(
     quantization = Quantization(
         1.0, 1.0, h_bits, 2**h_bits - 1, count_bits, 2**count_bits - 1
     )
-    order = allocate_category_order()
+    order = CategoryOrder(np.zeros(256, dtype=np.int64), np.zeros(256))
     n_sorted = sort_categories(
         histogram.ravel(), 3, n_categories, packed.sum(), quantization,
         SplitRule(second_order, 0.0, 2, smoothing), order,

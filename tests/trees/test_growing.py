@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from threading import get_ident
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam, threads
-from sklearn_ltr._trees import growing, quantization
+from sklearn_ltr._compile import (
+    INTERPRETED,
+    KERNELS,
+    SharedKernel,
+    ThreadTeam,
+    threads,
+)
+from sklearn_ltr._compile.threads import MIN_SHARED_TIME
+from sklearn_ltr._trees import quantization
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growing import TreeGrower, grow_tree
 from sklearn_ltr._trees.growing_together import LEAVES_AHEAD
@@ -233,15 +238,18 @@ def test_the_first_of_equal_features_is_used(second_order):
 def test_threads_share_a_tree_that_takes_longer_than_they_lose(
     n_rows, n_features, n_threads, monkeypatch
 ):
-    monkeypatch.setattr(threads, "MIN_SHARED_TIME", 120_000)  # as for users
-    calling = []
-    monkeypatch.setattr(
-        growing, "grow_tree", lambda *given: calling.append(get_ident())
-    )
+    monkeypatch.setattr(threads, "MIN_SHARED_TIME", MIN_SHARED_TIME)  # as for users
+    monkeypatch.setattr(threads, "MIN_TIME_TO_BEGIN", MIN_SHARED_TIME)
+    shared, run_parts = [], SharedKernel.run_parts
+
+    def note(kernel, *arguments):
+        shared.append(kernel)
+        run_parts(kernel, *arguments)
+
+    monkeypatch.setattr(SharedKernel, "run_parts", note)
     X, gradient, hessian = draw(n=n_rows, n_features=n_features)
     grow_on(X, gradient, hessian, n_threads=2)
-    assert len(set(calling)) == n_threads
-    assert (get_ident() in calling) == (n_threads == 1)
+    assert (grow_tree in shared) == (n_threads == 2)
 
 
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
@@ -408,9 +416,10 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeyp
         scales.append(chosen)
         return pack(thread, n_threads, g, h, numbers, m, chosen, *results)
 
-    monkeypatch.setattr(quantization, "_pack", watched)
     options = {"n_trees": 1, "rows_per_run": 5000, "max_leaf_nodes": 4}
-    expected = grow_together(1, X, gradient, hessian, n_threads=1, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr(quantization, "_pack", watched)
+        expected = grow_together(1, X, gradient, hessian, n_threads=1, **options)
     first, second = scales
     assert second.hessian_scale == first.hessian_scale / 2
     for n_workers, n_threads in ((1, 3), (2, 2)):
@@ -420,17 +429,21 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeyp
         assert found == expected
 
 
+def signatures_of_growing():
+    return KERNELS["sklearn_ltr._trees.growing.grow_tree"].signatures
+
+
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_growing_is_compiled_once():
     X, gradient, hessian = draw(n_features=20)
     grow_on(X, gradient, hessian)
-    n_signatures = len(grow_tree.signatures)
+    n_signatures = len(signatures_of_growing())
     for second_order in (False, True):
         for options in ({}, {"subsample": 0.5}, {"features": [0]}, {"n_threads": 2}):
             for dtype in (np.float32, np.float64):
                 options |= {"second_order": second_order}
                 grow_on(X.astype(dtype), gradient, hessian, **options)
-    assert len(grow_tree.signatures) == n_signatures
+    assert len(signatures_of_growing()) == n_signatures
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
@@ -444,7 +457,7 @@ def test_what_special_features_need_is_compiled_for_those_who_have_some():
         {"constraints": NO_CONSTRAINTS._replace(interaction_sets=SETS)},
     ):
         grow_on(X, gradient, hessian, **options)
-    special = ["SpecialFeatures" in str(types) for types in grow_tree.signatures]
+    special = ["SpecialFeatures" in str(types) for types in signatures_of_growing()]
     assert sorted(special) == [False, True]
 
 

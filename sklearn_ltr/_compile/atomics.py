@@ -1,0 +1,193 @@
+"""What threads in machine code tell each other by: an atomic counter and a barrier.
+
+Neither takes the interpreter lock.  A thread that waits looks again and again, for some
+hundred microseconds, before it sleeps between two looks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import sys
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile.arithmetic import allocate_aligned
+from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
+
+LOOKS = 20_000  # before a thread sleeps: they take from 0.2 to 1 millisecond
+# Microseconds of a sleep, the first and the longest; Windows counts milliseconds, and
+# takes 0 for giving the core away
+SHORTEST_SLEEP, LONGEST_SLEEP = (0, 0) if sys.platform == "win32" else (50, 1_000)
+SLEEP_SYMBOL = "sklearn_ltr_sleep"  # by this name, machine code finds the function
+
+# LLVM's names of the instruction by which a core that waits leaves its resources to the
+# other thread that runs on it
+PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
+PAUSE = PAUSES.get(platform.machine().lower())
+
+
+def _element_pointer(
+    context: Any, builder: Any, array_type: Any, array: Any, index: Any
+) -> Any:
+    """Return the address of an element of a one-dimensional int64 array."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def atomic_add(typing: Any, array: Any, index: Any, amount: Any) -> Any:
+    """Add to an element and return its former value."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], args[0], args[1]
+        )
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return types.int64(array, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def atomic_load(typing: Any, array: Any, index: Any) -> Any:
+    """Return an element from memory, never from a register that holds an old value."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], args[0], args[1]
+        )
+        return builder.load_atomic(pointer, "seq_cst", 8)
+
+    return types.int64(array, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def atomic_exchange(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """Set an element and return its former value."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], args[0], args[1]
+        )
+        return builder.atomic_rmw("xchg", pointer, args[2], "seq_cst")
+
+    return types.int64(array, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pause(typing: Any) -> Any:
+    """Let the core do nothing for a moment."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if PAUSE is not None:
+            function_type = ir.FunctionType(ir.VoidType(), [])
+            module = builder.module
+            builder.call(
+                cgutils.get_or_insert_function(module, function_type, PAUSE), []
+            )
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _sleep(typing: Any, duration: Any) -> Any:
+    """Let the calling thread sleep."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        int32 = ir.IntType(32)
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(int32, [int32]), SLEEP_SYMBOL
+        )
+        return builder.call(function, [builder.trunc(args[0], int32)])
+
+    return types.int32(types.int64), generate
+
+
+def _address_of_sleep() -> int | None:
+    """Return the address of the system's function that lets a thread sleep."""
+    if sys.platform == "win32":
+        function = ctypes.windll.kernel32.Sleep
+    else:
+        function = ctypes.CDLL(None).usleep
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+llvmlite.binding.add_symbol(SLEEP_SYMBOL, _address_of_sleep())
+
+
+@subkernel
+def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
+    """Return when an element is no longer `value`."""
+    # A thread that waits long goes to sleep: when there are more threads than cores, it
+    # would otherwise keep a core from the thread that it waits for.  A thread that has
+    # slept gets a core within microseconds; one that only yields its core may wait for
+    # a whole time slice of another process.
+    n_looks, duration = 0, SHORTEST_SLEEP
+    while atomic_load(array, index) == value:
+        if n_looks < LOOKS:
+            n_looks += 1
+            pause()
+        else:
+            _sleep(duration)
+            duration = min(2 * duration, LONGEST_SLEEP)
+
+
+def new_barrier() -> NDArray[np.int64]:
+    """Return the counters of a barrier: [0] of waiting threads, [1] of its phases."""
+    # nothing else is in their cache line
+    counters: NDArray[np.int64] = allocate_aligned((1, 8), np.int64)[0]
+    counters[:] = 0
+    return counters
+
+
+@subkernel
+def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
+    """Return when all `n_threads` threads have arrived here."""
+    if n_threads == 1:
+        return
+    phase = atomic_load(barrier, 1)
+    if atomic_add(barrier, 0, 1) == n_threads - 1:
+        atomic_add(barrier, 0, -n_threads)
+        atomic_add(barrier, 1, 1)
+    else:
+        wait_while(barrier, 1, phase)
+
+
+def new_counters(n_threads: int) -> NDArray[np.int64]:
+    """Return a counter of each thread, 0, as the first number of a row of its own."""
+    # two cache lines long, so that no two counters are in one
+    return np.zeros((n_threads, 16), dtype=np.int64)
+
+
+@subkernel
+def next_of_range(
+    thread: int, n_threads: int, n_ranges: int, counters: NDArray[np.int64]
+) -> int:
+    """Return the next range for a thread, `n_ranges` after the last of them."""
+    # Each thread has neighbouring ranges, the same ones in each kernel, whose rows are
+    # in its cache; when these are done, it helps the others.
+    for turn in range(n_threads):
+        owner = (thread + turn) % n_threads
+        first = n_ranges * owner // n_threads
+        last = n_ranges * (owner + 1) // n_threads
+        number = first + fetch_add(counters[owner])
+        if number < last:
+            return number
+    return n_ranges
+
+
+@subkernel
+def fetch_add(counter: NDArray[np.int64]) -> int:
+    """Return the number in a counter of shape (1,) and add 1 to it, atomically."""
+    if INTERPRETED:  # by one thread
+        counter[0] += 1
+        return int(counter[0]) - 1
+    number: int = atomic_add(counter, 0, 1)
+    return number
