@@ -63,6 +63,31 @@ def new_announcements() -> NDArray[np.int64]:
     return announcements
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _borrowed(typing: Any, arguments: Any) -> Any:
+    """Return the same arguments, arrays without their reference counts."""
+    # The caller holds references.  Threads that count the same references, whenever
+    # they take a row of an array, would wait for each other's cache lines.
+
+    def borrow(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, types.BaseTuple):
+            values = [
+                borrow(context, builder, item, builder.extract_value(value, i))
+                for i, item in enumerate(kind.types)
+            ]
+            return context.make_tuple(builder, kind, values)
+        if isinstance(kind, types.Array):
+            array = context.make_array(kind)(context, builder, value)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            return array._getvalue()
+        return value
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return borrow(context, builder, arguments, args[0])
+
+    return arguments(arguments), generate
+
+
 def _as_part(function: Any) -> Any:
     """Return what, in machine code, gives the addresses of a part and its arguments."""
 
@@ -200,6 +225,8 @@ class SharedKernel:
             time: float,
             arguments: tuple[Any, ...],
         ) -> int:
+            if not INTERPRETED:
+                arguments = _borrowed(arguments)
             if thread == ALL_PARTS:
                 given = announcements, n_threads, time
                 return _run_parts(*as_part(arguments), *given)

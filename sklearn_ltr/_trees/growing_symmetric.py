@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
     ThreadTeam,
+    allocate_aligned,
     int64,
     shared_kernel,
     subkernel,
@@ -152,11 +153,13 @@ class SymmetricGrowth:
         self._exchange = HistogramExchange(blocks, most, comm)
         n_threads = team.n_threads
         self._levels = LevelWorkspace(
-            np.empty(workspace.histograms.shape[1:], dtype=np.int64),
+            allocate_aligned(workspace.histograms.shape[1:], np.int64),
             own_records(n_threads, 1, PROGRESS),
             own_records(n_threads, 1, LEAF),
             np.zeros((n_threads, parameters.max_leaf_nodes), dtype=np.int64),
-            np.zeros((n_threads, 2, HISTOGRAM_BINS * FEATURE_BLOCK)),
+            allocate_aligned(
+                (n_threads, 2, HISTOGRAM_BINS * FEATURE_BLOCK), np.float64
+            ),
         )
 
     def split_leaves(

@@ -213,10 +213,12 @@ def allocate_workspace(
         leaf_gradients=np.empty(n_rows, dtype=np.int64),
     )
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    histograms = np.empty((n_histograms, n_blocks, histogram_size), dtype=np.int64)
+    shape = n_histograms, n_blocks, histogram_size
+    histograms = allocate_aligned(shape, np.int64)
     # Chunks are so many that threads end at about the same time
     n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
-    chunk_histograms = np.empty((n_blocks, n_chunks - 1, histogram_size), np.int64)
+    shape = n_blocks, n_chunks - 1, histogram_size
+    chunk_histograms = allocate_aligned(shape, np.int64)
     # What one thread writes often is in cache lines of its own, from which others then
     # need not fetch anything else
     next_task = allocate_aligned((n_threads, 8), np.int64)
