@@ -102,10 +102,18 @@ def warm_up(fit: Callable, X, y, groups, settings: Settings) -> None:
 
 
 def measure(
-    name: str, folder: Path, settings: Settings, categorical: Sequence[int] = ()
+    name: str,
+    folder: Path,
+    settings: Settings,
+    categorical: Sequence[int] = (),
+    validated: bool = False,
 ) -> dict[str, float]:
-    """Measure one fit, with these columns as categories; runs in a new process."""
+    """Measure one fit; runs in a new process."""
+    # `categorical` are the columns of categories; if `validated`, NDCG@10 of the
+    # held-out queries is measured after each tree
     fit = FITS[name]
+    if validated:
+        fit = partial(fit, validation=read(folder, "test"))
     if categorical:
         fit = partial(fit, **{CATEGORICAL[name]: list(categorical)})
     X, y, groups = read(folder, "train")

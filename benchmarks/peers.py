@@ -72,8 +72,10 @@ def make_sklearn_ltr(settings: Settings, **more):
     )
 
 
-def train_sklearn_ltr(X, y, groups, settings: Settings, **more):
-    return make_sklearn_ltr(settings, **more).fit(X, y, groups=groups)
+def train_sklearn_ltr(X, y, groups, settings: Settings, validation=None, **more):
+    names = ("X_val", "y_val", "groups_val")
+    held_out = {} if validation is None else dict(zip(names, validation, strict=True))
+    return make_sklearn_ltr(settings, **more).fit(X, y, groups=groups, **held_out)
 
 
 def fit_sklearn_ltr(X, y, groups, settings: Settings, **more) -> ScoresAfter:
@@ -152,6 +154,7 @@ def train_lightgbm(
     categorical_feature="auto",
     weight=None,
     position=None,
+    validation=None,
     **more,
 ):
     import lightgbm
@@ -176,7 +179,17 @@ def train_lightgbm(
         params=parameters,
         categorical_feature=categorical_feature,
     )
-    return lightgbm.train(parameters, data, settings.n_estimators)
+    measured = []
+    if validation is not None:
+        X_val, y_val, groups_val = validation
+        sizes = query_sizes(groups_val)
+        measured.append(data.create_valid(X_val, y_val, group=sizes))
+    return lightgbm.train(
+        parameters | {"eval_at": [10]},
+        data,
+        settings.n_estimators,
+        valid_sets=measured,
+    )
 
 
 def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
@@ -187,13 +200,13 @@ def fit_lightgbm(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     ]
 
 
-def fit_lightgbm_quantized(X, y, groups, settings: Settings) -> ScoresAfter:
+def fit_lightgbm_quantized(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     """Quantized gradients; leaf values are renewed from the exact ones.
 
     Without the renewal NDCG@10 is far below that of all other libraries.
     """
     quantized = {"use_quantized_grad": True, "quant_train_renew_leaf": True}
-    return fit_lightgbm(X, y, groups, settings, **quantized)
+    return fit_lightgbm(X, y, groups, settings, **quantized, **more)
 
 
 def fit_lightgbm_goss(X, y, groups, settings: Settings) -> ScoresAfter:
@@ -201,7 +214,9 @@ def fit_lightgbm_goss(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_lightgbm(X, y, groups, settings, data_sample_strategy="goss")
 
 
-def train_xgboost(X, y, groups, settings: Settings, weight=None, **more):
+def train_xgboost(
+    X, y, groups, settings: Settings, weight=None, validation=None, **more
+):
     """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1.
 
     A weight is that of a group.
@@ -219,6 +234,7 @@ def train_xgboost(X, y, groups, settings: Settings, weight=None, **more):
         "max_bin": BINS,
         "nthread": settings.n_threads,
         "seed": settings.random_state,
+        "eval_metric": "ndcg@10",
         **more,
     }
     data = xgboost.QuantileDMatrix(
@@ -229,7 +245,14 @@ def train_xgboost(X, y, groups, settings: Settings, weight=None, **more):
         max_bin=BINS,
         nthread=settings.n_threads,
     )
-    return xgboost.train(parameters, data, settings.n_estimators)
+    measured = []
+    if validation is not None:
+        X_val, y_val, groups_val = validation
+        held_out = xgboost.QuantileDMatrix(X_val, y_val, qid=groups_val, ref=data)
+        measured.append((held_out, "validation"))
+    return xgboost.train(
+        parameters, data, settings.n_estimators, measured, verbose_eval=False
+    )
 
 
 def fit_xgboost(X, y, groups, settings: Settings, **more) -> ScoresAfter:

@@ -4,9 +4,10 @@
     python benchmarks/scaling.py --presets a --threads 1 2 4
 
 A fit runs with each number of threads on the cores at hand, however few.  Its parts are
-functions that the threads run together.  Threads that wait sleep here, so that waiting
-takes no CPU time.  Two sums are printed, of the parts and of what the calling thread
-does alone, with a price for each start of a part and for each barrier inside:
+kernels and functions that the threads run together.  Threads that wait sleep here, so
+that waiting takes no CPU time.  Two sums are printed, of the parts and of what the
+calling thread does alone, with a price for each start of a part and for each barrier
+inside:
 
 longest thread  a part takes as long as the thread that worked longest.  Where threads
                 fetch one task after another, this is too much: on few cores, the
@@ -45,7 +46,14 @@ from measuring import (
 
 import peers
 from peers import OURS
-from sklearn_ltr._compile import ThreadTeam, kernel, new_barrier, wait_at_barrier
+from sklearn_ltr._compile import (
+    SharedKernel,
+    ThreadTeam,
+    atomics,
+    new_barrier,
+    shared_kernel,
+    wait_at_barrier,
+)
 from sklearn_ltr._compile import threads as team_module
 from sklearn_ltr._trees.growing import TreeGrower
 
@@ -90,14 +98,24 @@ class PartClock:
             else:
                 self.add_alone(-times[0])
 
+        def share(
+            team: ThreadTeam, needed: float, kernel: SharedKernel, *arguments: Any
+        ) -> None:
+            # by threads that return to Python after each kernel, to read their clocks
+            if needed < team_module.MIN_SHARED_TIME or team.n_threads == 1:
+                kernel(0, 1, *arguments)
+            else:
+                team.run(kernel, team.n_threads, *arguments)
+
         def timed_grow(grower: TreeGrower, *arguments: Any) -> Any:
-            barrier = grower._workspaces[0].team.barrier
+            barrier = grower._workspace.team.barrier
             before = int(barrier[1])
             tree = grow(grower, *arguments)
             self.n_barriers += int(barrier[1]) - before
             return tree
 
-        ThreadTeam.run, TreeGrower.grow = timed_run, timed_grow
+        ThreadTeam.run, ThreadTeam.share = timed_run, share
+        TreeGrower.grow = timed_grow
 
     def add_alone(self, seconds: float) -> None:
         """Add to the CPU time of the calling thread."""
@@ -114,7 +132,7 @@ def part_name(function: Any) -> str:
 def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
     """Count the CPU time of one fit; runs in a new process."""
     if settings.n_threads > 1:  # before kernels are compiled
-        team_module.SPINS, team_module.SLEEP_TIME = 0, 200
+        atomics.LOOKS, atomics.SHORTEST_SLEEP = 0, 200
     joblib.cpu_count = lambda: settings.n_threads  # as if there were as many
     clock = PartClock()
     X, y, groups = fit.read(folder, "train")
@@ -131,7 +149,7 @@ def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
     }
 
 
-@kernel
+@shared_kernel
 def meet(thread: int, n_threads: int, barrier: np.ndarray, n_times: int) -> None:
     """Wait at a barrier many times."""
     for _ in range(n_times):
@@ -142,25 +160,22 @@ def find_prices(
     n_threads: int, n_barriers: int = 20_000, n_starts: int = 1_000
 ) -> dict[str, float]:
     """Return the seconds of a start and of a barrier of so many threads."""
-    # A start takes the interpreter's lock for each thread in turn, on any number of
-    # cores.  At a barrier, all threads write one cache line in turn: its price is that
-    # of as many threads as cores, times their number.
+    # At both, all threads write one cache line in turn: the price is that of as many
+    # threads as cores, times their number.
     n_cores = max(2, int(joblib.cpu_count()))
-    joblib.cpu_count = lambda: n_threads
 
-    def seconds_of_runs(n: int, n_runs: int, n_times: int) -> float:
-        with ThreadTeam(n) as team:
+    def seconds_of_runs(n_runs: int, n_times: int) -> float:
+        with ThreadTeam(n_cores) as team:
             barrier = new_barrier()
-            team.run(meet, n, barrier, 10)  # compiles
+            team.share(np.inf, meet, barrier, 10)  # compiles
             start = time.perf_counter()
             for _ in range(n_runs):
-                team.run(meet, n, barrier, n_times)
+                team.share(np.inf, meet, barrier, n_times)
             return time.perf_counter() - start
 
-    at_barriers = seconds_of_runs(n_cores, 1, n_barriers)
     return {
-        "barrier": at_barriers / n_barriers * n_threads / n_cores,
-        "start": seconds_of_runs(n_threads, n_starts, 0) / n_starts,
+        "barrier": seconds_of_runs(1, n_barriers) / n_barriers * n_threads / n_cores,
+        "start": seconds_of_runs(n_starts, 0) / n_starts * n_threads / n_cores,
     }
 
 

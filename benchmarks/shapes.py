@@ -33,7 +33,8 @@ LIBRARIES = (OURS, "LightGBM", "LightGBM quantized", "XGBoost hist")
 class Shape(NamedTuple):
     """Training data: lists have `n_documents` on average.
 
-    The last `n_categorical` columns hold categories, N_CATEGORIES in each.
+    The last `n_categorical` columns hold categories, N_CATEGORIES in each.  If
+    `validated`, NDCG@10 of the held-out queries is measured after each tree.
     """
 
     n_queries: int
@@ -41,6 +42,7 @@ class Shape(NamedTuple):
     n_features: int
     n_estimators: int
     n_categorical: int = 0
+    validated: bool = False
 
     @property
     def categorical(self) -> list[int]:
@@ -54,6 +56,8 @@ SHAPES = {
     "mq2008": Shape(500, 20, 46, 200),
     "lists-of-40": Shape(1_500, 40, 23, 150),
     "categories": Shape(1_500, 40, 23, 150, n_categorical=3),
+    "validated-40": Shape(1_500, 40, 23, 150, validated=True),
+    "validated-8": Shape(20_000, 8, 30, 100, validated=True),
     "narrow": Shape(1_500, 122, 23, 100),
     # LightGBM takes lists of up to 10,000 documents
     "few-queries": Shape(30, 3_000, 30, 100),
@@ -136,6 +140,7 @@ def main() -> None:
                     Path(folder),
                     settings,
                     shape.categorical,
+                    shape.validated,
                 )
                 for library in runs
             }
