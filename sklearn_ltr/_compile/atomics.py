@@ -97,7 +97,7 @@ def pause(typing: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _sleep(typing: Any, duration: Any) -> Any:
+def sleep(typing: Any, duration: Any) -> Any:
     """Let the calling thread sleep."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -135,7 +135,7 @@ def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
             n_looks += 1
             pause()
         else:
-            _sleep(duration)
+            sleep(duration)
             duration = min(2 * duration, LONGEST_SLEEP)
 
 

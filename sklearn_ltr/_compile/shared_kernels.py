@@ -26,12 +26,15 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile.arithmetic import allocate_aligned
 from sklearn_ltr._compile.atomics import (
+    LOOKS,
+    SHORTEST_SLEEP,
     atomic_add,
     atomic_exchange,
     atomic_load,
     new_counters,
     next_of_range,
     pause,
+    sleep,
     wait_while,
 )
 from sklearn_ltr._compile.kernels import INTERPRETED, int64, kernel, subkernel
@@ -49,7 +52,9 @@ N_ANNOUNCEMENTS = 40
 NOTHING = 0  # in the place of a function: threads return to the interpreter
 NOT_YET, TOO_LATE = -1, -(2**40)
 
-LOOKS_PER_NANOSECOND = 1 / 200  # for late threads, while work would take so long
+# Looks for late threads: one for each of so many nanoseconds of work, but no more; if
+# the time of the work is infinite, all threads are waited for
+NANOSECONDS_PER_LOOK, MOST_LOOKS = 200.0, 10 * LOOKS
 ALL_PARTS = -1
 
 # The machine code of a part takes the address of its arguments, thread and n_threads
@@ -152,10 +157,18 @@ def _run_parts(
     atomic_exchange(announcements, STARTED, int64(NOT_YET))
     atomic_exchange(announcements, TAKING_PART, int64(0))
     number = atomic_add(announcements, ANNOUNCED, 1) + 1
-    looks = min(time * LOOKS_PER_NANOSECOND, 1e15)
-    while atomic_load(announcements, TAKING_PART) < n_threads - 1 and looks > 0.0:
-        looks -= 1.0
-        pause()
+    patience = time / NANOSECONDS_PER_LOOK
+    if time < np.inf:
+        patience = min(patience, float(MOST_LOOKS))
+    n_looks = 0
+    while atomic_load(announcements, TAKING_PART) < n_threads - 1:
+        if n_looks >= patience:
+            break
+        n_looks += 1
+        if n_looks < MOST_LOOKS:
+            pause()
+        else:
+            sleep(int64(SHORTEST_SLEEP))
     n_others = atomic_add(announcements, TAKING_PART, TOO_LATE)
     announcements[N_PARTS] = n_others + 1
     atomic_exchange(announcements, N_RUNNING, n_others)
@@ -215,8 +228,8 @@ class SharedKernel:
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
-        part = subkernel(function)
-        as_part = None if INTERPRETED else _as_part(part)
+        part: Any = subkernel(function)
+        as_part: Any = None if INTERPRETED else _as_part(part)
 
         def entry(
             announcements: NDArray[np.int64],
@@ -228,8 +241,8 @@ class SharedKernel:
             if not INTERPRETED:
                 arguments = _borrowed(arguments)
             if thread == ALL_PARTS:
-                given = announcements, n_threads, time
-                return _run_parts(*as_part(arguments), *given)
+                function, given = as_part(arguments)
+                return _run_parts(function, given, announcements, n_threads, time)
             part(thread, n_threads, *arguments)
             return int64(0)
 
@@ -254,7 +267,9 @@ class SharedKernel:
         """Do all parts, together with threads that serve; MemoryError if one fails."""
         n_failed = self._entry(announcements, ALL_PARTS, n_threads, time, arguments)
         if n_failed > 0:
-            raise MemoryError(f"a thread has no memory left in {self.__qualname__}")
+            raise MemoryError(
+                f"a thread has no memory left in {self.py_func.__qualname__}"
+            )
 
 
 _NO_TEAM = new_announcements()
@@ -273,7 +288,7 @@ class RangeKernel:
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
-        of_range = subkernel(function)
+        of_range: Any = subkernel(function)
 
         def in_ranges(
             thread: int,

@@ -229,7 +229,7 @@ def allocate_workspace(
     any_categories = special is not None and special.n_categories.any()
     n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
     category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-    shape = n_threads, FEATURE_BLOCK
+    of_slots = n_threads, FEATURE_BLOCK
     goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
     goes_left[:] = 0
     return GrowthWorkspace(
@@ -242,9 +242,9 @@ def allocate_workspace(
         candidates=candidates,
         category_set=category_set,
         splits=BlockSplits(
-            allocate_aligned(shape, np.float64),
-            allocate_aligned(shape, np.int64),
-            allocate_aligned(shape, np.int64),
+            allocate_aligned(of_slots, np.float64),
+            allocate_aligned(of_slots, np.int64),
+            allocate_aligned(of_slots, np.int64),
         ),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
         special=special,

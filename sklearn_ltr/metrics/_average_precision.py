@@ -143,8 +143,8 @@ class MAP(BinaryMetric):
 
     short_name: ClassVar[str] = "map"
     cascade_coefficients: ClassVar[tuple[float, float]] = (1.0, 0.0)
-    _values_kernel = staticmethod(average_precision_values)
-    _swap_factors_kernel = staticmethod(average_precision_swap_factors)
+    _values_kernel = average_precision_values
+    _swap_factors_kernel = average_precision_swap_factors
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -150,8 +150,8 @@ class BPref(BinaryMetric):
 
     short_name: ClassVar[str] = "bpref"
     cascade_coefficients = None
-    _values_kernel = staticmethod(bpref_values)
-    _swap_factors_kernel = staticmethod(bpref_swap_factors)
+    _values_kernel = bpref_values
+    _swap_factors_kernel = bpref_swap_factors
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Mean over all relevant documents of 1 - min(others above, M) / M."""

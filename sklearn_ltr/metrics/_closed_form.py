@@ -152,9 +152,9 @@ class ClosedFormMetric(Metric):
     #: u and v of the recurrence at the head of this file; None: it has no such form
     cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
     #: kernel(first, last, lists, arrays, average, values)
-    _values_kernel: ClassVar[RangeKernel] = staticmethod(sum_values)
+    _values_kernel: ClassVar[RangeKernel] = sum_values
     #: kernel(first, last, order, offsets, arrays, factors)
-    _swap_factors_kernel: ClassVar[RangeKernel] = staticmethod(sum_swap_factors)
+    _swap_factors_kernel: ClassVar[RangeKernel] = sum_swap_factors
 
     def __init_subclass__(cls, **options: object) -> None:
         """Put a built-in metric into ``METRICS``; refuse what would train wrongly."""

@@ -154,8 +154,8 @@ class ERR(ClosedFormMetric):
 
     short_name: ClassVar[str] = "err"
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
-    _values_kernel = staticmethod(err_values)
-    _swap_factors_kernel = staticmethod(err_swap_factors)
+    _values_kernel = err_values
+    _swap_factors_kernel = err_swap_factors
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -130,8 +130,8 @@ class MRR(BinaryMetric):
 
     short_name: ClassVar[str] = "mrr"
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
-    _values_kernel = staticmethod(first_relevant_values)
-    _swap_factors_kernel = staticmethod(first_relevant_swap_factors)
+    _values_kernel = first_relevant_values
+    _swap_factors_kernel = first_relevant_swap_factors
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 / rank, zero from position k on."""
