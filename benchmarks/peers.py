@@ -248,7 +248,14 @@ def train_xgboost(
     measured = []
     if validation is not None:
         X_val, y_val, groups_val = validation
-        held_out = xgboost.QuantileDMatrix(X_val, y_val, qid=groups_val, ref=data)
+        held_out = xgboost.QuantileDMatrix(
+            X_val,
+            y_val,
+            qid=groups_val,
+            ref=data,
+            max_bin=BINS,
+            nthread=settings.n_threads,
+        )
         measured.append((held_out, "validation"))
     return xgboost.train(
         parameters, data, settings.n_estimators, measured, verbose_eval=False

@@ -73,6 +73,7 @@ from sklearn_ltr._compile import (
     float64_lanes,
     log1p,
     next_of_range,
+    prefer_long_vectors,
     shared_kernel,
     subkernel,
     sum_of_lanes,
@@ -185,6 +186,7 @@ def compute_query_lambdas(
     # passed as plain ones and named inside, because numba takes half a microsecond to
     # recognise each named tuple.  And packing is not a separate function, because the
     # call would pass all arrays again.
+    prefer_long_vectors()
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
     options, result = PairOptions(*options), Derivatives(*result)
     documents, position = workspaces[0][thread], workspaces[1][thread]
@@ -288,6 +290,7 @@ def add_pairs_of_lanes(
     # The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
     # else without checks for aliasing.  Counters are unsigned because numba checks
     # whether a signed index is negative, which cannot be vectorized.
+    prefer_long_vectors()
     gradient, hessian = float64_lanes(), float64_lanes()
     lambdas, hessians = float64_lanes(), float64_lanes()  # of the pairs of one document
     abs_lambdas = float64_lanes()

@@ -22,6 +22,7 @@ from sklearn_ltr._compile import (
     exp,
     int64,
     log1p,
+    prefer_long_vectors,
     prefetch_row,
     range_kernel,
     stack_array,
@@ -70,6 +71,7 @@ def compute_short_lists(
     """Write the lambdas of short lists among queries first to last - 1."""
     # `remains`, OUT: whether a query is left for `compute_query_lambdas`.  The other
     # arguments are the same as there, but a table is empty: all swap deltas are 1.
+    prefer_long_vectors()
     lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
     options, result = PairOptions(*options), Derivatives(*result)
     queries = np.empty(WINDOW, np.int64)
@@ -117,6 +119,7 @@ def add_side_by_side(
     """Write the lambdas of up to N_LISTS lists, and which of them remain."""
     # Loops over lanes whose body is short are written as one loop over all documents of
     # all lists: LLVM would unroll the former and not vectorize it.
+    prefer_long_vectors()
     lanes, n_lists = uint64(N_LISTS), uint64(len(queries))
     query, start, size = index_lanes(), index_lanes(), index_lanes()
     n = take_lanes(queries, lists.offsets, query, start, size)
