@@ -150,6 +150,7 @@ class RowSampler:
             RowDerivatives(np.empty(n_rows), np.empty(n_rows)),
         )
         self._counts = np.zeros((team.n_threads, N_BUCKETS), dtype=np.int64)
+        self._barrier = new_barrier()
 
     def sample(
         self,
@@ -191,7 +192,7 @@ class RowSampler:
             second_order,
             self._kept,
             n_kept,
-            new_barrier(),
+            self._barrier,
             self._sampled,
         )
         n_sampled = int(n_kept.sum())
