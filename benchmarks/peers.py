@@ -258,7 +258,7 @@ def train_xgboost(
         )
         measured.append((held_out, "validation"))
     return xgboost.train(
-        parameters, data, settings.n_estimators, measured, verbose_eval=False
+        parameters, data, settings.n_estimators, evals=measured, verbose_eval=False
     )
 
 
