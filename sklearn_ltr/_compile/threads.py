@@ -82,7 +82,7 @@ _Inbox = SimpleQueue[Callable[[], None] | None]  # jobs of a thread, None ends i
 
 
 class ThreadTeam:
-    """A context manager: `n_threads` threads that run one function together.
+    """A context manager: `n_threads` threads that run functions or kernels together.
 
     All threads have started before the first function is run.  Where the system
     refuses to start as many, `n_threads` is lowered to the number of threads that did
@@ -98,7 +98,8 @@ class ThreadTeam:
     -----
     Ctrl-C interrupts the calling thread alone, between any two of its steps.  It must
     never leave some threads at a barrier that the others do not reach, so the caller
-    starts a run by a single ``put`` to thread 0, which starts the others.
+    starts a run by a single ``put`` to thread 0, which starts the others.  A kernel
+    that threads share is a single step of the caller, who does the part of thread 0.
     """
 
     def __init__(self, n_threads: int) -> None:

@@ -78,6 +78,7 @@ from sklearn_ltr._trees.splitting import (
     rounding_gain,
     share_not_by_chance,
     sort_categories,
+    split_score,
     subtract_histogram,
 )
 from sklearn_ltr._trees.workspace import (
@@ -437,8 +438,7 @@ def add_leaf_gains(
             left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
             left = left_sum[slot]
             right = total - left
-            both = child_score(left, quantization, rule)
-            both += child_score(right, quantization, rule)
+            both = split_score(left, right, quantization, rule)
             gain = both - parent_score
             divides = gain > 0.0
             divides &= min(left & mask, right & mask) >= rule.min_samples_leaf
@@ -574,8 +574,7 @@ def gain_in_leaf(
     if direction * rise < 0.0:
         return 0.0
     # in the order of `add_leaf_gains`, whose gains are the same
-    both = child_score(left, quantization, rule)
-    both += child_score(right, quantization, rule)
+    both = split_score(left, right, quantization, rule)
     return max(both - child_score(total, quantization, rule), 0.0)
 
 

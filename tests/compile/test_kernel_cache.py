@@ -363,7 +363,7 @@ def test_every_kernel_of_the_package_has_a_key_that_is_the_same_in_every_process
         f"sklearn_ltr.{'.'.join(path.relative_to(package).with_suffix('').parts)}.{name}"
         for path in package.rglob("*.py")
         for name in re.findall(
-            r"^@kernel\b.*\n(?:@.*\n)*def (\w+)", path.read_text("utf-8"), flags=re.M
+            r"^@(?:\w+_)?kernel\b.*\n(?:@.*\n)*def (\w+)", path.read_text("utf-8"), flags=re.M
         )
     }
     assert decorated == set(here["keys"])
