@@ -212,6 +212,8 @@ def shapes() -> str:
         cells = [f"{lists}, {r['n_estimators']} trees"]
         if r.get("n_categorical", 0):
             cells[0] += f", {r['n_categorical']} columns with categories"
+        if r.get("validated", False):
+            cells[0] += ", validation data measured after each"
         for of in libraries:
             if of not in of_library:
                 cells.append("-")

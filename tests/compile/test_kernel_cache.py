@@ -359,12 +359,11 @@ def test_every_kernel_of_the_package_has_a_key_that_is_the_same_in_every_process
     here: dict[str, Any] = {}
     exec(ALL_KEYS, here)
     package = Path(sklearn_ltr.__file__).parent
+    decorator = re.compile(r"^@(?:\w+_)?kernel\b.*\n(?:@.*\n)*def (\w+)", re.M)
     decorated = {
         f"sklearn_ltr.{'.'.join(path.relative_to(package).with_suffix('').parts)}.{name}"
         for path in package.rglob("*.py")
-        for name in re.findall(
-            r"^@(?:\w+_)?kernel\b.*\n(?:@.*\n)*def (\w+)", path.read_text("utf-8"), flags=re.M
-        )
+        for name in decorator.findall(path.read_text("utf-8"))
     }
     assert decorated == set(here["keys"])
     there = run_script(ALL_KEYS + "print(keys)", PYTHONHASHSEED="1")

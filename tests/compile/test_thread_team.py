@@ -29,6 +29,7 @@ from sklearn_ltr._compile import (
     threads,
     wait_at_barrier,
 )
+from sklearn_ltr._compile.shared_kernels import new_announcements
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 
@@ -216,6 +217,25 @@ def test_a_thread_without_memory_raises_an_error_when_all_have_ended():
             team.share(np.inf, allocate_much, 2**60)
         team.share(np.inf, visit_together, barrier, visits)
     np.testing.assert_array_equal(visits, 1)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_the_caller_does_not_wait_for_threads_that_do_not_come():
+    visits, barrier = np.zeros(3), new_barrier()
+    for nanoseconds in (0.0, 1e3, 1e12):
+        announced = new_announcements(), 3, nanoseconds
+        visit_together.run_parts(*announced, barrier, visits)
+    assert visits.tolist() == [3, 0, 0]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+def test_threads_that_sleep_take_part_again():
+    visits, barrier = np.zeros(2), new_barrier()
+    with ThreadTeam(2) as team:
+        for _ in range(3):
+            team.share(np.inf, visit_together, barrier, visits)
+            time.sleep(0.05)
+    np.testing.assert_array_equal(visits, 3)
 
 
 # --- what a team leaves behind ------------------------------------------------------
