@@ -33,7 +33,7 @@ from sklearn_ltr import (
     metrics,
 )
 from sklearn_ltr._comm import ONE_PROCESS, OneProcess
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._compile.shared_kernels import new_announcements, release, serve
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
@@ -121,6 +121,8 @@ class _LinearNetwork:
 
 
 def _let_threads_serve() -> None:
+    if INTERPRETED:
+        return
     announcements = new_announcements()
     release(announcements)  # so that the thread that serves returns at once
     serve(1, 2, announcements, 0)
