@@ -33,7 +33,7 @@ from sklearn_ltr import (
     metrics,
 )
 from sklearn_ltr._comm import ONE_PROCESS, OneProcess
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._compile import INTERPRETED, ONE_THREAD
 from sklearn_ltr._compile.shared_kernels import new_announcements, release, serve
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
@@ -176,7 +176,7 @@ def _grow_together() -> None:
         grower = TreeGrower(
             binned,
             growth,
-            ThreadTeam(1),
+            ONE_THREAD,
             np.arange(n_rows, dtype=np.uint32),
             _OneOfTwo(),
         )

@@ -73,6 +73,7 @@ from sklearn_ltr._compile.shared_kernels import (
     shared_kernel,
 )
 from sklearn_ltr._compile.threads import (
+    ONE_THREAD,
     STEPS_PER_THREAD,
     ThreadTeam,
     check_n_jobs,
@@ -89,6 +90,7 @@ __all__ = [
     "LN_2",
     "LOG2_E",
     "MANTISSA_BITS",
+    "ONE_THREAD",
     "REGISTER_LANES",
     "ROW_BLOCK",
     "STEPS_PER_THREAD",

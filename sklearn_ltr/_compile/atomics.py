@@ -33,25 +33,28 @@ PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
 PAUSE = PAUSES.get(platform.machine().lower())
 
 
-def _element_pointer(
-    context: Any, builder: Any, array_type: Any, array: Any, index: Any
-) -> Any:
-    """Return the address of an element of a one-dimensional int64 array."""
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [index])
+def _element_pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Return the address of the element that the first two arguments name."""
+    array = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(array.data, [args[1]])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def atomic_add(typing: Any, array: Any, index: Any, amount: Any) -> Any:
-    """Add to an element and return its former value."""
+def _read_modify_write(operation: str) -> Any:
+    """Return what changes an element of a one-dimensional int64 array atomically."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], args[0], args[1]
-        )
-        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+    @intrinsic  # type: ignore[untyped-decorator]
+    def change(typing: Any, array: Any, index: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = _element_pointer(context, builder, signature, args)
+            return builder.atomic_rmw(operation, pointer, args[2], "seq_cst")
 
-    return types.int64(array, types.int64, types.int64), generate
+        return types.int64(array, types.int64, types.int64), generate
+
+    return change
+
+
+# (array, index, value): each returns the former value of the element
+atomic_add, atomic_exchange = _read_modify_write("add"), _read_modify_write("xchg")
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -59,25 +62,10 @@ def atomic_load(typing: Any, array: Any, index: Any) -> Any:
     """Return an element from memory, never from a register that holds an old value."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], args[0], args[1]
-        )
+        pointer = _element_pointer(context, builder, signature, args)
         return builder.load_atomic(pointer, "seq_cst", 8)
 
     return types.int64(array, types.int64), generate
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def atomic_exchange(typing: Any, array: Any, index: Any, value: Any) -> Any:
-    """Set an element and return its former value."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], args[0], args[1]
-        )
-        return builder.atomic_rmw("xchg", pointer, args[2], "seq_cst")
-
-    return types.int64(array, types.int64, types.int64), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -219,6 +219,9 @@ class ThreadTeam:
         return threads
 
 
+ONE_THREAD = ThreadTeam(1)  # the caller's
+
+
 def _work(number: int, inboxes: list[_Inbox]) -> None:
     """Do one job after another; the function that each thread of a team runs."""
     inbox = inboxes[number]

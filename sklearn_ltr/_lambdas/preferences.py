@@ -140,8 +140,7 @@ class PreferenceObjective:
     def _compute(self, scores: FloatArray, bounds: IntArray) -> None:
         """Compute the lambdas of ranges of queries, which threads share."""
         bound, team = self._bound, self._team
-        first, last = bounds[0], bounds[-1]
-        time = float(self._time_before[last] - self._time_before[first])
+        time = self._time_before[bounds[-1]] - self._time_before[bounds[0]]
         if bound is not None:
             self._rank(scores, bounds)
             bound.fill_swap_factors(self._order, self._factors, bounds, team)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.special import expit
 
-from sklearn_ltr._compile import ThreadTeam, kernel, one_blas_thread
+from sklearn_ltr._compile import ONE_THREAD, ThreadTeam, kernel, one_blas_thread
 from sklearn_ltr._data.tables import Matrix
 from sklearn_ltr._saved import KEY, check_checksum, checksum_of, saved_part
 from sklearn_ltr._typing import Float32Array
@@ -167,7 +167,7 @@ class MultilayerPerceptron:
 
     def set_team(self, team: ThreadTeam | None) -> None:
         """Set the threads that train; None: only the calling thread."""
-        self._team = ThreadTeam(1) if team is None else team
+        self._team = team or ONE_THREAD
         # X and the outputs of each hidden layer; the last `forward`'s are freed
         self._outputs: list[Matrix] = []
 

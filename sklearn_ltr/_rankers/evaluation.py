@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._data import TrainingData, rescale
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.ranknet import (
@@ -61,11 +61,11 @@ class MetricEvaluation:
         self._weights = self._index.gather(data.sample_weight)
         self._has_relevant = self._index.gather(has_relevant) > 0
         self._scores = np.zeros(data.n_rows)
-        self._team: ThreadTeam | None = None
+        self._team = ONE_THREAD
 
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
-        self._team = team
+        self._team = team or ONE_THREAD
         if self._trained_on is None:
             self._scores = scores
         else:

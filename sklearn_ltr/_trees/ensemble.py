@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
+from sklearn_ltr._compile import ONE_THREAD, ROW_BLOCK, ThreadTeam
 from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 from sklearn_ltr._trees.binning import BinMapper
@@ -180,7 +180,7 @@ class TreeEnsemble(ChecksummedArrays):
         for number in range(len(self)):
             tree = self.part(number, number + 1)
             add_rows = tree._walk.add_to if walks else tree._evaluator.add_to
-            add_in_parts(add_rows, scores, X, ThreadTeam(1))
+            add_in_parts(add_rows, scores, X, ONE_THREAD)
             yield scores.copy()
 
     def add_to(self, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam) -> None:

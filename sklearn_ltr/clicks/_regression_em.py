@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._compile import ONE_THREAD
 from sklearn_ltr._data import count_rows, read_numbers
 from sklearn_ltr._data.features import as_table
 from sklearn_ltr._data.row_hashes import HashArray
@@ -364,8 +364,7 @@ def hash_features(X: Any) -> HashArray:
             codes = [np.unique(text, return_inverse=True)[1] for text in texts]
             array = np.column_stack(codes)
         table = array.astype(np.float64)
-    with ThreadTeam(1) as team:
-        return hash_values(table, np.arange(table.shape[0]), team)
+    return hash_values(table, np.arange(table.shape[0]), ONE_THREAD)
 
 
 def read_row_numbers(documents: IdsLike, n: int, n_documents: int) -> IntArray:

@@ -36,7 +36,7 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._compile import RangeKernel, ThreadTeam, range_kernel
+from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
 from sklearn_ltr._data import Labels, check_canonical
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -248,7 +248,8 @@ class ClosedFormMetric(Metric):
         n = len(grades)
         bound = self.bind(grades, np.array([0, n], dtype=np.int64))
         factors = SwapFactors(*np.empty((3, n)))
-        bound.fill_swap_factors(np.arange(n, dtype=np.int64), factors)
+        order = np.arange(n, dtype=np.int64)
+        bound.fill_swap_factors(order, factors, np.array([0, 1]))
         above, below = factors.discount_above[:, None], factors.discount_below
         delta = np.abs(bound.gain[:, None] - bound.gain)
         delta = delta * factors.multiplier[:, None] * np.abs(above - below)
@@ -266,10 +267,10 @@ class BoundClosedForm(BoundMetric):
         self,
         order: IntArray,
         factors: SwapFactors,
-        bounds: IntArray | None = None,
-        team: ThreadTeam | None = None,
+        bounds: IntArray,
+        team: ThreadTeam = ONE_THREAD,
     ) -> None:
-        """Write the factors of all queries, or of some ranges, for this order."""
+        """Write the factors of ranges of queries for this order."""
         given = order, self.offsets, self._arrays, factors
         self._in_ranges(bounds, team, self.metric._swap_factors_kernel, *given)
 
@@ -285,7 +286,7 @@ class BoundClosedForm(BoundMetric):
         return MetricArrays(self.gain, self.discount, self.scale, self.limit, self.k)
 
     def _list_values(
-        self, scores: FloatArray, bounds: IntArray | None, team: ThreadTeam | None
+        self, scores: FloatArray, bounds: IntArray, team: ThreadTeam
     ) -> FloatArray:
         average = self.metric.ties == "average"
         # The mean over a run of equal scores needs the whole run, which may extend

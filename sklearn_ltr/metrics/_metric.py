@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._compile import RangeKernel, ThreadTeam
+from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam
 from sklearn_ltr._data import (
     JudgedQueries,
     Labels,
@@ -400,12 +400,11 @@ class BoundMetric:
             has_relevant=self.has_relevant[queries],
         )
 
-    def values(self, scores: FloatArray, team: ThreadTeam | None = None) -> FloatArray:
+    def values(self, scores: FloatArray, team: ThreadTeam = ONE_THREAD) -> FloatArray:
         """Return the value of each query, (n_queries,), for (n_documents,) scores."""
         # threads of a team share the queries, but not a user's metric, which is Python
         _check_array(scores, "scores", len(self.grades))
-        bounds = None if team is None else team.divide(self.offsets)
-        values = self._list_values(scores, bounds, team)
+        values = self._list_values(scores, team.divide(self.offsets), team)
         if self.has_relevant.all():
             return values
         if self.metric.no_relevant == "error":
@@ -427,7 +426,7 @@ class BoundMetric:
         return mean_of_values(self.metric, values, weights, self.has_relevant)
 
     def _list_values(
-        self, scores: FloatArray, bounds: IntArray | None, team: ThreadTeam | None
+        self, scores: FloatArray, bounds: IntArray, team: ThreadTeam
     ) -> FloatArray:
         """Return the value of each list with a relevant document (else undefined)."""
         order = self._rank(scores, len(self.discount), bounds, team)
@@ -438,11 +437,7 @@ class BoundMetric:
         return values
 
     def _rank(
-        self,
-        scores: FloatArray,
-        k: int,
-        bounds: IntArray | None,
-        team: ThreadTeam | None,
+        self, scores: FloatArray, k: int, bounds: IntArray, team: ThreadTeam
     ) -> IntArray:
         """Return the ranked lists, in order down to position k."""
         order = np.empty(len(self.grades), dtype=np.int64)
@@ -452,17 +447,14 @@ class BoundMetric:
 
     def _in_ranges(
         self,
-        bounds: IntArray | None,
-        team: ThreadTeam | None,
+        bounds: IntArray,
+        team: ThreadTeam,
         kernel: RangeKernel,
         *arguments: Any,
     ) -> None:
-        """Call a kernel for all queries, or for ranges of them by a team."""
-        if bounds is None or team is None:
-            kernel(0, len(self.offsets) - 1, *arguments)
-        else:
-            time = NANOSECONDS_PER_ROW * len(self.grades)
-            team.share_ranges(time, bounds, kernel, *arguments)
+        """Call a kernel for ranges of queries, by the threads of a team."""
+        n_rows = self.offsets[bounds[-1]] - self.offsets[bounds[0]]
+        team.share_ranges(NANOSECONDS_PER_ROW * n_rows, bounds, kernel, *arguments)
 
 
 def mean_of_values(
