@@ -46,12 +46,13 @@ from sklearn_ltr._data.rows import (
     predicted_scores,
     read_numbers,
 )
-from sklearn_ltr._data.training_data import FitData, TrainingData
-from sklearn_ltr._data.validation import ValidationSet, split_validation
+from sklearn_ltr._data.training_data import FitData, LabelRows, TrainingData
+from sklearn_ltr._data.fit_arguments import FitArguments, ValidationSet
 
 __all__ = [
     "COLUMNS",
     "MOST_POSITIONS",
+    "FitArguments",
     "FitData",
     "GivenColumns",
     "JudgedQueries",
@@ -59,6 +60,7 @@ __all__ = [
     "QueryGroups",
     "RowColumns",
     "TrainingData",
+    "LabelRows",
     "ValidationSet",
     "as_array",
     "check_base_scores",
@@ -79,6 +81,6 @@ __all__ = [
     "read_numbers",
     "read_positions",
     "rescale",
-    "split_validation",
+    
     "takes_columns",
 ]

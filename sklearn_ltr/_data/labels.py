@@ -22,12 +22,14 @@ from sklearn_ltr._typing import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class LabelGrades:
-    """The grades of several labels, in canonical order.
+    """The grades of one or several labels, in canonical order.
 
     Attributes
     ----------
-    values : ndarray of shape (n_rows, n_labels), float64
-        Grades >= 0; NaN: not judged by this label.
+    values : ndarray of shape (n_labels, n_rows), float64
+        Grades >= 0 (of MART: targets); NaN: not judged by this label.
+    mean : ndarray of shape (n_rows,), float64
+        Their weighted mean, see `in_units`; of one label, its grades.
     weights : ndarray of shape (n_labels,), float64
         Share of each label; they sum to 1.
     names : tuple of str
@@ -35,47 +37,60 @@ class LabelGrades:
     """
 
     values: FloatArray
+    mean: FloatArray
     weights: FloatArray
     names: tuple[str, ...]
 
-    def __getitem__(self, rows: NDArray[Any]) -> Self:
+    @classmethod
+    def of_one(cls, grades: FloatArray) -> Self:
+        """Return the grades of one label, (n_rows,)."""
+        return cls(grades[np.newaxis], grades, np.ones(1), ("0",))
+
+    def __getitem__(self, rows: NDArray[Any] | slice) -> Self:
         """Return the grades of some rows."""
-        return replace(self, values=self.values[rows])
+        values = self.values[:, rows]
+        mean = values[0] if self.n_labels == 1 else self.mean[rows]
+        return replace(self, values=values, mean=mean)
 
     @property
     def n_labels(self) -> int:
         """Number of labels."""
         return len(self.names)
 
-    def have_pairs(self, counts: NDArray[Any], starts: NDArray[Any]) -> NDArray[Any]:
+    def have_pairs(
+        self, starts: NDArray[Any], counts: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
         """Return whether a label of a weight above 0 has different grades in a query.
 
-        Only rows that `counts`, (n_rows,) bool, selects are looked at.
+        Only rows that `counts`, (n_rows,) bool, selects are looked at; None: all.
         """
-        values = np.where(counts[:, None], self.values, np.nan)[:, self.weights > 0]
-        highest = np.fmax.reduceat(values, starts, axis=0)
-        # a query without a grade has NaN for both, which is not above NaN
-        differ = highest > np.fmin.reduceat(values, starts, axis=0)
-        return np.asarray(differ.any(axis=1))
+        found = np.zeros(len(starts), dtype=np.bool_)
+        for grades in self.values[self.weights > 0]:
+            own = grades if counts is None else np.where(counts, grades, np.nan)
+            # a query without a grade has NaN for both, which is not above NaN
+            found |= np.fmax.reduceat(own, starts) > np.fmin.reduceat(own, starts)
+        return found
 
     def largest(self, counts: NDArray[np.bool_]) -> FloatArray:
         """Return the largest grade of each label in the rows that `counts` selects."""
-        counted = np.where(counts[:, None], self.values, 0.0)
-        return np.asarray(np.fmax.reduce(counted, axis=0, initial=0.0))
+        counted = np.where(counts, self.values, 0.0)
+        return np.asarray(np.fmax.reduce(counted, axis=1, initial=0.0))
 
-    def in_one(self, largest: FloatArray) -> FloatArray:
-        """Return the weighted mean of the grades of a row, in units of each label.
+    def in_units(self, largest: FloatArray) -> Self:
+        """Return the same grades, their mean in units of each label.
 
         The unit is the largest grade, which is given.  A grade that is missing counts
-        as 0.
+        as 0 in the mean.  The grades of one label stay as they are.
         """
+        if self.n_labels == 1:
+            return self
         # in the mean of the units, so that labels of one unit keep their grades' bits
         units = np.where(largest == 0.0, 1.0, largest)
         factors = self.weights * ((self.weights * units).sum() / units)
-        mean = np.zeros(len(self.values))
-        for factor, grades in zip(factors, np.nan_to_num(self.values.T), strict=True):
+        mean = np.zeros(self.values.shape[1])
+        for factor, grades in zip(factors, np.nan_to_num(self.values), strict=True):
             mean += factor * grades
-        return mean
+        return replace(self, mean=mean)
 
 
 def n_label_columns(y: Any) -> int:
@@ -159,7 +174,7 @@ def read_label_grades(
             f"{name} must hold one number for each of the {n} rows, got shape "
             f"{table.shape}; of several labels, a dense column for each"
         )
-    values = np.empty(table.shape)
+    values = np.empty((len(names), n))
     for number, label in enumerate(names):
         column, own = table[:, number], f"{name}[:, {label}]"
         if column.dtype.kind == "O":  # where a missing grade may be None or pandas.NA
@@ -174,8 +189,9 @@ def read_label_grades(
                 f"that this label has not judged, but {queries.describe_row(row)} has "
                 f"{rows[row]}"
             )
-        values[:, number] = queries.sort(rows)
-    return LabelGrades(values, label_shares(label_weights, len(names)), names)
+        values[number] = queries.sort(rows)
+    weights = label_shares(label_weights, len(names))
+    return LabelGrades(values, values[0], weights, names)
 
 
 def check_have_judged(

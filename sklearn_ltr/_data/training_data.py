@@ -34,8 +34,8 @@ class TrainingData:
 
     Attributes
     ----------
-    y : ndarray of shape (n_rows,), float64
-        Grades of documents; targets of MART.  Of several labels, their weighted mean.
+    grades : LabelGrades
+        Grades of documents by one or several labels; targets of MART.
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
     labels : sequence of length n_queries, or None
@@ -51,11 +51,9 @@ class TrainingData:
         Where several workers have queries: numbers that rise with the labels of all.
     pairs : JudgedPairs or None
         The pairs to learn from; None: those of different y.
-    label_grades : LabelGrades or None
-        The grades of several labels, where y has a column for each.
     """
 
-    y: FloatArray
+    grades: LabelGrades
     offsets: IntArray
     labels: Labels | None
     columns: ReadColumns = RowColumns()
@@ -63,7 +61,11 @@ class TrainingData:
     rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
     pairs: JudgedPairs | None = None
-    label_grades: LabelGrades | None = None
+
+    @property
+    def y(self) -> FloatArray:
+        """Grades or targets, (n_rows,) float64; of several labels, their mean."""
+        return self.grades.mean
 
     @property
     def n_rows(self) -> int:
@@ -104,11 +106,7 @@ class TrainingData:
         """Whether a query has pairs: judged ones, or rows of different y."""
         if self.pairs is not None:
             return np.diff(self.pairs.offsets) > 0
-        starts = self.offsets[:-1]
-        if self.label_grades is not None:
-            return self.label_grades.have_pairs(np.ones(self.n_rows, bool), starts)
-        highest = np.maximum.reduceat(self.y, starts)
-        return highest > np.minimum.reduceat(self.y, starts)
+        return self.grades.have_pairs(self.offsets[:-1])
 
     @property
     def has_weighted_pairs(self) -> NDArray[np.bool_]:
@@ -116,12 +114,7 @@ class TrainingData:
         weights = self.columns.document_weight
         if weights is None:
             return self.has_pairs
-        starts, counts = self.offsets[:-1], weights > 0
-        if self.label_grades is not None:
-            return self.label_grades.have_pairs(counts, starts)
-        highest = np.maximum.reduceat(np.where(counts, self.y, -np.inf), starts)
-        lowest = np.minimum.reduceat(np.where(counts, self.y, np.inf), starts)
-        return np.asarray(highest > lowest)
+        return self.grades.have_pairs(self.offsets[:-1], weights > 0)
 
     def content_order(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
         """Return the order of the rows by their content, within queries, (n_rows,)."""
@@ -132,9 +125,7 @@ class TrainingData:
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
-        keys = [*reversed(columns.values()), self.y, hashes]
-        if self.label_grades is not None:
-            keys = [*self.label_grades.values.T, *keys]
+        keys = [*self.grades.values, *reversed(columns.values()), self.y, hashes]
         if self.pairs is not None and len(rows) > 0:
             # without what is the same for all rows of a query: a common factor of the
             # weights must not change the order
@@ -150,14 +141,12 @@ class TrainingData:
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
         queries = slice(None) if self.labels is not None else order
-        grades = self.label_grades
         return replace(
             self,
             rows=self.rows[order],
-            y=self.y[order],
+            grades=self.grades[order],
             columns=self.columns.select(order, queries),
             pairs=self.pairs and self.pairs.reordered(order, self.offsets),
-            label_grades=None if grades is None else grades[order],
         )
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
@@ -165,20 +154,19 @@ class TrainingData:
         if selected.all():  # most often: nothing is copied
             return self
         kept = np.repeat(selected, self.sizes)
-        labels, grades = self.labels, self.label_grades
+        labels = self.labels
         if labels is not None:
             labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
         offsets = np.concatenate(([0], np.cumsum(self.sizes[selected])))
         return replace(
             self,
             rows=self.rows[kept],
-            y=self.y[kept],
+            grades=self.grades[kept],
             offsets=offsets,
             labels=labels,
             columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
             pairs=self.pairs and self.pairs.select(kept, offsets),
-            label_grades=None if grades is None else grades[kept],
         )
 
     def compared(self) -> Self:
@@ -192,30 +180,41 @@ class TrainingData:
         return replace(
             data,
             rows=data.rows[kept],
-            y=data.y[kept],
+            grades=data.grades[kept],
             offsets=offsets,
             columns=data.columns.select(kept, slice(None)),
             pairs=data.pairs.select(kept, offsets),
         )
 
-    def of_label(self, number: int) -> tuple[Self, NDArray[np.intp]]:
-        """Return the data of one of several labels, and which rows these are."""
-        # the rows that it has judged, and the queries that have any
-        assert self.label_grades is not None
-        grades = self.label_grades.values[:, number]
+    def of_label(self, number: int) -> LabelRows:
+        """Return what one of the labels has judged."""
+        grades = self.grades.values[number]
+        name, weight = self.grades.names[number], float(self.grades.weights[number])
+        if self.grades.n_labels == 1:  # which has judged all
+            rows = np.arange(self.n_rows)
+            return LabelRows(number, name, weight, self, rows, is_only=True)
         judged = ~np.isnan(grades)
         offsets, labels, has_rows = select_rows(judged, self.offsets, self.labels)
         data = replace(
             self,
             rows=self.rows[judged],
-            y=grades[judged],
+            grades=LabelGrades.of_one(grades[judged]),
             offsets=offsets,
             labels=labels,
             columns=self.columns.select(judged, has_rows),
             numbers=None if self.numbers is None else self.numbers[has_rows],
-            label_grades=None,
         )
-        return data, np.flatnonzero(judged)
+        return LabelRows(number, name, weight, data, np.flatnonzero(judged))
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return self.grades.n_labels
+
+    def counted_labels(self) -> list[LabelRows]:
+        """Return what each label of a weight above 0 has judged."""
+        numbers = np.flatnonzero(self.grades.weights).tolist()
+        return [self.of_label(number) for number in numbers]
 
     def with_init_score(self, init_score: FloatArray) -> Self:
         """Return the data with F_0 of each row."""
@@ -224,6 +223,41 @@ class TrainingData:
     def without_features(self) -> Self:
         """Return the targets and columns alone, from which a cost is computed."""
         return replace(self, X=NO_FEATURES)
+
+
+class LabelRows(NamedTuple):
+    """The documents that one label has judged, and the queries that have any.
+
+    Attributes
+    ----------
+    number : int
+        Column of y.
+    name : str
+    weight : float
+        Share of the label among all, which sum to 1.
+    data : TrainingData
+        With the grades of this label alone.
+    rows : ndarray of shape (n_judged,), intp
+        Which entries of the data of all labels these are, ascending.
+    is_only : bool
+        Whether there is no other label.
+    """
+
+    number: int
+    name: str
+    weight: float
+    data: TrainingData
+    rows: NDArray[np.intp]
+    is_only: bool = False
+
+    def title(self, measure: str) -> str:
+        """Return the name of a measure of this label."""
+        return measure if self.is_only else f"{self.name}: {measure}"
+
+    def select(self, queries: NDArray[np.bool_]) -> LabelRows:
+        """Return the selected ones of its queries, given as a mask."""
+        rows = self.rows[np.repeat(queries, self.data.sizes)]
+        return self._replace(data=self.data.subset(queries), rows=rows)
 
 
 def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:
@@ -243,12 +277,23 @@ class FitData(NamedTuple):
     Attributes
     ----------
     train : TrainingData
+        All training data, on which a model may be measured.
+    learned : TrainingData
+        Those that it learns from: of rankers, the queries that have pairs.
     validation : list of TrainingData
         The sets that were given, or the part of the training data that is held out.
     """
 
     train: TrainingData
+    learned: TrainingData
     validation: list[TrainingData]
+
+    def without_features(self) -> FitData:
+        """Return the targets and columns alone."""
+        sets = [held.without_features() for held in self.validation]
+        return FitData(
+            self.train.without_features(), self.learned.without_features(), sets
+        )
 
 
 def without_zero_weights(data: TrainingData, name: str) -> TrainingData:

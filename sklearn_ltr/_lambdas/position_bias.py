@@ -124,8 +124,10 @@ class PositionBias(ABC):
         total: FloatArray = np.ldexp(self._comm.sum(sums).astype(np.float64), -shifts)
         return total
 
-    def as_shown(self, scores: FloatArray) -> FloatArray:
-        """Return the scores of all documents with the bias of their positions."""
+    def as_shown(
+        self, scores: FloatArray, documents: IntArray | slice = slice(None)
+    ) -> FloatArray:
+        """Return the scores of some or all documents with the bias of positions."""
         return scores
 
     @abstractmethod
@@ -136,9 +138,11 @@ class PositionBias(ABC):
 class AdditiveBias(PositionBias):
     """b: 0 at position 0, and at positions that no document has."""
 
-    def as_shown(self, scores: FloatArray) -> FloatArray:
-        """Return the scores of all documents with the bias of their positions."""
-        return scores + self.values[self.positions]
+    def as_shown(
+        self, scores: FloatArray, documents: IntArray | slice = slice(None)
+    ) -> FloatArray:
+        """Return the scores of some or all documents with the bias of positions."""
+        return scores + self.values[self.positions[documents]]
 
     def step(self, gradient: FloatArray, hessian: FloatArray, rate: float) -> None:
         """Make a Newton step times `rate`; a ValueError if the bias diverges."""

@@ -7,7 +7,7 @@ are equal.  For S = 1 that is log(1 + e_j / e_i) with e = exp(sigma s), so the c
 the pairs of one document with all worse ones is the logarithm of a product.  For S = 0
 it is half the sum of log(1 + e_j / e_i) and log(1 + e_i / e_j).
 
-Preferences are pairs with a target probability P (P-bar in Burges, 2010) that i beats j
+Judged pairs have a target probability P (P-bar in Burges, 2010) that i beats j
 instead of grades; equation 3 is P = (1 + S) / 2:
 
     C = (1 - P) x + log(1 + exp(-x)),        x = sigma (s_i - s_j)
@@ -154,29 +154,7 @@ def add_tied_pairs(
 
 
 @kernel
-def add_preference_lambdas(
-    scores: FloatArray,
-    pairs: IntArray,
-    probabilities: FloatArray,
-    weights: FloatArray,
-    sigma: float,
-    gradient: FloatArray,
-) -> None:
-    """Add dC/ds of each document to `gradient` (n_documents,)."""
-    # `pairs` is (n_pairs, 2), documents i and j; `probabilities` (that i beats j) and
-    # `weights` are (n_pairs,)
-    for p in range(len(pairs)):
-        i, j = pairs[p, 0], pairs[p, 1]
-        x = sigma * (scores[i] - scores[j])
-        small = exp(-abs(x))
-        j_beats_i = (small if x > 0 else 1.0) / (1.0 + small)
-        lambda_ij = weights[p] * sigma * (1.0 - probabilities[p] - j_beats_i)
-        gradient[i] += lambda_ij
-        gradient[j] -= lambda_ij
-
-
-@kernel
-def preference_cost(
+def judged_pair_cost(
     scores: FloatArray,
     pairs: IntArray,
     probabilities: FloatArray,

@@ -1,4 +1,4 @@
-"""The validation data that `fit` is given: none, one set, or several in tuples."""
+"""The arguments of `fit`, as they were given: training data, and validation sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._data.columns import GivenColumns, RowColumns
+from sklearn_ltr._data.columns import COLUMNS, GivenColumns, RowColumns
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._typing import (
     ArraysLike,
     IdArraysLike,
@@ -24,6 +25,39 @@ class ValidationSet(NamedTuple):
     y: ArrayLike | None
     groups: IdsLike | None
     columns: GivenColumns
+
+
+class FitArguments(NamedTuple):
+    """The arguments of `fit`, as they were given."""
+
+    X: MatrixLike
+    y: ArrayLike | None
+    groups: IdsLike | None
+    columns: GivenColumns
+    pairs: GivenPairs
+    validation: list[ValidationSet]
+
+    @classmethod
+    def of(
+        cls, X: MatrixLike, y: ArrayLike | None, groups: IdsLike | None, **others: Any
+    ) -> FitArguments:
+        """Sort the other arguments by their names: columns, pairs, validation data."""
+        pairs = GivenPairs.pop(others)
+        columns: GivenColumns = RowColumns(
+            **{name: others.pop(name) for name in COLUMNS if name in others}
+        )
+        validation = split_validation(**others) if others else []
+        return cls(X, y, groups, columns, pairs, validation)
+
+    @property
+    def suffix(self) -> str:
+        """Nothing: what names of arguments have in messages, as for validation sets."""
+        return ""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the rows have beside X and y, by name."""
+        return {"groups": self.groups, **self.columns.given()}
 
 
 def split_validation(

@@ -1,4 +1,4 @@
-"""A user's objective: a function of scores, grades and queries, called and checked."""
+"""Lambdas of a user's objective: a function of scores, grades and queries, called and checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas.objective import move_queries
+from sklearn_ltr._lambdas.graded_pairs import move_queries
 from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_TOTAL = 1e150  # of |gradient|, and of hessian; their squares are finite
@@ -21,10 +21,8 @@ ObjectiveFunction = Callable[
 ]
 
 
-class UserObjective:
+class UserLambdas:
     """Computes gradient and hessian by a user's function, for one data set.
-
-    It stands in for :class:`~sklearn_ltr._lambdas.objective.LambdaObjective`.
 
     Parameters
     ----------
@@ -38,7 +36,7 @@ class UserObjective:
     Attributes
     ----------
     offsets, documents : ndarrays
-        As in LambdaObjective.
+        As in :class:`~sklearn_ltr._lambdas.graded_pairs.GradedLambdas`.
     """
 
     def __init__(
@@ -49,7 +47,7 @@ class UserObjective:
         self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
         self._sample_weight = data.sample_weight
 
-    def reordered(self, queries: IntArray) -> UserObjective:
+    def reordered(self, queries: IntArray) -> UserLambdas:
         """Return the objective of some or all queries, in the given order."""
         other = copy(self)
         other.offsets, documents = move_queries(self.offsets, queries)
@@ -57,14 +55,11 @@ class UserObjective:
         other._sample_weight = self._sample_weight[queries]
         return other
 
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of all documents, for (n_documents,) scores."""
-        return self.differentiate(scores, 0, len(self.offsets) - 1)
-
-    def differentiate(
-        self, scores: FloatArray, first: int, last: int
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        last = len(self.offsets) - 1 if last is None else last
         start, stop = self.offsets[first], self.offsets[last]
         documents = self.documents[start:stop]
         offsets = self.offsets[first : last + 1] - start

@@ -1,4 +1,4 @@
-"""The objective of LambdaRank and LambdaMART: lambdas of all queries, in threads."""
+"""Lambdas of graded documents: every pair of different grades, in threads."""
 
 from __future__ import annotations
 
@@ -30,9 +30,6 @@ from sklearn_ltr.metrics._closed_form import (
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.metrics._short_lists import LONGEST_SHORT
 
-__all__ = ["LambdaObjective", "PairOptions"]
-
-
 NANOSECONDS_PER_PAIR = 1.0
 COST_PER_DOCUMENT = 16.0  # time for a document outside of the pair loop, in pairs
 RANKING_TIME = 10.0  # nanoseconds for a document
@@ -63,7 +60,7 @@ def move_queries(offsets: IntArray, queries: IntArray) -> tuple[IntArray, IntArr
     return moved, np.arange(moved[-1]) + moved_by
 
 
-class LambdaObjective:
+class GradedLambdas:
     """Computes gradient and hessian from scores, for one data set and one metric.
 
     All arrays are in canonical order (:mod:`sklearn_ltr._data`).  The swap deltas
@@ -83,6 +80,8 @@ class LambdaObjective:
     pair_weights : ndarray of shape (2 or 4, n_documents), float64, or None
         See :mod:`sklearn_ltr._lambdas.pairs`; it is kept, not copied, and may
         change between calls.  None: all pairs weigh the same.
+    tied_pairs : bool
+        Whether documents of equal grade are pairs, too, as RankNet can have them.
 
     Attributes
     ----------
@@ -104,6 +103,8 @@ class LambdaObjective:
         options: PairOptions,
         team: ThreadTeam,
         pair_weights: FloatArray | None = None,
+        *,
+        tied_pairs: bool = False,
     ) -> None:
         n_documents, n_queries = len(data.y), len(data.offsets) - 1
         self.metric, self.team = metric, team
@@ -113,7 +114,7 @@ class LambdaObjective:
         self.grades, self.offsets = data.y, data.offsets
         self.sample_weight = data.sample_weight
         self.documents = np.arange(n_documents, dtype=np.int32)
-        self.pair_weights = pair_weights
+        self.pair_weights, self._tied_pairs = pair_weights, tied_pairs
         self._bound: BoundClosedForm | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None
         if isinstance(metric, ClosedFormMetric):
@@ -165,7 +166,7 @@ class LambdaObjective:
         self._arrays, self._options = tuple(arrays), tuple(self.options)
         self._result = tuple(Derivatives(self.gradient, self.hessian))
 
-    def reordered(self, queries: IntArray) -> LambdaObjective:
+    def reordered(self, queries: IntArray) -> GradedLambdas:
         """Return the objective of these queries (n_selected,), in their order."""
         # `documents` of the result says which documents of `data` its own are
         other = copy(self)
@@ -182,42 +183,41 @@ class LambdaObjective:
         other._allocate()
         return other
 
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of all documents; the next call overwrites them."""
-        return self.differentiate(scores, 0, len(self.offsets) - 1)
-
-    def differentiate(
-        self, scores: FloatArray, first: int, last: int
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        # Both are views of `gradient` and `hessian`.  `scores` holds all documents, but
-        # only the scores of these queries are read.
+        # Both are views of `gradient` and `hessian`, which the next call overwrites.
+        # `scores` holds all documents, but only the scores of these queries are read.
+        last = len(self.offsets) - 1 if last is None else last
         documents = slice(self.offsets[first], self.offsets[last])
         if self.metric is not None and not self.metric.closed_form:
             self._compute_by_table(scores, first, last, self.metric)
-            return self.gradient[documents], self.hessian[documents]
+        else:
+            self._compute_in_closed_form(scores, first, last)
+        if self._tied_pairs:
+            add_tied_pairs(
+                scores,
+                self.grades,
+                self.offsets,
+                first,
+                last,
+                self.options.sigma,
+                self.sample_weight,
+                self.pair_weights,
+                self.gradient,
+            )
+        return self.gradient[documents], self.hessian[documents]
+
+    def _compute_in_closed_form(
+        self, scores: FloatArray, first: int, last: int
+    ) -> None:
+        """Compute lambdas from gains and swap factors."""
         bounds = self._bounds(first, last)
         self._rank(scores, bounds)
         if self._bound is not None:
             self._bound.fill_swap_factors(self._order, self._factors, bounds, self.team)
         self._compute(scores, bounds, self._table)
-        return self.gradient[documents], self.hessian[documents]
-
-    def add_tied_pairs(self, scores: FloatArray, first: int, last: int) -> None:
-        """Add RankNet's lambdas of pairs of equal grade to `gradient`."""
-        # called after `differentiate` has computed the other pairs of these queries:
-        # the arrays that it returned are views of `gradient`, so they hold the sum now
-        add_tied_pairs(
-            scores,
-            self.grades,
-            self.offsets,
-            first,
-            last,
-            self.options.sigma,
-            self.sample_weight,
-            self.pair_weights,
-            self.gradient,
-        )
 
     def _bounds(self, first: int, last: int) -> IntArray:
         """Divide queries into ranges for the threads, of about equal time."""

@@ -34,7 +34,7 @@ import numpy as np
 
 from sklearn_ltr._compile import LN_2, ThreadTeam, exp, log1p, range_kernel
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas.objective import check_table, move_queries
+from sklearn_ltr._lambdas.graded_pairs import check_table, move_queries
 from sklearn_ltr._lambdas.pairs import MIN_SCORE_DISTANCE, PairOptions
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
@@ -48,10 +48,8 @@ from sklearn_ltr.metrics._ranked_list import rank_documents
 NANOSECONDS_PER_ROW, NANOSECONDS_PER_PAIR = 50.0, 20.0
 
 
-class PreferenceObjective:
+class JudgedLambdas:
     """Computes gradient and hessian of judged pairs, for one data set and one metric.
-
-    It stands in for :class:`~sklearn_ltr._lambdas.objective.LambdaObjective`.
 
     Parameters
     ----------
@@ -65,7 +63,7 @@ class PreferenceObjective:
     Attributes
     ----------
     offsets, documents : ndarrays
-        As in LambdaObjective.
+        As in :class:`~sklearn_ltr._lambdas.graded_pairs.GradedLambdas`.
     """
 
     def __init__(
@@ -103,7 +101,7 @@ class PreferenceObjective:
             self._factors = SwapFactors(*np.empty((3, n_documents)))
             self._means = SwapFactors(*np.empty((3, n_documents)))
 
-    def reordered(self, queries: IntArray) -> PreferenceObjective:
+    def reordered(self, queries: IntArray) -> JudgedLambdas:
         """Return the objective of these queries (n_selected,), in their order."""
         other = copy(self)
         other.offsets, documents = move_queries(self.offsets, queries)
@@ -121,14 +119,11 @@ class PreferenceObjective:
         other._allocate()
         return other
 
-    def __call__(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of all documents; the next call overwrites them."""
-        return self.differentiate(scores, 0, len(self.offsets) - 1)
-
-    def differentiate(
-        self, scores: FloatArray, first: int, last: int
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        last = len(self.offsets) - 1 if last is None else last
         documents = slice(self.offsets[first], self.offsets[last])
         if self._metric is not None and self._bound is None:
             self._compute_by_table(scores, first, last, self._metric)

@@ -1,0 +1,469 @@
+r"""The objective of a ranker: what it learns from, by its derivatives.
+
+Trees and networks ask the same object: for dC/ds and d2C/ds2 of the documents of some
+queries at given scores, for what a step changes (a bias of positions), and for what it
+has learned at the end.  `ranking_objective` makes it.  No other place knows what a fit
+learns from: grades of one or several labels, judged pairs, or a function of the user,
+with propensities, a bias of positions and a regression on the grades.
+
+**Parts.**  Each label l has its own lambdas and hessians, as a fit to this label alone
+would have them: of the documents that it has judged, under its metric, with its own
+regression on its grades.  They are added up, with factors that make weights shares:
+
+    dC/ds_i      =  sum_l a_l dC_l/ds_i
+    d2C/ds_i^2   =  sum_l a_l d2C_l/ds_i^2
+    a_l  =  w_l (sum_m w_m F_m) / F_l
+    F_l  =  sum_i |dC_l/ds_i|  over the pairs of label l, at the scores F_0
+
+Weights w sum to 1.  So at the scores that training starts from (0 of networks), label l
+pushes with the share w_l of all force, however many documents it has judged and
+whatever its grades and its metric are.  F_l is a sum that is rounded once
+(`sum_exactly`), so that it does not depend on the order of its terms, nor on the worker
+that has them, and a warm start keeps it.  Of one label, the factor is 1.
+
+**What can be added.**  Another kind of judgement, or another cost of a list, is a class
+of `Lambdas`, and a line of `new_lambdas`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._comm import ONE_PROCESS, Comm
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data import LabelRows, TrainingData
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas, move_queries
+from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
+from sklearn_ltr._lambdas.position_bias import PositionBias, new_bias, pair_weights_of
+from sklearn_ltr._lambdas.regression import Regression
+from sklearn_ltr._lambdas.user_function import UserLambdas
+from sklearn_ltr._ranking.measures import weighted_mean, with_largest_grade
+from sklearn_ltr._ranking.parameters import RankerParameters
+from sklearn_ltr._ranking.reading import errors_that_name, learned_labels
+from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr.metrics import Metric
+
+FORCES = "label_forces_"  # the attribute that a warm start keeps
+
+VANISHING_LAMBDAS = (
+    "the scores that training starts from are so far apart that the lambdas of all "
+    "pairs are 0 in float64, so there is nothing to learn: divide the scores (of "
+    "init or init_score), or give a smaller sigma; sample_weight must not vanish"
+)
+NO_LAMBDAS_OF_PAIRS = (
+    "the lambdas of the pairs add up to 0 for every document at the scores that "
+    "training starts from, so there is nothing to learn: either the pairs contradict "
+    "each other evenly, or no swap of one changes the metric at its cutoff: give more "
+    "pairs, or a metric without a cutoff"
+)
+
+
+class Lambdas(Protocol):
+    """Gradient and hessian of documents, from what is known about whole queries.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_queries + 1,), int64
+        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    documents : ndarray of shape (n_documents,)
+        Index of each document in the data, which differs from its position only after
+        `reordered`.
+    """
+
+    offsets: IntArray
+    documents: IntArray
+
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        # `scores` are of all documents, None stands for the last query; the next call
+        # may overwrite what is returned
+
+    def reordered(self, queries: IntArray) -> Self:
+        """Return the lambdas of these queries (n_selected,), in their order."""
+
+
+class NoLambdas:
+    """The lambdas of no documents: a worker may have none of a label."""
+
+    offsets, documents = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return two empty arrays."""
+        return np.empty(0), np.empty(0)
+
+    def reordered(self, queries: IntArray) -> Self:
+        """Return the same."""
+        return self
+
+
+@dataclass(eq=False)
+class Part:
+    """What is learned from one label."""
+
+    label: LabelRows
+    queries: IntArray  # places of its queries among all, ascending
+    lambdas: Lambdas
+    regression: Regression | None
+    # the check of the first gradient, of all documents; None: it has been made
+    check: LambdaCheck | None
+    factor: float = 1.0
+
+    def derivatives(
+        self, scores: FloatArray, first: int, last: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of some of its queries."""
+        gradient, hessian = self.lambdas.derivatives(scores, first, last)
+        self.check_once(gradient)
+        if self.regression is not None:
+            self.regression.add(scores, gradient, hessian)
+        return gradient, hessian
+
+    def force(self, scores: FloatArray, comm: Comm) -> float:
+        """Return the sum of |dC/ds| over the pairs alone; a ValueError if it is 0."""
+        gradient, _ = self.lambdas.derivatives(scores)
+        self.check_once(gradient)
+        return sum_exactly(np.abs(gradient), comm)
+
+    def check_once(self, gradient: FloatArray) -> None:
+        """Raise a ValueError if the first gradient has nothing to learn from."""
+        if self.check is not None:
+            self.check(gradient)
+            self.check = None
+
+    def reordered(
+        self, place: NDArray[np.intp], place_of_row: NDArray[np.intp]
+    ) -> Part:
+        """Return the part where query q of all has become query ``place[q]``."""
+        order = np.argsort(place[self.queries])
+        lambdas = self.lambdas.reordered(order)
+        rows = place_of_row[self.label.rows[lambdas.documents]]
+        label = self.label._replace(rows=rows)
+        return replace(
+            self, label=label, queries=place[self.queries][order], lambdas=lambdas
+        )
+
+
+class RankingObjective:
+    """The weighted sum of parts, at scores plus the bias of positions.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The queries to learn from.
+    parts : list of Part
+        One for each label of a weight above 0.
+    bias : PositionBias or None
+        The bias that is learned along with the scores.
+    forces : ndarray of shape (n_labels,), float64
+        F of each label; used if there are several.
+
+    Attributes
+    ----------
+    offsets, documents
+        As of `Lambdas`.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        parts: list[Part],
+        bias: PositionBias | None,
+        forces: FloatArray,
+    ) -> None:
+        self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
+        self.bias, self._parts, self._forces = bias, parts, forces
+        self._is_sum = data.n_labels > 1
+        if self._is_sum:
+            weights = data.grades.weights
+            mean = weighted_mean(forces.tolist(), weights)
+            for part in parts:
+                n = part.label.number
+                part.factor = float(weights[n] * (mean / forces[n]))
+            self._gradient, self._hessian = np.zeros((2, data.n_rows))
+
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        # `scores` are of all documents, of which only those of these queries are read
+        last = len(self.offsets) - 1 if last is None else last
+        documents = slice(self.offsets[first], self.offsets[last])
+        if self.bias is not None:
+            shown = np.empty(len(scores))
+            own = self.documents[documents]
+            shown[documents] = self.bias.as_shown(scores[documents], own)
+            scores = shown
+        if not self._is_sum:
+            return self._parts[0].derivatives(scores, first, last)
+        self._gradient[documents], self._hessian[documents] = 0.0, 0.0
+        for part in self._parts:
+            self._add(part, scores, first, last)
+        return self._gradient[documents], self._hessian[documents]
+
+    def _add(self, part: Part, scores: FloatArray, first: int, last: int) -> None:
+        """Add the derivatives of one of several labels, times its factor."""
+        start, stop = np.searchsorted(part.queries, (first, last)).tolist()
+        if start == stop and part.check is None:
+            return
+        offsets, rows = part.lambdas.offsets, part.label.rows
+        judged = slice(offsets[start], offsets[stop])
+        own, own_scores = rows[judged], np.empty(len(rows))
+        own_scores[judged] = scores[own]
+        gradient, hessian = part.derivatives(own_scores, start, stop)
+        self._gradient[own] += part.factor * gradient
+        self._hessian[own] += part.factor * hessian
+
+    def after_step(
+        self, gradient: FloatArray, hessian: FloatArray, rate: float
+    ) -> None:
+        """Make a step of the bias of positions, given the derivatives of all rows."""
+        if self.bias is not None:
+            self.bias.step(gradient, hessian, rate)
+
+    def fitted(self, n_steps: int) -> dict[str, object]:
+        """Return the attributes that the first steps of this fit have learned."""
+        found: dict[str, object] = {}
+        if self._is_sum:
+            found[FORCES] = self._forces
+        if self.bias is not None:
+            found["position_bias_"] = self.bias.path[n_steps]
+        return found
+
+    def reordered(self, queries: IntArray) -> RankingObjective:
+        """Return the objective of all queries in another order."""
+        other = copy(self)
+        other.offsets, documents = move_queries(self.offsets, queries)
+        other.documents = self.documents[documents]
+        if not self._is_sum:
+            (part,) = self._parts
+            other._parts = [replace(part, lambdas=part.lambdas.reordered(queries))]
+            return other
+        place, place_of_row = np.argsort(queries), np.argsort(documents)
+        other._parts = [part.reordered(place, place_of_row) for part in self._parts]
+        other._gradient, other._hessian = np.zeros((2, len(documents)))
+        return other
+
+
+# --- the parts of a fit ---------------------------------------------------------------
+
+
+def ranking_objective(
+    parameters: RankerParameters,
+    data: TrainingData,
+    earlier: Mapping[str, Any],
+    team: ThreadTeam,
+    comm: Comm = ONE_PROCESS,
+) -> RankingObjective:
+    """Return the objective of the queries to learn from; all workers call this."""
+    # `earlier` are the attributes of the fit that is continued, empty if it is new
+    p, is_sum = parameters, data.n_labels > 1
+    bias = new_bias(
+        p.position_bias, data, earlier.get("position_bias_"), p.min_propensity, comm
+    )
+    forces = np.zeros(data.n_labels)
+    if is_sum and earlier:
+        forces = kept_forces(earlier, data.grades)
+    query = np.repeat(np.arange(data.n_queries), data.sizes)
+    parts = []
+    for label in learned_labels(data, comm):
+        queries = query[label.rows[label.data.offsets[:-1]]]
+        with errors_that_name(label):
+            part = new_part(p.for_label(label.number), label, queries, bias, team, comm)
+            if not p.starts_from_scores:
+                check_drawn_start(part, p, is_new=not earlier)
+            if is_sum and not earlier:
+                start = data.init_score[label.rows]
+                forces[label.number] = part.force(start, comm)
+        parts.append(part)
+    return RankingObjective(data, parts, bias, forces)
+
+
+def new_part(
+    parameters: RankerParameters,
+    label: LabelRows,
+    queries: IntArray,
+    bias: PositionBias | None,
+    team: ThreadTeam,
+    comm: Comm,
+) -> Part:
+    """Return what is learned from a label."""
+    p, data = parameters, label.data
+    index = QueryIndex.locate(data, comm)
+    metric = p.trained_metric()
+    if metric is not None:
+        metric = with_largest_grade(metric, data.y, index)
+    return Part(
+        label,
+        queries,
+        new_lambdas(p, data, metric, bias, team),
+        new_regression(p, data, index, team),
+        LambdaCheck(p, metric, data, comm),
+    )
+
+
+def new_lambdas(
+    parameters: RankerParameters,
+    data: TrainingData,
+    metric: Metric | None,
+    bias: PositionBias | None,
+    team: ThreadTeam,
+) -> Lambdas:
+    """Return the lambdas of a user's function, of judged pairs, or of grades."""
+    p = parameters
+    if callable(p.objective):
+        return UserLambdas(data, p.objective, needs_hessian=p.starts_from_scores)
+    if data.n_rows == 0:
+        return NoLambdas()
+    if data.pairs is not None:
+        return JudgedLambdas(data, metric, p.pair_options, team)
+    weights = pair_weights_of(data, bias, p.min_propensity)
+    return GradedLambdas(
+        data, metric, p.pair_options, team, weights, tied_pairs=p.tied_pairs
+    )
+
+
+def new_regression(
+    parameters: RankerParameters,
+    data: TrainingData,
+    index: QueryIndex,
+    team: ThreadTeam,
+) -> Regression | None:
+    """Return the regression on the grades, None without one."""
+    p = parameters
+    weight = p.weight_of_regression(index.n_rows)
+    has_grades = data.pairs is None or p.metric is not None
+    if callable(p.objective) or weight == 0 or not has_grades:
+        return None
+    return Regression(data, weight, p.sigma, index, team)
+
+
+def kept_forces(earlier: Mapping[str, object], grades: LabelGrades) -> FloatArray:
+    """Return the forces of the labels at the start of the fit that is continued."""
+    forces = earlier.get(FORCES)
+    if not isinstance(forces, np.ndarray) or len(forces) != grades.n_labels:
+        n_labels = len(forces) if isinstance(forces, np.ndarray) else 1
+        raise ValueError(
+            f"y has {grades.n_labels} labels, but it had {n_labels} when the trees "
+            "that warm_start keeps were grown: fit with warm_start=False"
+        )
+    unknown = np.flatnonzero((forces == 0) & (grades.weights > 0)).tolist()
+    if unknown:
+        raise ValueError(
+            f"label {grades.names[unknown[0]]!r} had the weight 0 when the trees that "
+            "warm_start keeps were grown: fit with warm_start=False"
+        )
+    return forces
+
+
+def sum_exactly(values: FloatArray, comm: Comm) -> float:
+    """Return the sum of the finite values of all workers, rounded once."""
+    # the sum of one worker is that of a few numbers, each the rest of those before it
+    parts: list[float] = []
+    while rest := fsum([*values.tolist(), *(-part for part in parts)]):
+        parts.append(rest)
+    return fsum(part for of_worker in comm.gather(parts) for part in of_worker)
+
+
+# --- is there anything to learn? ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LambdaCheck:
+    """Checks that the lambdas of all documents do not vanish, and are not too large."""
+
+    parameters: RankerParameters
+    metric: Metric | None  # that the lambdas are of
+    data: TrainingData
+    comm: Comm = ONE_PROCESS
+
+    def __call__(self, gradient: FloatArray) -> None:
+        """Raise a ValueError unless the sum of |lambda| is in a range."""
+        total = sum(self.comm.gather(float(np.abs(gradient).sum())))
+        p, (low, high) = self.parameters, self.parameters.lambda_totals
+        if low <= total <= high:
+            return
+        if callable(p.objective):
+            raise ValueError(
+                f"the gradients that objective returned add up to {total:.3g}, out "
+                f"of [{low:g}, {high:g}], so there is nothing to learn from: "
+                "change their scale or that of sample_weight"
+            )
+        if total == 0:
+            raise ValueError(zero_gradient_message(p.metric, self.metric, self.data))
+        raise ValueError(
+            f"the lambdas of metric={p.metric!r} add up to {total:.3g}, out of "
+            f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
+            "sample_weight or document_weight"
+        )
+
+
+def check_drawn_start(part: Part, parameters: RankerParameters, is_new: bool) -> None:
+    """Check lambdas of a fit that starts from drawn scores; a ValueError if all are 0.
+
+    That is so if not even the reverse of the best order has any.
+    """
+    data = part.label.data
+    if is_new and not parameters.tied_pairs and data.pairs is None:
+        gradient, _ = part.lambdas.derivatives(-data.y)
+        part.check_once(gradient)
+    part.check = None
+
+
+def zero_gradient_message(
+    metric: str | Metric | None, trained: Metric | None, data: TrainingData
+) -> str:
+    """Return the message of the error for data whose lambdas are all zero."""
+    # each query of the data has two different grades, so the metric is the cause
+    if data.pairs is not None:
+        return NO_LAMBDAS_OF_PAIRS
+    if data.n_rows == 0:  # a worker may have none of a label
+        return f"metric={metric!r} has no lambdas, so there is nothing to learn"
+    if trained is None:
+        return VANISHING_LAMBDAS
+    if not trained.closed_form:
+        return (
+            f"no swap of two documents changes metric={metric!r}, so there is nothing "
+            f"to learn: {type(trained).__name__}.swap_delta returns only zeros"
+        )
+    bound = trained.bind(data.y, data.offsets, data.labels)
+    starts = data.offsets[:-1]
+    highest = np.maximum.reduceat(bound.gain, starts)
+    lowest = np.minimum.reduceat(bound.gain, starts)
+    differs = highest > lowest
+    if not differs.any():
+        if lowest.all():
+            which = "every document is relevant"
+        elif not highest.any():
+            which = "no document is relevant"
+        else:
+            which = "all documents of a query have the same gain"
+        return (
+            f"to metric={metric!r} {which} (the grades are {data.y.min():g} to "
+            f"{data.y.max():g}), so there is nothing to learn: give a metric object "
+            "with another relevant_from or gain"
+        )
+    if not bound.scale[differs].any():
+        return (
+            f"metric={metric!r} is 0 for lists of fewer than k documents, and no list "
+            'has more, so there is nothing to learn: use short_lists="cut"'
+        )
+    flat = np.ptp(bound.discount[: bound.k]) == 0
+    if flat and (data.sizes[differs] <= bound.k).all():
+        return (
+            f"no swap of two documents changes metric={metric!r}, so there is nothing "
+            "to learn: without a discount it needs a cutoff shorter than the lists"
+        )
+    return VANISHING_LAMBDAS
