@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.quantization import RowDerivatives
-from sklearn_ltr._trees.sampling import TreeSampler
-from sklearn_ltr._trees.workspace import GrownTree
+from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._trees.growth.quantization import RowDerivatives
+from sklearn_ltr._trees.growth.sampling import TreeSampler
+from sklearn_ltr._trees.growth.workspace import GrownTree
 from sklearn_ltr._typing import FloatArray
 
 
