@@ -55,7 +55,7 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._compile import threads as team_module
-from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.growth.grower import TreeGrower
 
 THREADS = (1, 2, 4, 8, 16, 32)
 LIBRARIES = (OURS, "LightGBM", "LightGBM quantized", "XGBoost hist")

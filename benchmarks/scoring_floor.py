@@ -25,7 +25,7 @@ from sklearn_ltr._compile import (
     kernel,
     transpose_bits,
 )
-from sklearn_ltr._trees.bit_sliced.evaluator import (
+from sklearn_ltr._trees.evaluate.bit_sliced.evaluator import (
     SUBTREE_GROUP,
     add_leaf_values,
     evaluate_conditions,

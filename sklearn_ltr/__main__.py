@@ -38,14 +38,14 @@ from sklearn_ltr._compile.shared_kernels import new_announcements, release, serv
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
-from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._trees.growth.quantization import RowDerivatives
+from sklearn_ltr._trees.growth.sampling import TreeSampler
 from sklearn_ltr._trees.parameters import (
     GROW_POLICIES,
     TreeParameters,
     growth_parameters,
 )
-from sklearn_ltr._trees.quantization import RowDerivatives
-from sklearn_ltr._trees.sampling import TreeSampler
 from sklearn_ltr._typing import FloatArray, MatrixLike
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows

@@ -65,12 +65,12 @@ from sklearn_ltr._trees.binning import (
 from sklearn_ltr._trees.boosting import TreeObjective, boost
 from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._trees.constraints import Constraints, read_constraints
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.growing import TreeGrower
-from sklearn_ltr._trees.leaf_values import add_binned
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._trees.growth.leaf_values import add_binned
+from sklearn_ltr._trees.growth.sampling import TreeSampler
+from sklearn_ltr._trees.growth.workspace import GrownTree
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
-from sklearn_ltr._trees.sampling import TreeSampler
-from sklearn_ltr._trees.workspace import GrownTree
 from sklearn_ltr._typing import FeaturesLike, FloatArray, MatrixLike
 
 CURVE = "(n_trees + 1,)"

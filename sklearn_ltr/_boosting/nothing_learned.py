@@ -9,7 +9,7 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
-from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import TreeParameters
 
 FloatArray = NDArray[np.float64]

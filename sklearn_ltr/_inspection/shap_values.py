@@ -14,7 +14,7 @@ from sklearn_ltr._compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._inspection.models import transform_for_model
 from sklearn_ltr._inspection.trees import find_trees
-from sklearn_ltr._trees.shapley import explain_trees
+from sklearn_ltr._trees.explain.shapley import explain_trees
 from sklearn_ltr._typing import FloatArray, MatrixLike
 
 if TYPE_CHECKING:

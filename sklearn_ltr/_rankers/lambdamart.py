@@ -122,7 +122,7 @@ from sklearn_ltr._rankers.reading import (
 from sklearn_ltr._trees.binning import BinnedTable
 from sklearn_ltr._trees.boosting import TreeObjective
 from sklearn_ltr._trees.constraints import Constraints
-from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
 from sklearn_ltr._typing import (
     ArraysLike,

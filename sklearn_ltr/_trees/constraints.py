@@ -1,7 +1,8 @@
 """Monotonic and interaction constraints on trees.
 
-They restrict splits in ``splitting.py``, and leaf values in ``leaf_values.py``.  Here
-they are read, and features that a path must not use are excluded.
+They restrict splits (``growth/splitting.py``) and leaf values
+(``growth/leaf_values.py``).  Here they are read, and features that a path must not use
+are excluded.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class GrowthParameters(NamedTuple):
     # added to the sum of hessians: in leaf values, and in second-order gains
     l2_regularization: float
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
-    category_smoothing: float = 0.0  # see splitting.py
+    category_smoothing: float = 0.0  # see growth/splitting.py
     constraints: Constraints = NO_CONSTRAINTS
     # all leaves of a level are split by one condition, in `max_depth` levels, else the
     # leaf of the highest gain is split first

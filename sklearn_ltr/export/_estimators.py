@@ -18,8 +18,8 @@ from sklearn_ltr._estimators.boosted_trees import CURVE, constraints_of
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.tree_walk import unpack_sets
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.tree_walk import unpack_sets
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import sklearn_ltr.metrics
 from sklearn_ltr._data.rows import LARGEST_EXACT
 from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
-from sklearn_ltr._trees.ensemble import NODE_DTYPES
+from sklearn_ltr._trees.evaluate.ensemble import NODE_DTYPES
 from sklearn_ltr.export._document import array, checked, excerpt, items, member, parse
 from sklearn_ltr.export._estimators import (
     CURVES,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.ensemble import NODE_DTYPES, TreeEnsemble, check_trees
+from sklearn_ltr._trees.evaluate.ensemble import NODE_DTYPES, TreeEnsemble, check_trees
 
 __all__ = ["Feature", "Tree", "TreeModel"]
 

@@ -65,7 +65,7 @@ from sklearn_ltr._parameters import (
     POSITIVE,
     read_parameters,
 )
-from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr._typing import (
     ArraysLike,

@@ -78,7 +78,7 @@ ADDITIONS = """
 import floor
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr._trees import splitting
+from sklearn_ltr._trees.growth import splitting
 
 def add_and_count(values, rows, gradients, histogram, n_used_slots):
     global n_additions

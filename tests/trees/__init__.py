@@ -17,12 +17,12 @@ from sklearn_ltr._trees.categories import (
     CategorySums,
     RowTargets,
 )
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.growing import TreeGrower
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._trees.growth.quantization import RowDerivatives
+from sklearn_ltr._trees.growth.sampling import TreeSample
+from sklearn_ltr._trees.growth.workspace import GrownTree
 from sklearn_ltr._trees.parameters import NO_CONSTRAINTS, GrowthParameters
-from sklearn_ltr._trees.quantization import RowDerivatives
-from sklearn_ltr._trees.sampling import TreeSample
-from sklearn_ltr._trees.workspace import GrownTree
 
 ONE_THREAD = ThreadTeam(1)
 STREAM = np.uint64(0x9E3779B97F4A7C15)  # of which rows are sampled

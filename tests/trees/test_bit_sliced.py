@@ -16,19 +16,23 @@ from sklearn_ltr._compile import (
     select_bits,
     transpose_bits,
 )
-from sklearn_ltr._trees import ensemble as ensemble_module
-from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator, circuits, evaluator
-from sklearn_ltr._trees.bit_sliced.circuits import (
+from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
+from sklearn_ltr._trees.evaluate.bit_sliced import (
+    BitSlicedEvaluator,
+    circuits,
+    evaluator,
+)
+from sklearn_ltr._trees.evaluate.bit_sliced.circuits import (
     build_circuits,
     cut_off_subtrees,
     divide_into_subtrees,
 )
-from sklearn_ltr._trees.bit_sliced.conditions import (
+from sklearn_ltr._trees.evaluate.bit_sliced.conditions import (
     collect_conditions,
     round_down_to_float32,
 )
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.tree_walk import TreeWalk
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk
 from tests import from_python
 from tests.trees.forests import INF, SHAPES, VALUES, grow, nodes_of, table
 

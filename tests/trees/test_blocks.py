@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.blocks import (
+from sklearn_ltr._trees.growth.blocks import (
     FEATURE_BLOCK,
     allocate_blocks,
     pack_rows,

@@ -11,9 +11,9 @@ from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import fit_bins
 from sklearn_ltr._trees.boosting import boost
 from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
-from sklearn_ltr._trees.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.growth.sampling import TreeSampler
 from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.sampling import TreeSampler
 from tests.trees import ONE_THREAD, grower_of
 
 MAX_LEAF_NODES = 4

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
 from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees import splitting
-from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._trees.categories import (
     CategoryBins,
     CategorySums,
     exact,
 )
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.leaf_values import add_binned
-from sklearn_ltr._trees.quantization import Quantization
-from sklearn_ltr._trees.splitting import MAX_SPLIT_CATEGORIES, SplitRule
-from sklearn_ltr._trees.tree_walk import TreeWalk, unpack_sets
-from sklearn_ltr._trees.workspace import CategoryOrder
+from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk, unpack_sets
+from sklearn_ltr._trees.growth import splitting
+from sklearn_ltr._trees.growth.leaf_values import add_binned
+from sklearn_ltr._trees.growth.quantization import Quantization
+from sklearn_ltr._trees.growth.splitting import MAX_SPLIT_CATEGORIES, SplitRule
+from sklearn_ltr._trees.growth.workspace import CategoryOrder
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import ONE_THREAD, binned_values, grow_on, row_targets

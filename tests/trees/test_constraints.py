@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._trees.leaf_values import pool_leaves
+from sklearn_ltr._trees.growth.leaf_values import pool_leaves
 from sklearn_ltr._trees.parameters import Constraints
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

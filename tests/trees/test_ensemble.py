@@ -10,8 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.leaf_values import add_binned
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.growth.leaf_values import add_binned
 from tests.trees import ONE_THREAD, Grown, grow_on
 
 NAN = float("nan")

@@ -15,14 +15,14 @@ from sklearn_ltr._compile import (
     threads,
 )
 from sklearn_ltr._compile.threads import MIN_SHARED_TIME
-from sklearn_ltr._trees import quantization
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
-from sklearn_ltr._trees.growing import TreeGrower, grow_tree
-from sklearn_ltr._trees.growing_together import LEAVES_AHEAD
+from sklearn_ltr._trees.growth import quantization
+from sklearn_ltr._trees.growth.exchange import LEAVES_AHEAD
+from sklearn_ltr._trees.growth.grower import TreeGrower, grow_tree
+from sklearn_ltr._trees.growth.quantization import RowDerivatives
+from sklearn_ltr._trees.growth.sampling import TreeSample
+from sklearn_ltr._trees.growth.splitting import MIN_ROWS_PER_CHUNK
 from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import RowDerivatives
-from sklearn_ltr._trees.sampling import TreeSample
-from sklearn_ltr._trees.splitting import MIN_ROWS_PER_CHUNK
 from tests.oracles import trees as oracle
 from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
 from tests.workers import run_workers
@@ -430,7 +430,7 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeyp
 
 
 def signatures_of_growing():
-    return KERNELS["sklearn_ltr._trees.growing.grow_tree"].signatures
+    return KERNELS["sklearn_ltr._trees.growth.grower.grow_tree"].signatures
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

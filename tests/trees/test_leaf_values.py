@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees import leaf_values
 from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.leaf_values import add_binned, find_leaves, leaf_numbers
-from sklearn_ltr._trees.workspace import GrownTree
+from sklearn_ltr._trees.growth import leaf_values
+from sklearn_ltr._trees.growth.leaf_values import add_binned, find_leaves, leaf_numbers
+from sklearn_ltr._trees.growth.workspace import GrownTree
 
 
 def random_tree(rng, n_leaves, n_features, n_categories) -> GrownTree:

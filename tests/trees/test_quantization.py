@@ -9,7 +9,7 @@ import pytest
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees.quantization import (
+from sklearn_ltr._trees.growth.quantization import (
     Quantization,
     RowDerivatives,
     choose_quantization,

@@ -12,9 +12,9 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
 from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._trees.growth.quantization import RowDerivatives, measure
+from sklearn_ltr._trees.growth.sampling import RowSampler, TreeSample, uniform
 from sklearn_ltr._trees.parameters import TreeParameters
-from sklearn_ltr._trees.quantization import RowDerivatives, measure
-from sklearn_ltr._trees.sampling import RowSampler, TreeSample, uniform
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTRegressor
 from tests import from_python

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
-from sklearn_ltr._trees import ensemble as ensemble_module
-from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.tree_walk import TreeWalk
+from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
+from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk
 from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, table
 
 ALONE = ThreadTeam(1)

@@ -43,13 +43,13 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.blocks import (
+from sklearn_ltr._trees.constraints import restrict_children
+from sklearn_ltr._trees.growth.blocks import (
     FEATURE_BLOCK,
     HISTOGRAM_BINS,
     Blocks,
 )
-from sklearn_ltr._trees.constraints import restrict_children
-from sklearn_ltr._trees.dividing import (
+from sklearn_ltr._trees.growth.dividing import (
     MIN_ROWS_FOR_THREADS,
     SplitCondition,
     count_left_by_chunk,
@@ -59,10 +59,9 @@ from sklearn_ltr._trees.dividing import (
     record_category_set,
     split_leaf,
 )
-from sklearn_ltr._trees.growing_together import HistogramExchange
-from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import Quantization
-from sklearn_ltr._trees.splitting import (
+from sklearn_ltr._trees.growth.exchange import HistogramExchange
+from sklearn_ltr._trees.growth.quantization import Quantization
+from sklearn_ltr._trees.growth.splitting import (
     MAX_SPLIT_CATEGORIES,
     SplitRule,
     add_histogram,
@@ -81,7 +80,7 @@ from sklearn_ltr._trees.splitting import (
     split_score,
     subtract_histogram,
 )
-from sklearn_ltr._trees.workspace import (
+from sklearn_ltr._trees.growth.workspace import (
     LEAF,
     BlockSplits,
     GrowthWorkspace,
@@ -93,6 +92,7 @@ from sklearn_ltr._trees.workspace import (
     record_dtype,
     workspace_of_thread,
 )
+from sklearn_ltr._trees.parameters import GrowthParameters
 
 RIDGE = 3.0  # rows of the mean hessian
 

@@ -72,11 +72,10 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import fetch_add, int64, prefetch_row, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
-from sklearn_ltr._trees.leaf_values import newton_step
-from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import Quantization, chunk_bounds
-from sklearn_ltr._trees.workspace import (
+from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
+from sklearn_ltr._trees.growth.leaf_values import newton_step
+from sklearn_ltr._trees.growth.quantization import Quantization, chunk_bounds
+from sklearn_ltr._trees.growth.workspace import (
     BlockSplits,
     CategoryOrder,
     GrowthWorkspace,
@@ -86,6 +85,7 @@ from sklearn_ltr._trees.workspace import (
     Team,
     is_splittable,
 )
+from sklearn_ltr._trees.parameters import GrowthParameters
 
 MIN_ROWS_PER_CHUNK = 2048  # fewer take less time than one more histogram
 HISTOGRAM_PREFETCH_DISTANCE = 64  # rows between the prefetch of a row and its use

@@ -20,8 +20,8 @@ The steps of :meth:`TreeGrower.grow`:
 All sums that a tree depends on are of integers, so that it does not depend on the
 number of threads, nor on the number of workers, each of which has some of the rows.
 Several workers take the same steps, each with its own rows, and exchange their sums;
-their loop of step 4 is in :mod:`growing_together`.  That of symmetric trees is in
-:mod:`growing_symmetric`.
+their loop of step 4 is in :mod:`exchange`.  That of symmetric trees is in
+:mod:`symmetric`.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.blocks import (
+from sklearn_ltr._trees.growth.blocks import (
     Blocks,
     allocate_blocks,
     pack_rows,
     restrict_features,
 )
-from sklearn_ltr._trees.dividing import (
+from sklearn_ltr._trees.growth.dividing import (
     MIN_ROWS_FOR_THREADS,
     best_leaf,
     count_left_by_chunk,
@@ -56,9 +56,8 @@ from sklearn_ltr._trees.dividing import (
     split_condition,
     split_leaf,
 )
-from sklearn_ltr._trees.growing_symmetric import RIDGE, SymmetricGrowth
-from sklearn_ltr._trees.growing_together import JointGrowth
-from sklearn_ltr._trees.leaf_values import (
+from sklearn_ltr._trees.growth.exchange import JointGrowth
+from sklearn_ltr._trees.growth.leaf_values import (
     add_values,
     find_leaves,
     leaf_numbers,
@@ -66,8 +65,7 @@ from sklearn_ltr._trees.leaf_values import (
     order_leaf_values,
     set_leaf_values,
 )
-from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import (
+from sklearn_ltr._trees.growth.quantization import (
     Quantization,
     RowDerivatives,
     choose_quantization,
@@ -75,14 +73,15 @@ from sklearn_ltr._trees.quantization import (
     quantize,
     with_variance,
 )
-from sklearn_ltr._trees.sampling import RowSample, RowSampler, TreeSample
-from sklearn_ltr._trees.splitting import (
+from sklearn_ltr._trees.growth.sampling import RowSample, RowSampler, TreeSample
+from sklearn_ltr._trees.growth.splitting import (
     SplitRule,
     find_best_splits,
     make_rule,
     select_best_splits,
 )
-from sklearn_ltr._trees.workspace import (
+from sklearn_ltr._trees.growth.symmetric import RIDGE, SymmetricGrowth
+from sklearn_ltr._trees.growth.workspace import (
     GrownTree,
     GrowthWorkspace,
     Record,
@@ -94,6 +93,7 @@ from sklearn_ltr._trees.workspace import (
     special_features,
     workspace_of_thread,
 )
+from sklearn_ltr._trees.parameters import GrowthParameters
 
 # Nanoseconds that a tree takes, as measured for 10 to 136 features
 ROW_TIME = 30.0  # for a row in a block of features, in all leaves that it comes to

@@ -45,8 +45,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import VECTOR_LANES, int64, kernel, subkernel
-from sklearn_ltr._trees.bit_sliced.conditions import FIRST_CONDITION, ONE, ZERO
-from sklearn_ltr._trees.tree_walk import TreeNodes
+from sklearn_ltr._trees.evaluate.bit_sliced.conditions import FIRST_CONDITION, ONE, ZERO
+from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
 
 MAX_LEAVES = 256  # of a subtree: the number of codes of 8 bits
 CODE_BITS = 8

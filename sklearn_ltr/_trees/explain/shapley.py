@@ -50,8 +50,8 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.tables import Matrix, dense_rows
-from sklearn_ltr._trees.ensemble import TreeEnsemble
-from sklearn_ltr._trees.shapley_kernels import (
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._trees.explain.shapley_kernels import (
     LANES,
     MOST_SLOTS,
     PathDependentBuffers,

@@ -28,8 +28,8 @@ from sklearn_ltr._compile import (
     subkernel,
     transpose_bits,
 )
-from sklearn_ltr._trees.bit_sliced.circuits import Circuits, build_circuits
-from sklearn_ltr._trees.bit_sliced.conditions import (
+from sklearn_ltr._trees.evaluate.bit_sliced.circuits import Circuits, build_circuits
+from sklearn_ltr._trees.evaluate.bit_sliced.conditions import (
     FIRST_CONDITION,
     MISSING_ROWS,
     ONE,
@@ -42,7 +42,7 @@ from sklearn_ltr._trees.bit_sliced.conditions import (
     evaluate_sets,
     round_down_to_float32,
 )
-from sklearn_ltr._trees.tree_walk import TreeNodes
+from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
 
 ALL_ONES = np.uint32(2**32 - 1)
 # Subtrees whose leaf codes are computed before values are added: then scores stay in

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam, int64, shared_kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
-from sklearn_ltr._trees.quantization import chunk_bounds
+from sklearn_ltr._trees.growth.quantization import chunk_bounds
 
 FEATURE_BLOCK = 16  # features of a block
 HISTOGRAM_BINS = MISSING_BIN + 1

@@ -1,6 +1,6 @@
 """A tree grown by several workers together, each of which has some of the rows.
 
-The loop is as in :func:`growing.grow_tree`, with two differences.  A worker makes
+The loop is as in :func:`grower.grow_tree`, with two differences.  A worker makes
 histograms of its own rows, and splits are sought in the sums of these histograms over
 all workers; so every worker grows the same tree, and keeps its own rows in the leaves.
 And since a kernel cannot exchange anything with other workers,
@@ -36,8 +36,8 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.blocks import HISTOGRAM_BINS, Blocks
-from sklearn_ltr._trees.dividing import (
+from sklearn_ltr._trees.growth.blocks import HISTOGRAM_BINS, Blocks
+from sklearn_ltr._trees.growth.dividing import (
     best_leaf,
     count_left_by_chunk,
     fill_root,
@@ -46,9 +46,8 @@ from sklearn_ltr._trees.dividing import (
     split_condition,
     split_leaf,
 )
-from sklearn_ltr._trees.parameters import GrowthParameters
-from sklearn_ltr._trees.quantization import Quantization
-from sklearn_ltr._trees.splitting import (
+from sklearn_ltr._trees.growth.quantization import Quantization
+from sklearn_ltr._trees.growth.splitting import (
     SplitRule,
     fill_histogram,
     make_rule,
@@ -56,7 +55,7 @@ from sklearn_ltr._trees.splitting import (
     search_block,
     select_best_splits,
 )
-from sklearn_ltr._trees.workspace import (
+from sklearn_ltr._trees.growth.workspace import (
     GrowthWorkspace,
     Record,
     Records,
@@ -66,6 +65,7 @@ from sklearn_ltr._trees.workspace import (
     record_dtype,
     workspace_of_thread,
 )
+from sklearn_ltr._trees.parameters import GrowthParameters
 
 LEAVES_AHEAD = 2  # leaves that are divided ahead of their turn
 NO_HISTOGRAM = -1

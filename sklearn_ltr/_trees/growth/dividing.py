@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
-from sklearn_ltr._trees.blocks import Blocks
 from sklearn_ltr._trees.constraints import restrict_children
-from sklearn_ltr._trees.quantization import Quantization, chunk_bounds
-from sklearn_ltr._trees.splitting import SplitRule, mark_left_bins
-from sklearn_ltr._trees.workspace import (
+from sklearn_ltr._trees.growth.blocks import Blocks
+from sklearn_ltr._trees.growth.quantization import Quantization, chunk_bounds
+from sklearn_ltr._trees.growth.splitting import SplitRule, mark_left_bins
+from sklearn_ltr._trees.growth.workspace import (
     SET_BYTES,
     GrowthWorkspace,
     Record,

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import CACHE_LINE, allocate_aligned, new_barrier, subkernel
-from sklearn_ltr._trees.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.constraints import Constraints
+from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 TASKS_PER_THREAD = 4  # chunks of rows of a block, at least, in a large leaf

@@ -20,9 +20,9 @@ from sklearn_ltr._compile import ONE_THREAD, ROW_BLOCK, ThreadTeam
 from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 from sklearn_ltr._trees.binning import BinMapper
-from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr._trees.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
-from sklearn_ltr._trees.workspace import SET_BYTES, GrownTree
+from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
+from sklearn_ltr._trees.growth.workspace import SET_BYTES, GrownTree
 
 # Adds the trees to the scores of rows
 AddRows = Callable[[NDArray[np.float64], NDArray[np.floating]], None]

@@ -64,7 +64,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.tree_walk import TreeNodes
+from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
 from sklearn_ltr._typing import FloatArray
 
 Masks = NDArray[np.uint64]  # of features: bit s stands for the feature of slot s

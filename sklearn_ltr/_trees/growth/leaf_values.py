@@ -40,14 +40,14 @@ from sklearn_ltr._compile import (
     uint64,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
-from sklearn_ltr._trees.blocks import HISTOGRAM_BINS
-from sklearn_ltr._trees.quantization import (
+from sklearn_ltr._trees.growth.blocks import HISTOGRAM_BINS
+from sklearn_ltr._trees.growth.quantization import (
     Magnitudes,
     RowDerivatives,
     chunk_bounds,
     scale_to_fit,
 )
-from sklearn_ltr._trees.workspace import GrownTree, Records
+from sklearn_ltr._trees.growth.workspace import GrownTree, Records
 from sklearn_ltr._typing import IntArray
 
 Leaves = NDArray[np.unsignedinteger]  # (n_rows,): number of the leaf of each row

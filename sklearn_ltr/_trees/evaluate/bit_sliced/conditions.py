@@ -27,7 +27,7 @@ from sklearn_ltr._compile import (
     subkernel,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.tree_walk import TreeNodes, unpack_sets
+from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes, unpack_sets
 from sklearn_ltr._typing import IntArray
 
 # Bit vectors are numbered: first these three, then one for each condition, which has a

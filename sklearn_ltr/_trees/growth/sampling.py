@@ -42,7 +42,11 @@ from sklearn_ltr._compile import (
     wait_at_barrier,
 )
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, mix_bits
-from sklearn_ltr._trees.quantization import Magnitudes, RowDerivatives, chunk_bounds
+from sklearn_ltr._trees.growth.quantization import (
+    Magnitudes,
+    RowDerivatives,
+    chunk_bounds,
+)
 from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_UNIFORM = 1.0 - 2.0**-53

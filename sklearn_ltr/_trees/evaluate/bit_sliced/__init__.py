@@ -18,7 +18,7 @@ left, and one whose x1 is missing goes right.
        10        20        30        40
 
 >>> import numpy as np
->>> from sklearn_ltr._trees.tree_walk import TreeNodes
+>>> from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
 >>> nodes = TreeNodes(
 ...     first_node=np.array([0, 7]),
 ...     feature=np.array([0, 1, 0, -1, -1, -1, -1], dtype=np.int32),
@@ -34,7 +34,7 @@ and the side of missing values.  Each distinct condition is evaluated once,
 however many nodes of however many trees share it: 3,000 nodes of 100 trees may share
 1,600.
 
->>> from sklearn_ltr._trees.bit_sliced.conditions import collect_conditions
+>>> from sklearn_ltr._trees.evaluate.bit_sliced.conditions import collect_conditions
 >>> conditions, condition_of_node = collect_conditions(nodes)
 >>> conditions.threshold  # condition 0: x0 <= 2, condition 1: x0 <= 7, 2: x1 <= 5
 array([2., 7., 5.])
@@ -67,7 +67,7 @@ the right one of two leaves.  Each leaf keeps two codes, and bit 0 does not matt
        leaf     10    20    30    40
        code    00-   01-   10-   11-
 
->>> from sklearn_ltr._trees.bit_sliced.circuits import build_circuits
+>>> from sklearn_ltr._trees.evaluate.bit_sliced.circuits import build_circuits
 >>> circuits, n_vectors = build_circuits(nodes, condition_of_node, n_conditions=3)
 >>> circuits.value  # by code
 array([[10., 10., 20., 20., 30., 30., 40., 40.]])
@@ -107,7 +107,7 @@ array([10., 20., 30., 40.])
 
 These are added to the scores, tree by tree, in the order of the trees:
 
->>> from sklearn_ltr._trees.bit_sliced import BitSlicedEvaluator
+>>> from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
 >>> scores = np.zeros(4)
 >>> BitSlicedEvaluator(nodes).add_to(scores, X)
 >>> scores
@@ -139,6 +139,6 @@ The files, in the order of reading
 - ``evaluator.py``: the entry point, `BitSlicedEvaluator`, and the loops over rows.
 """
 
-from sklearn_ltr._trees.bit_sliced.evaluator import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.bit_sliced.evaluator import BitSlicedEvaluator
 
 __all__ = ["BitSlicedEvaluator"]
