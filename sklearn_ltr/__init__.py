@@ -11,11 +11,11 @@ from sklearn_ltr._estimators.base import NewerVersionWarning
 from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._estimators.validation_range import ValidationRangeWarning
 from sklearn_ltr._networks import TorchNetwork
+from sklearn_ltr._networks.training import UnscaledFeaturesWarning
 from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker, ShortClickLogWarning
 from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
-from sklearn_ltr._rankers.networks import UnscaledFeaturesWarning
 from sklearn_ltr._rankers.ranknet import RankNetRanker
-from sklearn_ltr._rankers.reading import MissingGroupsWarning
+from sklearn_ltr._ranking.reading import MissingGroupsWarning
 from sklearn_ltr._saved import publish
 
 __all__ = [

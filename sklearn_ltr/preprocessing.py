@@ -36,7 +36,7 @@ from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._parameters import read_parameters, real
-from sklearn_ltr._rankers.reading import check_y_given, read_queries, read_targets
+from sklearn_ltr._ranking.reading import check_y_given, read_queries, read_targets
 from sklearn_ltr._saved import publish
 from sklearn_ltr._trees.categories import (
     CategorySums,

@@ -5,51 +5,20 @@ F_0(x) = Estimator(x),    or the caller's own scores,    or 0
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
-
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data import check_base_scores, one_column_of
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.rows import n_rows as n_rows_of
+from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
-M = TypeVar("M")  # of metadata
 LARGEST_BASE_SCORE = 1e12  # limit of sigma F_0; trees add about 1
-
-
-def requested_metadata(
-    estimator: BaseEstimator, metadata: Mapping[str, M]
-) -> dict[str, M]:
-    """Return the metadata that an estimator's `fit` requests, with routing enabled."""
-    # A ranker or regressor gets every argument that its `fit` takes, unless the user
-    # has set other requests.  For a Pipeline or another meta-estimator only the user
-    # knows which part takes what: without requests, an UnsetMetadataPassedError.
-    routing = get_routing_for_object(estimator)
-    if isinstance(routing, MetadataRouter):
-        routing.route_params(caller="fit", params=dict(metadata))
-    else:
-        requests = routing.fit.requests
-        unset = [name for name in metadata if requests.get(name, False) is None]
-        if unset:
-            estimator.set_fit_request(**dict.fromkeys(unset, True))
-    names = get_routing_for_object(estimator).consumes("fit", list(metadata))
-    requested = {name: metadata[name] for name in sorted(names)}
-    if "X_val" in requested and isinstance(estimator, Pipeline) and len(estimator) > 1:
-        if "X_val" not in (estimator.transform_input or ()):
-            raise ValueError(
-                "the Pipeline transforms X but not X_val: give the Pipeline "
-                'transform_input=["X_val"]'
-            )
-    return requested
 
 
 def fitted_base_model(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._boosting.bins import BinnedFit
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._estimators.caller import warn_caller
+from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import TreeParameters
@@ -16,43 +18,18 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class NothingLearnedWarning(UserWarning):
-    """Warning: the fitted model gives all rows the same score.
-
-    The message says why: few rows, features that are constant, or the like.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     ranker = LambdaMARTRanker(n_estimators=1).fit(
-    ...         [[3.0], [3.0]], [0, 1], groups=[7, 7]
-    ...     )
-    >>> caught[0].category is NothingLearnedWarning
-    True
-    """
-
-
 def warn_if_nothing_learned(
-    data: TrainingData,
-    binned: BinnedData,
-    index: QueryIndex,
-    scores: FloatArray,
-    parameters: TreeParameters,
-    ensemble: TreeEnsemble,
-    n_grown: int,
+    fit: BinnedFit, parameters: TreeParameters, ensemble: TreeEnsemble, n_grown: int
 ) -> None:
     """Warn of trees that do not order rows; all workers of a fit call this."""
-    # `scores` are those of the training rows after all trees
+    data, index, scores = fit.data.learned, fit.query_index, fit.learned.scores
     n_trees = len(ensemble)
     has_base = any(index.comm.gather(bool(np.ptp(data.init_score) > 0)))
     if not (ensemble.feature >= 0).any():
         if has_base and n_trees < n_grown:
             return  # early stopping has found the base model better alone
         reason = (
-            why_no_split(data, binned, index, parameters)
+            why_no_split(data, fit.learned.bins, index, parameters)
             if n_trees == n_grown
             else f"early stopping keeps {n_trees} of {n_grown} trees, since no later "
             "one improved the validation score"

@@ -30,6 +30,7 @@ from sklearn_ltr._data.columns import (
     rescale,
     takes_columns,
 )
+from sklearn_ltr._data.fit_arguments import FitArguments, ValidationSet
 from sklearn_ltr._data.groups import (
     JudgedQueries,
     Labels,
@@ -47,7 +48,6 @@ from sklearn_ltr._data.rows import (
     read_numbers,
 )
 from sklearn_ltr._data.training_data import FitData, LabelRows, TrainingData
-from sklearn_ltr._data.fit_arguments import FitArguments, ValidationSet
 
 __all__ = [
     "COLUMNS",
@@ -81,6 +81,5 @@ __all__ = [
     "read_numbers",
     "read_positions",
     "rescale",
-    
     "takes_columns",
 ]

@@ -12,8 +12,14 @@ from sklearn_ltr._typing import (
     ArraysLike,
     IdArraysLike,
     IdsLike,
+    IntArray,
     MatricesLike,
     MatrixLike,
+)
+
+ROWS_CHANGED = (
+    "a partition of {} had other rows when a fit read it again: do not write the data "
+    "during a fit, compute them deterministically, or persist() them"
 )
 
 
@@ -25,6 +31,7 @@ class ValidationSet(NamedTuple):
     y: ArrayLike | None
     groups: IdsLike | None
     columns: GivenColumns
+    numbers: IntArray | None = None  # of the queries, see `TrainingData`
 
 
 class FitArguments(NamedTuple):
@@ -36,6 +43,7 @@ class FitArguments(NamedTuple):
     columns: GivenColumns
     pairs: GivenPairs
     validation: list[ValidationSet]
+    numbers: IntArray | None = None  # of the queries, see `TrainingData`
 
     @classmethod
     def of(
@@ -48,6 +56,10 @@ class FitArguments(NamedTuple):
         )
         validation = split_validation(**others) if others else []
         return cls(X, y, groups, columns, pairs, validation)
+
+    def sets(self) -> list[FitArguments | ValidationSet]:
+        """Return the training data, and the validation sets."""
+        return [self, *self.validation]
 
     @property
     def suffix(self) -> str:

@@ -186,13 +186,31 @@ class TrainingData:
             pairs=data.pairs.select(kept, offsets),
         )
 
+    def each_pair_alone(self) -> Self:
+        """Return judged pairs, each as a query of its two rows."""
+        assert self.pairs is not None
+        rows, n_pairs = self.pairs.rows.ravel(), len(self.pairs.rows)
+        pairs = replace(
+            self.pairs,
+            rows=np.arange(2 * n_pairs).reshape(-1, 2),
+            offsets=np.arange(n_pairs + 1),
+        )
+        return replace(
+            self,
+            rows=self.rows[rows],
+            grades=self.grades[rows],
+            offsets=2 * pairs.offsets,
+            labels=list(range(n_pairs)),
+            columns=RowColumns(),
+            pairs=pairs,
+        )
+
     def of_label(self, number: int) -> LabelRows:
         """Return what one of the labels has judged."""
         grades = self.grades.values[number]
         name, weight = self.grades.names[number], float(self.grades.weights[number])
         if self.grades.n_labels == 1:  # which has judged all
-            rows = np.arange(self.n_rows)
-            return LabelRows(number, name, weight, self, rows, is_only=True)
+            return LabelRows(number, name, weight, self, None)
         judged = ~np.isnan(grades)
         offsets, labels, has_rows = select_rows(judged, self.offsets, self.labels)
         data = replace(
@@ -237,18 +255,26 @@ class LabelRows(NamedTuple):
         Share of the label among all, which sum to 1.
     data : TrainingData
         With the grades of this label alone.
-    rows : ndarray of shape (n_judged,), intp
-        Which entries of the data of all labels these are, ascending.
-    is_only : bool
-        Whether there is no other label.
+    judged : ndarray of shape (n_judged,), intp, or None
+        Which entries of the data of all labels these are, ascending; None: all, as
+        there is no other label.
     """
 
     number: int
     name: str
     weight: float
     data: TrainingData
-    rows: NDArray[np.intp]
-    is_only: bool = False
+    judged: NDArray[np.intp] | None
+
+    @property
+    def is_only(self) -> bool:
+        """Whether there is no other label."""
+        return self.judged is None
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Which entries of the data of all labels these are, (n_judged,)."""
+        return np.arange(self.data.n_rows) if self.judged is None else self.judged
 
     def title(self, measure: str) -> str:
         """Return the name of a measure of this label."""
@@ -256,8 +282,10 @@ class LabelRows(NamedTuple):
 
     def select(self, queries: NDArray[np.bool_]) -> LabelRows:
         """Return the selected ones of its queries, given as a mask."""
-        rows = self.rows[np.repeat(queries, self.data.sizes)]
-        return self._replace(data=self.data.subset(queries), rows=rows)
+        judged = self.judged
+        if judged is not None:
+            judged = judged[np.repeat(queries, self.data.sizes)]
+        return self._replace(data=self.data.subset(queries), judged=judged)
 
 
 def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:

@@ -97,6 +97,11 @@ class FitParameters:
     n_jobs: Annotated[int | None, ThreadCount()]
 
     @property
+    def train_curve(self) -> str:
+        """Name of the attribute that holds the first measure of the training data."""
+        return "train_score_"
+
+    @property
     def holds_out(self) -> bool:
         """Whether a part of the data is held out if no validation data are given."""
         return self.early_stopping is True

@@ -17,7 +17,8 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._lambdas.objective import LambdaObjective
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import pair_weights_of
 from sklearn_ltr._parameters import POSITIVE
@@ -116,7 +117,7 @@ def compute_lambdas(
     queries = QueryGroups.from_groups(groups, count_rows(scores, "scores"))
     columns: GivenColumns = RowColumns(document_weight=document_weight)
     data = TrainingData(
-        y=check_grades(grades, queries, "grades"),
+        LabelGrades.of_one(check_grades(grades, queries, "grades")),
         offsets=queries.offsets,
         labels=queries.labels,
         columns=columns.read(queries),
@@ -126,6 +127,6 @@ def compute_lambdas(
         swaps = None if metric is None else get_metric(metric)
         options = PairOptions.read(sigma, normalize)
         weights = pair_weights_of(data, None, 1.0)
-        objective = LambdaObjective(data, swaps, options, team, weights)
-        gradient, hessian = objective(canonical_scores)
+        lambdas = GradedLambdas(data, swaps, options, team, weights)
+        gradient, hessian = lambdas.derivatives(canonical_scores)
     return queries.unsort(gradient), queries.unsort(hessian)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ThreadTeam, new_counters
 from sklearn_ltr._data import TrainingData
@@ -113,7 +113,7 @@ class GradedLambdas:
         self.options = PairOptions(float(sigma), bool(by_distance), bool(by_query))
         self.grades, self.offsets = data.y, data.offsets
         self.sample_weight = data.sample_weight
-        self.documents = np.arange(n_documents, dtype=np.int32)
+        self.documents: NDArray[np.integer] = np.arange(n_documents, dtype=np.int32)
         self.pair_weights, self._tied_pairs = pair_weights, tied_pairs
         self._bound: BoundClosedForm | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None

@@ -31,6 +31,7 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr._compile import LN_2, ThreadTeam, exp, log1p, range_kernel
 from sklearn_ltr._data import TrainingData
@@ -75,7 +76,8 @@ class JudgedLambdas:
     ) -> None:
         assert data.pairs is not None
         pairs = data.pairs
-        self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
+        self.offsets = data.offsets
+        self.documents: NDArray[np.integer] = np.arange(data.n_rows)
         self._metric, self._team = metric, team
         sigma, by_distance, by_query = options
         self._options = float(sigma), bool(by_distance), bool(by_query)

@@ -36,6 +36,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._data import TrainingData
@@ -125,7 +126,7 @@ class PositionBias(ABC):
         return total
 
     def as_shown(
-        self, scores: FloatArray, documents: IntArray | slice = slice(None)
+        self, scores: FloatArray, documents: NDArray[np.integer] | slice = slice(None)
     ) -> FloatArray:
         """Return the scores of some or all documents with the bias of positions."""
         return scores
@@ -139,7 +140,7 @@ class AdditiveBias(PositionBias):
     """b: 0 at position 0, and at positions that no document has."""
 
     def as_shown(
-        self, scores: FloatArray, documents: IntArray | slice = slice(None)
+        self, scores: FloatArray, documents: NDArray[np.integer] | slice = slice(None)
     ) -> FloatArray:
         """Return the scores of some or all documents with the bias of positions."""
         return scores + self.values[self.positions[documents]]

@@ -1,4 +1,4 @@
-"""Lambdas of a user's objective: a function of scores, grades and queries, called and checked."""
+"""Derivatives of a user's cost: a function that is called, and checked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class UserLambdas:
     ) -> None:
         self._data, self._function = data, function
         self._needs_hessian = needs_hessian
-        self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
+        self.offsets = data.offsets
+        self.documents: NDArray[np.integer] = np.arange(data.n_rows)
         self._sample_weight = data.sample_weight
 
     def reordered(self, queries: IntArray) -> UserLambdas:
@@ -84,7 +85,7 @@ class UserLambdas:
             )
         return gradient, hessian
 
-    def _read(self, returned: Any, documents: IntArray) -> tuple[FloatArray, ...]:
+    def _read(self, returned: Any, documents: NDArray[np.integer]) -> tuple[FloatArray, ...]:
         """Return gradient and hessian as float64, checked."""
         n = len(documents)
         wanted = f"(gradient, hessian), two arrays of shape ({n},)"
@@ -119,7 +120,7 @@ class UserLambdas:
         valid: NDArray[np.bool_],
         values: FloatArray,
         wanted: str,
-        documents: IntArray,
+        documents: NDArray[np.integer],
     ) -> None:
         """Raise a ValueError that names the first document without a valid number."""
         if valid.all():

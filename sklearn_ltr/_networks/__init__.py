@@ -1,10 +1,8 @@
 """Networks: forward pass to scores, backward pass to gradients, optimizer steps."""
 
-from sklearn_ltr._networks.descent import (
-    Batch,
+from sklearn_ltr._networks.network import (
     Network,
     check_network,
-    descend,
     predict,
 )
 from sklearn_ltr._networks.optimizers import (
@@ -21,13 +19,11 @@ __all__ = [
     "GRADIENTS",
     "SMALLEST_SINGLE",
     "SOLVERS",
-    "Batch",
     "MultilayerPerceptron",
     "Network",
     "Optimizer",
     "TorchNetwork",
     "check_network",
-    "descend",
     "predict",
     "read_solver_params",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._networks.descent import PREDICTION_BATCH
+from sklearn_ltr._networks.network import PREDICTION_BATCH
 from sklearn_ltr._typing import Float32Array
 
 

@@ -2,9 +2,8 @@
 
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
-documents, turns them into bins, and boosts; `RankingCost` is the cost to minimise.
-Workers of a cluster fit together, each with its own documents.  Members of a bag share
-the bins of one table (`SharedBins`).
+documents, turns them into bins, and boosts.  Members of a bag share the bins of one
+table (`SharedBins`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import (
     Annotated,
     Any,
@@ -27,100 +27,52 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 
-from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import (
-    FitData,
-    GivenColumns,
-    RowColumns,
-    TrainingData,
-    ValidationSet,
-    describe_columns,
-    split_validation,
+from sklearn_ltr._boosting.base_model import (
+    base_scores,
+    check_base_score_size,
+    check_init_score_given,
+    fitted_base_model,
 )
+from sklearn_ltr._boosting.bins import bin_data, fit_threads, learn_shared_table
+from sklearn_ltr._boosting.fitted_trees import (
+    CURVE,
+    TREE_ATTRIBUTES,
+    FittedTrees,
+    constraints_of,
+    read_categories,
+    read_tree_features,
+)
+from sklearn_ltr._boosting.loop import boost_trees
+from sklearn_ltr._boosting.parameters import BoostingParameters
+from sklearn_ltr._boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data import FitArguments, FitData, describe_columns
 from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._data.pairs import GivenPairs
-from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import Matrix, Table
-from sklearn_ltr._data.training_data import (
-    check_document_weights,
-    check_judged_weights,
-    check_weights,
-)
 from sklearn_ltr._estimators.attributes import (
     Attribute,
     Attributes,
     known_by_reading,
 )
 from sklearn_ltr._estimators.base import FitTasks, refit, with_callbacks
-from sklearn_ltr._estimators.boosted_trees import (
-    CURVE,
-    TREE_ATTRIBUTES,
-    BoostingParameters,
-    FittedTrees,
-    KeptTrees,
-    bin_data,
-    boost_trees,
-    constraints_of,
-    keep_trees,
-    learn_shared_table,
-    read_categories,
-    read_tree_features,
-)
 from sklearn_ltr._estimators.caller import warn_caller
-from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
-from sklearn_ltr._lambdas.objective import LambdaObjective
 from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
-from sklearn_ltr._lambdas.position_bias import (
-    new_bias,
-    number_of_lists,
-    pair_weights_of,
-)
-from sklearn_ltr._lambdas.preferences import PreferenceObjective
-from sklearn_ltr._lambdas.regression import Regression
-from sklearn_ltr._lambdas.user_objective import ObjectiveFunction, UserObjective
+from sklearn_ltr._lambdas.position_bias import number_of_lists
+from sklearn_ltr._lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._parameters import Choice, Or, read_parameters, real
-from sklearn_ltr._rankers.base import (
-    BaseRanker,
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._ranking.objective import FORCES
+from sklearn_ltr._ranking.parameters import (
     MetricChoice,
     PositionBiasValue,
     RankerParameters,
     ScoringChoice,
 )
-from sklearn_ltr._rankers.base_model import (
-    base_scores,
-    check_base_score_size,
-    check_init_score_given,
-    fitted_base_model,
-)
-from sklearn_ltr._rankers.evaluation import (
-    MetricEvaluation,
-    PairCostEvaluation,
-    PreferenceCostEvaluation,
-    with_largest_grade,
-)
-from sklearn_ltr._rankers.labels import (
-    FORCES,
-    LabelsObjective,
-    check_several_labels,
-    cost_measures,
-    metric_measures,
-    sum_exactly,
-)
-from sklearn_ltr._rankers.reading import (
-    NO_VALIDATION_OF_PAIRS,
-    check_judged,
-    check_lambdas,
-    check_learnable,
-    check_weighted_pairs,
-    hold_out_queries,
-    read_preferences,
-    with_pairs,
-)
+from sklearn_ltr._ranking.reading import choose_learned, hold_out_queries
+from sklearn_ltr._ranking.task import ranking_task
 from sklearn_ltr._trees.binning import BinnedTable
-from sklearn_ltr._trees.boosting import TreeObjective
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
@@ -159,8 +111,18 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
-    label_weights: ArrayLike | None
-    takes_labels: ClassVar[bool] = True
+    lambda_totals: ClassVar[tuple[float, float]] = LAMBDA_TOTALS
+    starts_from_scores: ClassVar[bool] = True
+
+    @property
+    def pair_options(self) -> PairOptions:
+        """How a pair counts."""
+        return PairOptions.read(self.sigma, self.normalize_lambdas)
+
+    def measures_metrics(self, has_validation: bool) -> bool:
+        """Return whether training data are measured by metrics."""
+        by_default = self.metric is not None and (has_validation or self.verbose > 0)
+        return self.measures_train or by_default
 
     def weight_of_regression(self, n_rows: int) -> float:
         """Return the weight of the regression on the grades of `n_rows` documents."""
@@ -210,184 +172,6 @@ def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None
             "than no correction: give position_bias=None, or a longer log",
             ShortClickLogWarning,
         )
-
-
-class RankingCost:
-    """The cost and the measures of LambdaMART, for :mod:`boosted_trees`."""
-
-    def __init__(self, parameters: LambdaMARTParameters) -> None:
-        self._parameters = parameters
-        self.train_curve = parameters.train_curve
-
-    def learned(self, data: TrainingData) -> TrainingData:
-        """Return the queries that have pairs; the others have no gradient."""
-        check_learnable(data)
-        learned = data.subset(data.has_pairs)
-        check_weights(learned.sample_weight, "sample_weight")
-        check_document_weights(learned)
-        check_judged_weights(learned)
-        check_base_score_size(self._parameters.sigma, learned.init_score)
-        return learned
-
-    def objective(
-        self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
-    ) -> TreeObjective:
-        """Return the objective of the queries to learn from."""
-        if data.label_grades is None:
-            return RankingObjective(self._parameters, data, kept, index, team)
-
-        def of_label(number: int, own: TrainingData) -> RankingObjective:
-            p = self._parameters.of_label(number)
-            own_index = QueryIndex.locate(own, index.comm)
-            return RankingObjective(p, own, kept, own_index, team)
-
-        earlier, is_new = kept.attributes, kept.is_new
-        return LabelsObjective(data, earlier, is_new, of_label, index.comm)
-
-    def training_measures(
-        self,
-        data: TrainingData,
-        learned: TrainingData,
-        index: QueryIndex,
-        *,
-        others_measured: bool,
-    ) -> dict[str, ScoredMeasure]:
-        """Return RankNet's cost or metrics; queries without pairs count in these."""
-        p, measures = self._parameters, dict[str, ScoredMeasure]()
-        if learned.pairs is not None:
-            return judged_measures(learned, p, index)
-        measured = p.measures_train or (others_measured and p.metric is not None)
-        if data.label_grades is not None:
-            if p.metric is None:
-                measures = cost_measures(p, learned, index.comm)
-            if measured:
-                which = "the training data"
-                measures |= metric_measures(p, data, which, learned, index.comm)
-            return measures
-        if p.metric is None:
-            measures["cost"] = PairCostEvaluation(learned, p.sigma, False, index)
-        if measured:
-            everywhere = QueryIndex.locate(data, index.comm)
-            for name, metric in p.measured_metrics().items():
-                measures[name] = MetricEvaluation(data, metric, everywhere, learned)
-        return measures
-
-    def measures(self, data: TrainingData, comm: Comm) -> dict[str, ScoredMeasure]:
-        """Return the metrics of validation data."""
-        p = self._parameters
-        check_base_score_size(p.sigma, data.init_score)
-        if data.label_grades is not None:
-            return metric_measures(p, data, "the validation data", comm=comm)
-        index = QueryIndex.locate(data, comm)
-        return {
-            name: MetricEvaluation(data, metric, index)
-            for name, metric in p.measured_metrics().items()
-        }
-
-
-def judged_measures(
-    data: TrainingData, parameters: LambdaMARTParameters, index: QueryIndex
-) -> dict[str, ScoredMeasure]:
-    """Return the measures of queries with judged pairs: their cost, or metrics."""
-    p = parameters
-    if p.metric is None:  # then there are no grades
-        return {"cost": PreferenceCostEvaluation(data, p.sigma, index)}
-    return {
-        name: MetricEvaluation(data, metric, index)
-        for name, metric in p.measured_metrics().items()
-    }
-
-
-class RankingObjective:
-    """The objective of trees: lambdas and a regression, or the user's function alone.
-
-    If a position bias is learned, the derivatives are those at scores plus the bias of
-    each row's position.
-    """
-
-    def __init__(
-        self,
-        parameters: LambdaMARTParameters,
-        data: TrainingData,
-        kept: KeptTrees,
-        index: QueryIndex,
-        team: ThreadTeam,
-    ) -> None:
-        p = parameters
-        self._parameters, self._data, self._comm = p, data, index.comm
-        check_weighted_pairs(data, index.comm)
-        self._metric = p.trained_metric()
-        if self._metric is not None:
-            self._metric = with_largest_grade(self._metric, data.y, index)
-        earlier = kept.attributes.get("position_bias_")
-        self._bias = new_bias(
-            p.position_bias, data, earlier, p.min_propensity, index.comm
-        )
-        self._lambdas: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-        self._regression: Regression | None = None
-        if callable(p.objective):
-            self._lambdas = UserObjective(data, p.objective, needs_hessian=True)
-        else:
-            options = PairOptions.read(p.sigma, p.normalize_lambdas)
-            if data.n_rows == 0:  # a worker may have none of a label
-                self._lambdas = lambdas_of_nothing
-            elif data.pairs is None:
-                weights = pair_weights_of(data, self._bias, p.min_propensity)
-                self._lambdas = LambdaObjective(
-                    data, self._metric, options, team, weights
-                )
-            else:
-                self._lambdas = PreferenceObjective(data, self._metric, options, team)
-            weight = p.weight_of_regression(index.n_rows)
-            has_grades = data.pairs is None or p.metric is not None
-            if weight > 0 and has_grades:
-                self._regression = Regression(data, weight, p.sigma, index, team)
-        self._is_first = True
-
-    def __call__(
-        self, scores: FloatArray, learning_rate: float
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
-        if self._bias is not None:
-            scores = self._bias.as_shown(scores)
-        gradient, hessian = self._lambdas(scores)
-        if self._is_first:
-            self._check(gradient)
-        if self._regression is not None:
-            self._regression.add(scores, gradient, hessian)
-        if self._bias is not None:
-            self._bias.step(gradient, hessian, learning_rate)
-        return gradient, hessian
-
-    def force(self, scores: FloatArray) -> float:
-        """Return the sum of |dC/ds| over the pairs alone; a ValueError if it is 0."""
-        gradient, _ = self._lambdas(scores)
-        self._check(gradient)
-        return sum_exactly(np.abs(gradient), self._comm)
-
-    def _check(self, gradient: FloatArray) -> None:
-        """Raise a ValueError if there is nothing to learn from."""
-        total = sum(self._comm.gather(float(np.abs(gradient).sum())))
-        p, self._is_first = self._parameters, False
-        check_lambdas(
-            total,
-            LAMBDA_TOTALS,
-            p.metric,
-            self._metric,
-            self._data,
-            by_function=callable(p.objective),
-        )
-
-    def fitted(self, n_trees: int) -> dict[str, object]:
-        """Return the position bias after the first trees of this fit."""
-        return (
-            {} if self._bias is None else {"position_bias_": self._bias.path[n_trees]}
-        )
-
-
-def lambdas_of_nothing(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the lambdas and hessians of no documents."""
-    return np.zeros(0), np.zeros(0)
 
 
 def documents_init_score(method: F) -> F:
@@ -842,40 +626,40 @@ tuples, default=None
             both `y` and `pairs` with ``metric=None``, or one of them alone with a
             metric.  The estimator is left as it was.
         """
-        columns: GivenColumns = RowColumns(
-            sample_weight=sample_weight,
-            document_weight=document_weight,
-            init_score=init_score,
-            positions=positions,
-            propensities=propensities,
-        )
         with refit(self) as model:
+            # read
             p = read_parameters(LambdaMARTParameters, model)
             kept = keep_trees(vars(self), p)
-            n_new = p.n_estimators - kept.n_trees
-            given = {"groups": groups, **columns.given()}
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **given)
-            validation = split_validation(
-                X_val,
+            given = FitArguments.of(
+                X,
+                y,
+                groups,
+                sample_weight=sample_weight,
+                document_weight=document_weight,
+                init_score=init_score,
+                positions=positions,
+                propensities=propensities,
+                pairs=pairs,
+                pair_probabilities=pair_probabilities,
+                pair_weights=pair_weights,
+                X_val=X_val,
                 y_val=y_val,
                 groups_val=groups_val,
                 sample_weight_val=sample_weight_val,
                 init_score_val=init_score_val,
             )
-            judged = GivenPairs(pairs, pair_probabilities, pair_weights)
-            cost = RankingCost(p)
-            # the data have no name here, so that binning frees them
-            binned = bin_data(
-                model._read(X, y, groups, columns, judged, validation, p, kept),
-                cost,
-                p,
-                model._categories.feature,
-                kept,
-            )
-            constraints = model._constraints(p)
-            model.__dict__.update(
-                boost_trees(binned, cost, p, constraints, kept, tasks)
-            )
+            n_new = p.n_estimators - kept.n_trees
+            tasks = FitTasks(self, model, "tree", n_new, X, y, **given.metadata)
+            data = model._read(given, p, kept)
+
+            # bin, boost
+            with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
+                binned = bin_data(data, p, model._categories.feature, kept, team)
+                del data  # X is needed no more: a copy of another type is freed
+                task = ranking_task(p, binned.data, kept.attributes, team)
+                model.__dict__.update(
+                    boost_trees(binned, task, p, model._constraints(p), kept, tasks)
+                )
         tasks.end()
         return self
 
@@ -1005,61 +789,51 @@ tuples, default=None
         return tags
 
     def _read(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None,
-        groups: IdsLike | None,
-        columns: GivenColumns,
-        judged: GivenPairs,
-        validation: list[ValidationSet],
-        parameters: LambdaMARTParameters,
-        kept: KeptTrees,
+        self, given: FitArguments, parameters: LambdaMARTParameters, kept: KeptTrees
     ) -> FitData:
         """Read the arguments of `fit`, hold out queries, and find F_0."""
-        p = parameters
-        has_pairs = check_judged(judged, y, p.metric)
-        if has_pairs:
-            p.check_no_clicks(columns)
-        p.check_clicks(columns)
+        p, X = parameters, given.X
         if isinstance(X, SharedBins):
             self.__dict__.update(X.known)
         else:
             self._categories = read_categories(X, p.categorical_features, kept)
-        if has_pairs and y is None:
-            if p.holds_out and not validation:
-                raise ValueError(NO_VALIDATION_OF_PAIRS)
-            table = self._read_table(X, reset=kept.is_new, name="X")
-            train = read_preferences(table, judged, groups, columns)
-        else:
-            train = self._read_data(X, y, groups, columns, reset=kept.is_new)
-            if has_pairs:
-                train = with_pairs(train, judged, groups)
-        sets = [
-            self._read_data(one.X, one.y, one.groups, one.columns, one.suffix)
-            for one in validation
-        ]
-        check_several_labels(p, p.label_weights, train, sets)
+        data = self._read_fit(given, p, is_new=kept.is_new)
+        train, sets = data.train, data.validation
         warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
-        train, sets = hold_out_queries(FitData(train, sets), p, kept.seed)
-        warn_if_short(p, train.sample_weight[train.has_pairs])
+        data = hold_out_queries(data, p, kept.seed)
+        warn_if_short(p, data.train.sample_weight[data.train.has_pairs])
+        data = self._with_base_scores(data, given, p, kept)
+        data = choose_learned(data, p)
+        for scored in (data.learned, *data.validation):
+            check_base_score_size(p.sigma, scored.init_score)
+        return data
 
-        # F_0: fit the base model, if there is one, and have it score all rows
-        self._set_base_model(p.init, X, y, groups, columns, train.rows, kept)
-        check_init_score_given(self._uses_init_score, columns.init_score)
-        for one in validation:
-            given = one.columns.init_score
-            check_init_score_given(self._uses_init_score, given, one.suffix)
+    def _with_base_scores(
+        self,
+        data: FitData,
+        given: FitArguments,
+        parameters: LambdaMARTParameters,
+        kept: KeptTrees,
+    ) -> FitData:
+        """Fit the base model, if there is one, and have it score all rows."""
+        rows = data.train.rows
+        self._set_base_model(parameters.init, given, rows, kept)
+        for one in given.sets():
+            given_score = one.columns.init_score
+            check_init_score_given(self._uses_init_score, given_score, one.suffix)
         if self.init_ is None:
-            return FitData(train, sets)
-        X_sets = [one.X for one in validation] or [X] * len(sets)  # given, or held out
-        train_scores = base_scores(self.init_, values_of(X), n_rows(X), None)
-        train = train.with_init_score(train_scores[train.rows])
-        for i, X_set in enumerate(X_sets):
-            scores = train_scores
-            if X_set is not X:
-                scores = base_scores(self.init_, values_of(X_set), n_rows(X_set), None)
-            sets[i] = sets[i].with_init_score(scores[sets[i].rows])
-        return FitData(train, sets)
+            return data
+        score = partial(score_rows, self.init_)
+        train_scores = score(given.X)
+        train = data.train.with_init_score(train_scores[rows])
+        # the sets that were given, or were held out of X
+        scores = [score(one.X) for one in given.validation]
+        scores = scores or [train_scores] * len(data.validation)
+        sets = [
+            held.with_init_score(own[held.rows])
+            for held, own in zip(data.validation, scores, strict=True)
+        ]
+        return FitData(train, train, sets)
 
     def _read_features(
         self, X: MatrixLike, *, reset: bool = False, name: str = "X"
@@ -1067,11 +841,11 @@ tuples, default=None
         """Return X as a checked matrix, with numbers in its categorical columns."""
         return read_tree_features(self, X, self._categories, name, reset=reset)
 
-    def _read_table(self, X: MatrixLike, *, reset: bool, name: str) -> Table:
+    def _read_table(self, is_new: bool, X: MatrixLike, name: str) -> Table:
         """Return X as a table, whose bins may be known."""
         if isinstance(X, SharedBins):
             return X.table
-        return super()._read_table(X, reset=reset, name=name)
+        return super()._read_table(is_new, X, name)
 
     def _constraints(self, parameters: LambdaMARTParameters) -> Constraints:
         """Return the constraints of trees on the columns of X."""
@@ -1081,15 +855,12 @@ tuples, default=None
     def _set_base_model(
         self,
         init: BaseEstimator | None,
-        X: MatrixLike,
-        y: ArrayLike | None,
-        groups: IdsLike | None,
-        columns: GivenColumns,
+        given: FitArguments,
         rows: NDArray[np.intp],
         kept: KeptTrees,
     ) -> None:
         """Set the base model, fitted on these rows; a warm start keeps the last one."""
-        if init is not None and columns.init_score is not None:
+        if init is not None and given.columns.init_score is not None:
             raise ValueError("init and init_score were both given: give one of the two")
         if not kept.is_new:
             if (init is None) != (self.init_ is None):
@@ -1098,11 +869,11 @@ tuples, default=None
                     "fit whose trees warm_start keeps: fit with warm_start=False"
                 )
             return
-        self._uses_init_score = columns.init_score is not None
+        self._uses_init_score = given.columns.init_score is not None
         self.init_ = init
         if init is not None:
-            given = {"groups": groups, **columns.given()}
-            self.init_ = fitted_base_model(init, values_of(X), y, rows, **given)
+            X = given_values(given.X)
+            self.init_ = fitted_base_model(init, X, given.y, rows, **given.metadata)
 
     def _base_scores(
         self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
@@ -1150,34 +921,31 @@ class SharedBins:
 
     @classmethod
     def learn(
-        cls,
-        ranker: LambdaMARTRanker,
-        X: MatrixLike,
-        y: ArrayLike,
-        groups: IdsLike | None,
-        columns: GivenColumns,
-        seed: int,
+        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int
     ) -> SharedBins:
         """Read and bin rows for rankers that differ from this one by their seeds."""
         # Bins of categories depend on the grades: with them, all learn from all rows
         model = clone(ranker)
         p = read_parameters(LambdaMARTParameters, model)
-        p.check_clicks(columns)
-        model._categories = read_categories(X, p.categorical_features, KeptTrees(seed))
-        data = model._read_data(X, y, groups, columns, reset=True)
-        check_several_labels(p, p.label_weights, data, [])
-        check_learnable(data)
-        learned = data.subset(data.has_pairs)
+        model._categories = read_categories(
+            given.X, p.categorical_features, KeptTrees(seed)
+        )
+        data = choose_learned(model._read_fit(given, p, is_new=True), p)
         # Rows of queries without pairs are needed only where they are held out; then
         # there are no categories.
         categorical = model._categories.feature
         holds_out = p.holds_out and len(categorical) == 0
-        needed = data if holds_out else learned
-        table = learn_shared_table(needed, learned, p, categorical, seed)
+        needed = data.train if holds_out else data.learned
+        table = learn_shared_table(needed, data.learned, p, categorical, seed)
         known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
-        return cls(X, table, known)
+        return cls(given.X, table, known)
 
 
-def values_of(X: MatrixLike | SharedBins) -> MatrixLike:
+def given_values(X: MatrixLike | SharedBins) -> MatrixLike:
     """Return X as it was given, also where its bins are known."""
     return X.values if isinstance(X, SharedBins) else X
+
+
+def score_rows(model: BaseEstimator, X: MatrixLike | SharedBins) -> FloatArray:
+    """Return F_0 of all rows of X by a fitted base model."""
+    return base_scores(model, given_values(X), n_rows(X), None)

@@ -7,10 +7,10 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._lambdas.user_objective import ObjectiveFunction
+from sklearn_ltr._lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._networks import Network
-from sklearn_ltr._rankers.base import MetricChoice, ScoringChoice
 from sklearn_ltr._rankers.networks import NetworkRanker
+from sklearn_ltr._ranking.parameters import MetricChoice, ScoringChoice
 from sklearn_ltr._typing import Seed
 
 

@@ -17,11 +17,11 @@ from sklearn_ltr._compile import expit_of
 from sklearn_ltr._data import GivenColumns
 from sklearn_ltr._networks import Network
 from sklearn_ltr._parameters import BOOL
-from sklearn_ltr._rankers.base import ScoringChoice
 from sklearn_ltr._rankers.networks import (
-    NetworkParameters,
     NetworkRanker,
+    NetworkRankerParameters,
 )
+from sklearn_ltr._ranking.parameters import ScoringChoice
 from sklearn_ltr._typing import (
     MatrixLike,
     Seed,
@@ -29,7 +29,7 @@ from sklearn_ltr._typing import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankNetParameters(NetworkParameters):
+class RankNetParameters(NetworkRankerParameters):
     """The parameters of RankNet, which documents them."""
 
     metric: None = field(default=None, init=False)  # it learns from pairs alone

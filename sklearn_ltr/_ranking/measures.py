@@ -41,28 +41,26 @@ from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._metric import BoundMetric, mean_of_values
 
-
 # --- the measures of a fit ------------------------------------------------------------
 
 
 def training_measures(
     parameters: RankerParameters,
     data: FitData,
-    comm: Comm = ONE_PROCESS,
-    *,
-    others_measured: bool = True,
     bias: PositionBias | None = None,
+    comm: Comm = ONE_PROCESS,
 ) -> dict[str, ScoredMeasure]:
     """Return the measures of training data by name, the cost or the metric first.
 
-    They get the scores of the queries that are learned from.  Without `others_measured`
-    there are metrics only if `scoring` is a list.
+    They get the scores of the queries that are learned from.
     """
     p, train, learned = parameters, data.train, data.learned
     measures: dict[str, ScoredMeasure] = {}
     if p.metric is None:
+        # the cost of networks is at scores with the bias of positions
+        bias = None if p.starts_from_scores else bias
         measures |= cost_measures(p, learned, bias, comm)
-    measured = p.measures_train or (others_measured and p.metric is not None)
+    measured = p.measures_metrics(has_validation=len(data.validation) > 0)
     if learned.pairs is not None:  # queries without them have no part in the curve
         train, measured = learned, p.metric is not None
     if measured:
@@ -194,7 +192,7 @@ class LabelMeasure:
 class MeanOverLabels:
     """The weighted mean of measures, which are updated by themselves."""
 
-    def __init__(self, measures: list[LabelMeasure], weights: FloatArray) -> None:
+    def __init__(self, measures: Sequence[ScoredMeasure], weights: FloatArray) -> None:
         self._measures, self._weights = measures, weights
         self.higher_is_better = measures[0].higher_is_better
 

@@ -80,7 +80,7 @@ class Lambdas(Protocol):
     """
 
     offsets: IntArray
-    documents: IntArray
+    documents: NDArray[np.integer]
 
     def derivatives(
         self, scores: FloatArray, first: int = 0, last: int | None = None
@@ -96,7 +96,8 @@ class Lambdas(Protocol):
 class NoLambdas:
     """The lambdas of no documents: a worker may have none of a label."""
 
-    offsets, documents = np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int64)
+    offsets = np.zeros(1, dtype=np.int64)
+    documents: NDArray[np.integer] = np.empty(0, dtype=np.int64)
 
     def derivatives(
         self, scores: FloatArray, first: int = 0, last: int | None = None
@@ -150,10 +151,9 @@ class Part:
         order = np.argsort(place[self.queries])
         lambdas = self.lambdas.reordered(order)
         rows = place_of_row[self.label.rows[lambdas.documents]]
-        label = self.label._replace(rows=rows)
-        return replace(
-            self, label=label, queries=place[self.queries][order], lambdas=lambdas
-        )
+        queries = place[self.queries][order]
+        label = self.label._replace(judged=rows)
+        return replace(self, label=label, queries=queries, lambdas=lambdas)
 
 
 class RankingObjective:
@@ -183,7 +183,7 @@ class RankingObjective:
         bias: PositionBias | None,
         forces: FloatArray,
     ) -> None:
-        self.offsets, self.documents = data.offsets, np.arange(data.n_rows)
+        self.offsets, self.documents = data.offsets, parts[0].lambdas.documents
         self.bias, self._parts, self._forces = bias, parts, forces
         self._is_sum = data.n_labels > 1
         if self._is_sum:
@@ -192,6 +192,7 @@ class RankingObjective:
             for part in parts:
                 n = part.label.number
                 part.factor = float(weights[n] * (mean / forces[n]))
+            self.documents = np.arange(data.n_rows)
             self._gradient, self._hessian = np.zeros((2, data.n_rows))
 
     def derivatives(
@@ -276,10 +277,12 @@ def ranking_objective(
     forces = np.zeros(data.n_labels)
     if is_sum and earlier:
         forces = kept_forces(earlier, data.grades)
-    query = np.repeat(np.arange(data.n_queries), data.sizes)
+    query = np.repeat(np.arange(data.n_queries), data.sizes) if is_sum else None
     parts = []
     for label in learned_labels(data, comm):
-        queries = query[label.rows[label.data.offsets[:-1]]]
+        queries = np.arange(data.n_queries)
+        if query is not None:  # those in which the label has judged documents
+            queries = query[label.rows][label.data.offsets[:-1]]
         with errors_that_name(label):
             part = new_part(p.for_label(label.number), label, queries, bias, team, comm)
             if not p.starts_from_scores:

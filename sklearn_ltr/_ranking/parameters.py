@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from numpy.typing import ArrayLike, NDArray
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import GivenColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades, label_number
 from sklearn_ltr._data.rows import routing_advice
 from sklearn_ltr._estimators.base import FitParameters
-from sklearn_ltr._lambdas.graded_pairs import PairOptions
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
 from sklearn_ltr._lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._parameters import (
@@ -151,6 +151,10 @@ class RankerParameters(FitParameters):
     def training_metrics(self, grades: LabelGrades) -> list[NamedMetrics]:
         """Return what training data are measured by, as `metrics_of_labels` does."""
         return self.metrics_of_labels(grades)
+
+    def measures_metrics(self, has_validation: bool) -> bool:
+        """Return whether training data are measured by metrics."""
+        return self.metric is not None or self.measures_train
 
     @property
     def measures_train(self) -> bool:

@@ -30,6 +30,7 @@ from sklearn_ltr._data import (
     check_grades,
 )
 from sklearn_ltr._data.features import check_has_rows
+from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._data.labels import (
     LabelGrades,
     check_have_judged,
@@ -95,6 +96,8 @@ NO_VALIDATION_OF_PAIRS = (
     "early_stopping=True with pairs needs graded documents to measure: give X_val, "
     "y_val and groups_val"
 )
+
+
 class LabelChoice(NamedTuple):
     """Whether y may have a column for each of several labels, and their weights."""
 
@@ -259,9 +262,7 @@ def with_pairs_alone(
     return replace(data, grades=LabelGrades.of_one(shares))
 
 
-def with_pairs(
-    data: TrainingData, given: FitArguments, n_rows: int
-) -> TrainingData:
+def with_pairs(data: TrainingData, given: FitArguments, n_rows: int) -> TrainingData:
     """Return graded rows with the judged pairs of documents of different grades."""
     # a swap of documents of equal grades changes no metric
     if data.n_labels > 1:
@@ -296,7 +297,7 @@ def read_fit(
     read_table: TableReader,
     comm: Comm = ONE_PROCESS,
 ) -> FitData:
-    """Check the arguments of `fit`, and return all data, without queries of weight 0."""
+    """Check the arguments of `fit`; return the data, before queries are held out."""
     p = parameters
     is_judged = check_judged(given.pairs, given.y, p.metric)
     if is_judged:
@@ -328,8 +329,11 @@ def read_documents(
     check_has_rows(X, f"X{suffix}")
     check_y_given(given.y, suffix)
     queries = read_queries(given.groups, X.shape[0], suffix)
+    if given.numbers is not None and len(given.numbers) != queries.n_queries:
+        raise RuntimeError(ROWS_CHANGED.format(f"groups{suffix}"))
     data = read_targets(given.y, queries, given.columns, suffix, labels)
-    return without_zero_weights(replace(data, X=X), f"sample_weight{suffix}")
+    data = replace(data, X=X, numbers=given.numbers)
+    return without_zero_weights(data, f"sample_weight{suffix}")
 
 
 def check_labels(
@@ -501,5 +505,3 @@ def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool
     order = np.random.default_rng([seed, 1]).permutation(n_queries)
     held_out[order[:n_held_out]] = True
     return held_out
-
-

@@ -13,19 +13,17 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data import (
-    GivenColumns,
+    FitArguments,
     QueryGroups,
-    RowColumns,
     TrainingData,
     takes_columns,
 )
 from sklearn_ltr._data.labels import is_label, label_number
-from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
 from sklearn_ltr._parameters import Choice, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.reading import (
+from sklearn_ltr._ranking.reading import (
     LabelChoice,
     check_y_given,
     has_pairs,
@@ -312,16 +310,15 @@ class CalibratedRanker(BaseRanker):
         """
         # read
         p = read_parameters(CalibrationParameters, self)
-        pairs = GivenPairs.pop(columns)
-        given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        if y is None and has_pairs(pairs):
+        given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
+        if y is None and has_pairs(given.pairs):
             raise ValueError(
                 "y is None, and the maps are of grades: give y beside the pairs, and a "
                 "ranker with a metric; or fit a ranker to pairs alone first, and the "
                 f"maps with cv={PREFIT!r}"
             )
         check_y_given(y)
-        rows = read_rows(X, y, groups, given, pairs, LabelChoice(True, None))
+        rows = read_rows(given, LabelChoice(True, None))
         y_graded, _ = graded_rows(p.label, rows.data)
         grades = different_grades(y_graded)
 
@@ -471,21 +468,21 @@ def graded_rows(
     label: int | str | None, data: TrainingData
 ) -> tuple[FloatArray, NDArray[np.intp]]:
     """Return the grades that the maps are of, and the rows that have one."""
-    if data.label_grades is None:
+    names = data.grades.names
+    if len(names) == 1:
         if label is not None:
             raise ValueError(
                 f"label={label!r} names one of several labels, but y has one column: "
                 "give all of them, or label=None"
             )
         return data.y, np.arange(data.n_rows)
-    names = data.label_grades.names
     if label is None:
         raise ValueError(
             f"y has {len(names)} columns, one for each label, and the maps are of one: "
             f"name it, as in CalibratedRanker(label={names[0]!r})"
         )
-    of_label, rows = data.of_label(label_number(label, names, "label"))
-    return of_label.y, rows
+    graded = data.of_label(label_number(label, names, "label"))
+    return graded.data.y, graded.rows
 
 
 def different_grades(y: FloatArray) -> FloatArray:

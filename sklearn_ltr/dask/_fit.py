@@ -20,40 +20,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._boosting.base_model import (
+    check_base_score_size,
+    check_init_score_given,
+)
+from sklearn_ltr._boosting.bins import bin_data, fit_threads
+from sklearn_ltr._boosting.fitted_trees import read_categories
+from sklearn_ltr._boosting.loop import boost_trees
+from sklearn_ltr._boosting.warm_start import KeptTrees, keep_trees
 from sklearn_ltr._comm import Comm
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import (
     COLUMNS,
+    FitArguments,
     FitData,
     GivenColumns,
     RowColumns,
     TrainingData,
+    ValidationSet,
     check_base_scores,
 )
+from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._data.training_data import without_zero_weights
 from sklearn_ltr._estimators.attributes import FEATURES
 from sklearn_ltr._estimators.base import FittedAttributes
-from sklearn_ltr._estimators.boosted_trees import (
-    KeptTrees,
-    bin_data,
-    boost_trees,
-    keep_trees,
-    read_categories,
-)
 from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.base_model import check_init_score_given
-from sklearn_ltr._rankers.labels import check_several_labels
-from sklearn_ltr._rankers.lambdamart import (
-    LambdaMARTParameters,
-    RankingCost,
-    warn_if_short,
-)
-from sklearn_ltr._rankers.reading import (
+from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters, warn_if_short
+from sklearn_ltr._ranking.reading import (
+    choose_learned,
     draw_held_out,
     hold_out_queries,
-    read_training_data,
+    read_fit,
 )
+from sklearn_ltr._ranking.task import ranking_task
 from sklearn_ltr._typing import IntArray
 from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
@@ -80,7 +80,7 @@ from sklearn_ltr.dask._plan import (
     locate_queries,
     own_queries,
 )
-from sklearn_ltr.dask._tables import CHANGED, PartRows, PartTable, learn_categories
+from sklearn_ltr.dask._tables import PartRows, PartTable, learn_categories
 from sklearn_ltr.dask._watch import (
     END_SECONDS,
     TELL_SECONDS,
@@ -452,23 +452,23 @@ def fit_rows(
     model = LambdaMARTRanker()
     model.__dict__ = attributes
     p = read_parameters(LambdaMARTParameters, model)
-    kept, cost = keep_trees(attributes, p, seed), RankingCost(p)
+    kept = keep_trees(attributes, p, seed)
     known = read_columns(model, arguments[0].X, p, kept, comm)
-    binned = bin_data(
-        read_data(model, arguments, is_validated, p, seed, comm),
-        cost,
-        p,
-        model._categories.feature,
-        kept,
-        comm,
-    )
     steps = (
         None
         if keep_trees_so_far is None
         else Steps(keep_trees_so_far, kept.n_trees, known)
     )
-    constraints = model._constraints(p)
-    return known | boost_trees(binned, cost, p, constraints, kept, steps)
+    data = read_data(model, arguments, is_validated, p, comm)
+    data = choose_learned(hold_out_queries(data, p, seed, comm), p, comm)
+    for scored in (data.learned, *data.validation):
+        check_base_score_size(p.sigma, scored.init_score)
+    with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size, comm)) as team:
+        binned = bin_data(data, p, model._categories.feature, kept, team, comm)
+        del data  # X is needed no more
+        task = ranking_task(p, binned.data, kept.attributes, team, comm)
+        constraints = model._constraints(p)
+        return known | boost_trees(binned, task, p, constraints, kept, steps)
 
 
 def read_columns(
@@ -495,18 +495,34 @@ def read_data(
     arguments: list[WorkerRows],
     is_validated: bool,
     parameters: LambdaMARTParameters,
-    seed: int,
     comm: Comm,
 ) -> FitData:
-    """Read one partition after another, and hold out queries."""
-    train = in_units_of_all(read_documents(model, arguments[0], ""), comm)
-    data = FitData(train, [])
-    if len(arguments) > 1:
-        data.validation.append(read_documents(model, arguments[1], "_val"))
-    elif is_validated:
-        data.validation.append(no_documents(train))
-    check_several_labels(parameters, parameters.label_weights, *data)
-    return hold_out_queries(data, parameters, seed, comm)
+    """Read one partition after another, and find F_0."""
+    train, *validation = arguments
+    sets = [ValidationSet("_val", *given_rows(rows)) for rows in validation]
+    X, y, groups, columns, numbers = given_rows(train)
+    given = FitArguments(X, y, groups, columns, GivenPairs(), sets, numbers)
+    for one in given.sets():
+        init_score = one.columns.init_score
+        check_init_score_given(model._uses_init_score, init_score, one.suffix)
+    data = read_fit(given, parameters, partial(table_of_parts, model), comm)
+    read = [
+        with_base_scores(model, own, rows)
+        for own, rows in zip([data.train, *data.validation], arguments, strict=True)
+    ]
+    read[0] = in_units_of_all(read[0], comm)
+    if is_validated and len(read) == 1:
+        read.append(no_documents(read[0]))
+    return FitData(read[0], read[0], read[1:])
+
+
+def given_rows(rows: WorkerRows) -> tuple[Any, Any, Any, GivenColumns, IntArray]:
+    """Return X, y, groups, columns, and the numbers of the queries."""
+    others = rows.others
+    columns: GivenColumns = RowColumns(
+        **{name: others[name] for name in COLUMNS if name in others}
+    )
+    return rows.X, others["y"], others["groups"], columns, rows.numbers
 
 
 class Steps:
@@ -528,55 +544,37 @@ class Steps:
         return last
 
 
-def read_documents(
-    model: LambdaMARTRanker, rows: WorkerRows, suffix: str
+def table_of_parts(model: LambdaMARTRanker, X: PartRows, name: str) -> PartTable:
+    """Return the rows of a worker as a table of which one partition is in memory."""
+    return PartTable(X, partial(model._read_features, name=name), model.n_features_in_)
+
+
+def with_base_scores(
+    model: LambdaMARTRanker, data: TrainingData, rows: WorkerRows
 ) -> TrainingData:
-    """Return this worker's documents, with F_0."""
-    X, others, numbers = rows
-    convert = partial(model._read_features, name=f"X{suffix}")
-    table = PartTable(X, convert, model.n_features_in_)
-    columns: GivenColumns = RowColumns(
-        **{name: others[name] for name in COLUMNS if name in others}
-    )
-    check_init_score_given(model._uses_init_score, columns.init_score, suffix)
-    labels = model._labels_of(others["y"])._replace(is_part=True)
-    y, groups = others["y"], others["groups"]
-    data = read_training_data(table, y, groups, columns, suffix, labels)
-    if data.n_queries != len(numbers):
-        raise RuntimeError(CHANGED.format(f"groups{suffix}"))
-    # int32 rows save memory
-    data = replace(data, rows=data.rows.astype(np.int32), numbers=numbers)
-    data = without_zero_weights(data, f"sample_weight{suffix}")
+    """Return this worker's documents with F_0."""
+    data = replace(data, rows=data.rows.astype(np.int32))  # which saves memory
     if model.init_ is None:
         return data
-    scores = np.concatenate([model.init_.predict(part) for part in X.read_all()])
-    scores = check_base_scores(scores, table.shape[0], "what init predicts")
+    scores = np.concatenate([model.init_.predict(part) for part in rows.X.read_all()])
+    scores = check_base_scores(scores, data.X.shape[0], "what init predicts")
     return data.with_init_score(scores[data.rows])
 
 
 def in_units_of_all(data: TrainingData, comm: Comm) -> TrainingData:
     """Return the data with the weighted mean of labels in the units of all workers."""
-    if data.label_grades is None:
+    if data.n_labels == 1:
         return data
-    own = data.label_grades.largest(np.ones(data.n_rows, dtype=np.bool_))
+    own = data.grades.largest(np.ones(data.n_rows, dtype=np.bool_))
     largest = np.max(comm.gather(own), axis=0)
-    return replace(data, y=data.label_grades.in_one(largest))
+    return replace(data, grades=data.grades.in_units(largest))
 
 
 def no_documents(train: TrainingData) -> TrainingData:
     """Return the validation data of a worker that has none."""
-    nothing, numbers = np.empty(0), np.empty(0, dtype=np.int64)
-    X, starts = table_of(np.empty((0, train.X.shape[1]))), np.zeros(1, dtype=np.int64)
-    grades = None if train.label_grades is None else train.label_grades[numbers]
-    return TrainingData(
-        nothing,
-        starts,
-        [],
-        X=X,
-        rows=numbers,
-        numbers=numbers,
-        label_grades=grades,
-    )
+    X, nothing = table_of(np.empty((0, train.X.shape[1]))), np.empty(0, np.int64)
+    starts, grades = np.zeros(1, dtype=np.int64), train.grades[nothing]
+    return TrainingData(grades, starts, [], X=X, rows=nothing, numbers=nothing)
 
 
 def read_worker_rows(

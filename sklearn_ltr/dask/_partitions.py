@@ -186,7 +186,7 @@ def _summarize(
     y, names = partition[f"y{suffix}"], tuple[str, ...]()
     if n_label_columns(y) > 1:
         read = read_label_grades(y, queries, None, f"y{suffix}")
-        grades, names = read.values, read.names
+        grades, names = read.values.T, read.names
     else:
         grades = check_grades(y, queries, f"y{suffix}")[:, np.newaxis]
     name = f"sample_weight{suffix}"

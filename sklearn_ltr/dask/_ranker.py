@@ -11,16 +11,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._boosting.warm_start import keep_trees
 from sklearn_ltr._data import (
     COLUMNS,
-    GivenColumns,
+    FitArguments,
     QueryGroups,
-    RowColumns,
     takes_columns,
 )
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
-from sklearn_ltr._estimators.boosted_trees import keep_trees
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._typing import (
@@ -153,15 +152,14 @@ shape (n_documents, n_labels)
         }
         with refit(self) as model:
             p = read_parameters(LambdaMARTParameters, model)
-            given: GivenColumns = RowColumns(
-                **{name: arguments[name] for name in COLUMNS}
-            )
-            p.check_clicks(given)
+            row_columns = {name: arguments[name] for name in COLUMNS}
+            rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
+            given = FitArguments.of(rows, rows, None, **row_columns)
+            p.check_clicks(given.columns)
             self._check_fittable(arguments, validation)
             client = current_client()
             kept = keep_trees(vars(self), p)
-            rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
-            model._set_base_model(p.init, rows, rows, None, given, rows, kept)
+            model._set_base_model(p.init, given, rows, kept)
             # the trees that a warm start keeps, and the base model
             start = local_ranker(self)
             start.__dict__.update(known_by_reading(self._attributes, vars(model)))

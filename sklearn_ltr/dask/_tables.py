@@ -16,6 +16,7 @@ from scipy.sparse import issparse, vstack
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.categories import FeatureCategories
+from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._data.row_hashes import HashArray
 from sklearn_ltr._data.tables import (
     ColumnReader,
@@ -176,7 +177,7 @@ class PartTable:
             found = zlib.crc32(np.ascontiguousarray(values).data)
             is_same = found == self._checksums.setdefault(number, found)
             if not is_same or table.shape[0] != self._rows.sizes[number]:
-                raise RuntimeError(CHANGED.format(self._rows.name))
+                raise RuntimeError(ROWS_CHANGED.format(self._rows.name))
         elif table is rows and self._rows.chosen[number] is None and is_fast(table):
             self._held[number] = table
         return table
@@ -186,12 +187,6 @@ def is_fast(table: Matrix) -> bool:
     """Return whether a part of the table is read as fast as from a copy of the part."""
     # Dask leaves the arrays of a message where they came, at any byte
     return bool(issparse(table) or table.flags.aligned)
-
-
-CHANGED = (
-    "a partition of {} had other rows when a fit read it again: do not write the data "
-    "during a fit, compute them deterministically, or persist() them"
-)
 
 
 def learn_categories(

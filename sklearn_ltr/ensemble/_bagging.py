@@ -22,19 +22,18 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import (
     COLUMNS,
-    GivenColumns,
+    FitArguments,
     QueryGroups,
-    RowColumns,
     TrainingData,
     check_base_scores,
     takes_columns,
 )
 from sklearn_ltr._data.features import find_features
-from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
 from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_of_members
+from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import (
     BOOL,
     FractionOrCount,
@@ -42,11 +41,11 @@ from sklearn_ltr._parameters import (
     integer,
     read_parameters,
 )
-from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
-from sklearn_ltr._rankers.base_model import requested_metadata
-from sklearn_ltr._rankers.labels import FORCES
+from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.lambdamart import SharedBins
-from sklearn_ltr._rankers.reading import LabelChoice, draw_held_out, single_query
+from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
+from sklearn_ltr._ranking.objective import FORCES
+from sklearn_ltr._ranking.reading import LabelChoice, draw_held_out, single_query
 from sklearn_ltr._typing import (
     ArraysLike,
     FloatArray,
@@ -312,11 +311,12 @@ class BaggingRanker(BaseRanker):
             # read
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
-            pairs = GivenPairs.pop(columns)
-            given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
+            given = FitArguments.of(
+                X, y, groups, sample_weight=sample_weight, **columns
+            )
             labels = model._labels_of(y, measured=p.oob_score)
             check_learn_labels(y, [self._estimator()], ["estimator"])
-            rows = read_rows(X, y, groups, given, pairs, labels)
+            rows = read_rows(given, labels)
             if p.oob_score and rows.y is None:
                 raise ValueError(
                     "oob_score=True measures grades, and y is None: give y, or "
@@ -555,9 +555,9 @@ def with_known_bins(
     are_same = all(takes_all(rows, queries) for queries in drawn) and not holds_out
     if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
         return rows
-    columns = RowColumns(**{name: taken.get(name) for name in COLUMNS})
-    y = cast(ArrayLike, rows.y)
-    shared = SharedBins.learn(member, rows.X, y, taken.get("groups"), columns, seed)
+    columns = {name: taken.get(name) for name in COLUMNS}
+    given = FitArguments.of(rows.X, rows.y, taken.get("groups"), **columns)
+    shared = SharedBins.learn(member, given, seed)
     return rows._replace(X=cast(MatrixLike, shared))
 
 
@@ -695,16 +695,15 @@ def values_by_query(
     metric: Metric, data: TrainingData, scores: FloatArray
 ) -> FloatArray:
     """Return the metric of each query, (n_queries,), or (n_queries, n_labels)."""
-    if data.label_grades is None:
-        return metric.bind(data.y, data.offsets, data.labels).values(scores)
-    values = np.full((data.n_queries, data.label_grades.n_labels), np.nan)
+    values = np.full((data.n_queries, data.n_labels), np.nan)
     query = np.repeat(np.arange(data.n_queries), data.sizes)
-    for number in range(data.label_grades.n_labels):
-        own, rows = data.of_label(number)
+    for number in range(data.n_labels):
+        label = data.of_label(number)
+        own, rows = label.data, label.rows
         if own.n_rows > 0:
             bound = metric.bind(own.y, own.offsets, own.labels)
             values[np.unique(query[rows]), number] = bound.values(scores[rows])
-    return values
+    return values[:, 0] if data.n_labels == 1 else values
 
 
 def stages(

@@ -53,7 +53,7 @@ from sklearn_ltr._data import (
     count_rows,
     rescale,
 )
-from sklearn_ltr._rankers.base import BoundLabel, mean_of_bound
+from sklearn_ltr._ranking.measures import BoundLabel, mean_of_bound
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
@@ -173,7 +173,7 @@ def best_blend(
     first = check_scores(scores_1, queries, "scores_1")
     second = check_scores(scores_2, queries, "scores_2")
     weights = check_sample_weight(sample_weight, queries)
-    only = BoundLabel(slice(None), bound, weights, 1.0)
+    only = BoundLabel(np.arange(len(first)), bound, weights, 1.0)
     return sweep_alphas([only], first, second)
 
 
@@ -189,9 +189,9 @@ def sweep_alphas(
     values = np.zeros(len(change_points) + 1)
     for one, (points, own_values) in zip(labels, curves, strict=True):
         # the first interval begins at 0, the others at the change points
-        values[0] += one.share * own_values[0]
+        values[0] += one.weight * own_values[0]
         place = np.searchsorted(points, change_points, side="right")
-        values[1:] += one.share * own_values[place]
+        values[1:] += one.weight * own_values[place]
 
     def evaluate(alpha: float) -> float:
         return mean_of_bound(labels, alpha * scores_1 + (1.0 - alpha) * scores_2)

@@ -32,15 +32,16 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._data import GivenColumns, RowColumns, takes_columns
+from sklearn_ltr._data import FitArguments, takes_columns
 from sklearn_ltr._data.features import find_features, read_feature_table
-from sklearn_ltr._data.pairs import PAIR_ARGUMENTS, GivenPairs
+from sklearn_ltr._data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
-from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
-from sklearn_ltr._rankers.reading import LabelChoice
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
+from sklearn_ltr._ranking.reading import LabelChoice
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
@@ -325,11 +326,10 @@ class BlendedRanker(BaseRanker):
         """
         # read
         p = read_parameters(BlendingParameters, self)
-        pairs = GivenPairs.pop(columns)
-        given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
+        given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
         chooses = p.method != "equal"
         labels = self._labels_of(y, measured=chooses)
-        rows = read_rows(X, y, groups, given, pairs, labels)
+        rows = read_rows(given, labels)
         if chooses and rows.y is None:
             raise ValueError(
                 f"method={p.method!r} chooses weights by a metric of grades, and y is "
@@ -584,11 +584,11 @@ def lambdarank_weights(
     """Return the weights of a linear LambdaRank trained on the standardised scores."""
     scaler = StandardScaler()
     X = scaler.fit_transform(np.column_stack(held_out.scores))
-    grades = held_out.data.label_grades
+    grades = held_out.data.grades
     ranker = LambdaRankRanker(
         metric,
         hidden_layer_sizes=(),
-        label_weights=None if grades is None else grades.weights,
+        label_weights=grades.weights if grades.n_labels > 1 else None,
         random_state=random_state,
         n_jobs=1,
     ).fit(X, held_out.y, groups=held_out.query, sample_weight=held_out.sample_weight)

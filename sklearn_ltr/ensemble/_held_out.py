@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._data import TrainingData, check_scores
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
-from sklearn_ltr._rankers.base_model import requested_metadata
+from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.ensemble._members import FitRows, check_taken
 
@@ -168,8 +168,8 @@ class HeldOut(NamedTuple):
     @property
     def y(self) -> FloatArray:
         """The grades; of several labels, (n_rows, n_labels) with NaN."""
-        grades = self.data.label_grades
-        return self.data.y if grades is None else grades.values
+        values = self.data.grades.values.T
+        return values[:, 0] if self.data.n_labels == 1 else values
 
     @property
     def query(self) -> IntArray:
@@ -192,7 +192,5 @@ class HeldOut(NamedTuple):
             for scores_m, name in zip(scores, names, strict=True)
         ]
         query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-        grades = data.label_grades
-        keys = (data.y,) if grades is None else (*grades.values.T, data.y)
-        order = np.lexsort((*keys, *checked, query))
+        order = np.lexsort((*data.grades.values, data.y, *checked, query))
         return cls([scores_m[order] for scores_m in checked], data.reordered(order))

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from sklearn_ltr._data import (
-    GivenColumns,
+    FitArguments,
     QueryGroups,
-    RowColumns,
     TrainingData,
     check_base_scores,
     count_rows,
@@ -22,7 +21,7 @@ from sklearn_ltr._data.labels import label_shares, n_label_columns
 from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.reading import (
+from sklearn_ltr._ranking.reading import (
     LabelChoice,
     check_y_given,
     has_pairs,
@@ -30,7 +29,7 @@ from sklearn_ltr._rankers.reading import (
     read_targets,
     read_ungraded,
 )
-from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._typing import FloatArray, MatrixLike
 
 
 class FitRows(NamedTuple):
@@ -62,19 +61,13 @@ class FitRows(NamedTuple):
         return index_rows(self.X, index), y, metadata
 
 
-def read_rows(
-    X: MatrixLike,
-    y: ArrayLike | None,
-    groups: IdsLike | None,
-    columns: GivenColumns,
-    pairs: GivenPairs,
-    labels: LabelChoice,
-) -> FitRows:
+def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
+    X, y, groups, pairs = given.X, given.y, given.groups, given.pairs
     judged = has_pairs(pairs)
     if y is None and judged:
         n_documents = n_rows(X)
-        queries, data = read_ungraded(groups, columns, n_documents)
+        queries, data = read_ungraded(given, n_documents)
     else:
         check_y_given(y)
         n_documents = count_rows(y, "y")
@@ -84,7 +77,7 @@ def read_rows(
                 f"X has {n_rows(X)} rows and y {n_documents} values, inconsistent "
                 "numbers of samples: give one value per row"
             )
-        data = read_targets(y, queries, columns, labels=labels)
+        data = read_targets(y, queries, given.columns, labels=labels)
     if judged:
         pairs.read(queries, by_query=groups is not None)
         pairs = GivenPairs(*(v if v is None else np.asarray(v) for v in pairs))
@@ -92,22 +85,21 @@ def read_rows(
         name: queries.unsort(values)
         for name, values in data.columns.by_row(data.sizes).items()
     }
-    if y is None and groups is None:  # pairs are of no queries
-        given = read
-    else:
-        given = {"groups": queries.column, **read}
-    if y is not None and data.label_grades is None:
+    columns = read
+    if y is not None or groups is not None:  # else pairs are of no queries
+        columns = {"groups": queries.column, **read}
+    if y is not None and data.n_labels == 1:
         y = queries.unsort(data.y)
     weights = data.sample_weight
     if weights.all() or n_rows(X) == 0:
         kept = np.ones(n_documents, dtype=np.bool_)
         kept_queries = np.ones(data.n_queries, dtype=np.bool_)
-        return FitRows(X, y, given, pairs, queries, data, kept, kept_queries)
+        return FitRows(X, y, columns, pairs, queries, data, kept, kept_queries)
     kept = read["sample_weight"] > 0
-    every = FitRows(X, y, given, pairs, queries, data, kept, weights > 0)
-    X, y, given = every.take(np.flatnonzero(kept))
-    pairs, groups = GivenPairs.pop(given), given.pop("groups", None)
-    rows = read_rows(X, y, groups, RowColumns(**given), pairs, labels)
+    every = FitRows(X, y, columns, pairs, queries, data, kept, weights > 0)
+    X, y, taken = every.take(np.flatnonzero(kept))
+    groups = taken.pop("groups", None)
+    rows = read_rows(FitArguments.of(X, y, groups, **taken), labels)
     return rows._replace(kept=kept, kept_queries=weights > 0)
 
 

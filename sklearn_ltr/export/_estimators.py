@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._boosting.fitted_trees import CURVE, constraints_of
 from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._estimators.boosted_trees import CURVE, constraints_of
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins

@@ -20,20 +20,31 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from sklearn_ltr._comm import ONE_PROCESS
+from sklearn_ltr._boosting.bins import bin_data, fit_threads
+from sklearn_ltr._boosting.fitted_trees import (
+    CURVE,
+    TREE_ATTRIBUTES,
+    FittedTrees,
+    constraints_of,
+    read_categories,
+    read_tree_features,
+)
+from sklearn_ltr._boosting.loop import boost_trees
+from sklearn_ltr._boosting.parameters import BoostingParameters
+from sklearn_ltr._boosting.warm_start import KeptTrees, keep_trees
 from sklearn_ltr._compile import ThreadTeam, expit_of
 from sklearn_ltr._data import (
+    FitArguments,
     FitData,
-    GivenColumns,
     RowColumns,
     TrainingData,
     ValidationSet,
     check_holds_rows,
     read_numbers,
-    split_validation,
 )
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import check_has_rows
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.tables import Matrix, table_of
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
@@ -44,20 +55,6 @@ from sklearn_ltr._estimators.base import (
     refit,
     require,
     with_callbacks,
-)
-from sklearn_ltr._estimators.boosted_trees import (
-    CURVE,
-    TREE_ATTRIBUTES,
-    BoostingParameters,
-    FittedTrees,
-    KeptTrees,
-    bin_data,
-    boost_trees,
-    constraints_of,
-    fit_threads,
-    keep_trees,
-    read_categories,
-    read_tree_features,
 )
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
 from sklearn_ltr._parameters import (
@@ -80,8 +77,8 @@ from sklearn_ltr._typing import (
 from sklearn_ltr.mart._objectives import (
     CrossEntropy,
     HalfSquaredError,
-    PointwiseCost,
     PointwiseObjective,
+    PointwiseTask,
 )
 
 ClassWeight = Mapping[Hashable, float] | Literal["balanced"] | None
@@ -157,33 +154,46 @@ class BaseMART(CallbackSupportMixin, Estimator):
             targets, and weights that are negative or not finite.  If scores diverge.
             The estimator is left as it was.
         """
-        columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         with refit(self) as model:
+            # read
             p = read_parameters(model._parameters, model)
             kept = model._keep(vars(self), p)
+            given = FitArguments.of(
+                X,
+                y,
+                None,
+                sample_weight=sample_weight,
+                X_val=X_val,
+                y_val=y_val,
+                sample_weight_val=sample_weight_val,
+            )
             n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **columns.given())
-            validation = split_validation(
-                X_val, y_val=y_val, sample_weight_val=sample_weight_val
-            )
-            cost = PointwiseCost(model._objective)
-            # the data have no name here, so that binning frees them
-            binned = bin_data(
-                model._read(X, y, columns, validation, p, kept),
-                cost,
-                p,
-                model._categories.feature,
-                kept,
-            )
-            names = getattr(model, "feature_names_in_", None)
-            constraints = constraints_of(
-                p, model._categories, model.n_features_in_, names
-            )
-            model.__dict__.update(
-                boost_trees(binned, cost, p, constraints, kept, tasks)
-            )
+            weights = given.columns.given()
+            tasks = FitTasks(self, model, "tree", n_new, X, y, **weights)
+            data = model._read(given, p, kept)
+
+            # bin, boost
+            categories = model._categories
+            with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
+                binned = bin_data(data, p, categories.feature, kept, team)
+                del data  # X is needed no more: a copy of another type is freed
+                task = model._task(binned.data, p)
+                names = getattr(model, "feature_names_in_", None)
+                n_features = model.n_features_in_
+                constraints = constraints_of(p, categories, n_features, names)
+                model.__dict__.update(
+                    boost_trees(binned, task, p, constraints, kept, tasks)
+                )
         tasks.end()
         return self
+
+    def _task(self, data: FitData, parameters: BoostingParameters) -> PointwiseTask:
+        """Return the cost of the rows, by which they are measured, too."""
+        objective = self._objective(data.learned)
+        sets = [self._objective(held) for held in data.validation]
+        is_measured = len(sets) > 0 or parameters.verbose > 0
+        measured = [{one.name: one} for one in (objective, *sets)]
+        return PointwiseTask(objective, measured if is_measured else [{}])
 
     def _keep(
         self, attributes: Mapping[str, Any], parameters: BoostingParameters
@@ -192,21 +202,13 @@ class BaseMART(CallbackSupportMixin, Estimator):
         return keep_trees(attributes, parameters)
 
     def _read(
-        self,
-        X: MatrixLike,
-        y: ArrayLike,
-        columns: GivenColumns,
-        validation: list[ValidationSet],
-        parameters: BoostingParameters,
-        kept: KeptTrees,
+        self, given: FitArguments, parameters: BoostingParameters, kept: KeptTrees
     ) -> FitData:
         """Read the arguments of `fit`, hold out rows, and find F_0."""
         p, is_first = parameters, kept.is_new
-        self._categories = read_categories(X, p.categorical_features, kept)
-        train = self._read_data(X, y, columns, is_first=is_first)
-        sets = [
-            self._read_data(one.X, one.y, one.columns, one.suffix) for one in validation
-        ]
+        self._categories = read_categories(given.X, p.categorical_features, kept)
+        train = self._read_data(given, is_first=is_first)
+        sets = [self._read_data(one, is_first=False) for one in given.validation]
         warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
         if p.holds_out and not sets:
             strata = self._strata(train)
@@ -219,19 +221,14 @@ class BaseMART(CallbackSupportMixin, Estimator):
             one.with_init_score(np.full(one.n_rows, self.base_score_))
             for one in (train, *sets)
         )
-        return FitData(train, sets)
+        return FitData(train, train, sets)
 
     def _read_data(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None,
-        columns: GivenColumns,
-        suffix: str = "",
-        *,
-        is_first: bool = False,
+        self, given: FitArguments | ValidationSet, *, is_first: bool
     ) -> TrainingData:
         """Check the arguments of `fit`, and sort the rows by their values."""
-        features = self._read_features(X, reset=is_first, name=f"X{suffix}")
+        y, suffix = given.y, given.suffix
+        features = self._read_features(given.X, reset=is_first, name=f"X{suffix}")
         check_has_rows(features, f"X{suffix}")
         name, n_rows = f"y{suffix}", features.shape[0]
         if y is None:
@@ -249,21 +246,24 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 f"{name} has {len(column)} values for {n_rows} rows of X{suffix}, "
                 "inconsistent numbers of samples: give one value per row"
             )
-        given = read_weights(columns.sample_weight, n_rows, f"sample_weight{suffix}")
-        targets, weights = self._read_targets(column, given, suffix, is_first=is_first)
-        rows = np.flatnonzero(given)
+        name, weight = f"sample_weight{suffix}", given.columns.sample_weight
+        weights = read_weights(weight, n_rows, name)
+        rows = np.flatnonzero(weights)
+        targets, weights = self._read_targets(
+            column, weights, suffix, is_first=is_first
+        )
         if is_first:
             self._categories = self._categories.restrict(features, rows)
         # each row is its own query
         data = TrainingData(
-            targets,
+            LabelGrades.of_one(targets),
             np.arange(len(rows) + 1),
             labels=None,
             columns=RowColumns(sample_weight=weights),
             X=table_of(features),
             rows=rows,
         )
-        with ThreadTeam(fit_threads(self.n_jobs, data.X.size, ONE_PROCESS)) as team:
+        with ThreadTeam(fit_threads(self.n_jobs, data.X.size)) as team:
             return data.reordered(data.content_order(data.X.hashes(rows, team)))
 
     def _read_features(

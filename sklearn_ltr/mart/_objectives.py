@@ -16,11 +16,11 @@ Least squares: L = (y - F)^2 / 2, gradient F - y, hessian 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
     LOG2_E,
     ThreadTeam,
@@ -31,8 +31,6 @@ from sklearn_ltr._compile import (
     log2_of,
 )
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._estimators.boosted_trees import KeptTrees
 from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._typing import FloatArray
 
@@ -85,17 +83,21 @@ class PointwiseObjective(ABC):
         """Return F_0: the constant score of least cost."""
 
     @abstractmethod
-    def __call__(
-        self, scores: FloatArray, learning_rate: float
-    ) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and hessian by the score of each row."""
 
     @abstractmethod
     def costs(self, scores: FloatArray) -> FloatArray:
         """Return the unweighted cost of each row."""
 
-    def fitted(self, n_trees: int) -> dict[str, object]:
-        """Return no attributes: the objective itself learns nothing."""
+    def after_step(
+        self, gradient: FloatArray, hessian: FloatArray, rate: float
+    ) -> None:
+        """Return: the objective itself learns nothing."""
+        return None
+
+    def fitted(self, n_steps: int) -> dict[str, object]:
+        """Return no attributes."""
         return {}
 
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
@@ -105,41 +107,6 @@ class PointwiseObjective(ABC):
     def value(self) -> float:
         """Return minus the weighted mean cost of a row."""
         return -float(np.average(self.costs(self._scores), weights=self.weights))
-
-
-class PointwiseCost:
-    """The cost and the measures of MART, for :mod:`boosted_trees`."""
-
-    train_curve = "train_score_"
-
-    def __init__(self, objective: Callable[[TrainingData], PointwiseObjective]) -> None:
-        self._objective = objective
-
-    def learned(self, data: TrainingData) -> TrainingData:
-        """Return all rows."""
-        return data
-
-    def objective(
-        self, data: TrainingData, kept: KeptTrees, index: QueryIndex, team: ThreadTeam
-    ) -> PointwiseObjective:
-        """Return the cost of the rows to learn from."""
-        return self._objective(data)
-
-    def training_measures(
-        self,
-        data: TrainingData,
-        learned: TrainingData,
-        index: QueryIndex,
-        *,
-        others_measured: bool,
-    ) -> dict[str, ScoredMeasure]:
-        """Return the cost of the training rows, if anything is measured."""
-        return self.measures(learned, index.comm) if others_measured else {}
-
-    def measures(self, data: TrainingData, comm: Comm) -> dict[str, ScoredMeasure]:
-        """Return the cost of some rows."""
-        objective = self._objective(data)
-        return {objective.name: objective}
 
 
 class CrossEntropy(PointwiseObjective):
@@ -165,9 +132,7 @@ class CrossEntropy(PointwiseObjective):
         log_odds = log2_of(n_plus / n_minus) / LOG2_E
         return 0.5 * float(log_odds) / self.sigma
 
-    def __call__(
-        self, scores: FloatArray, learning_rate: float
-    ) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return minus the pseudo-responses, and |y_bar| (2 sigma - |y_bar|)."""
         gradient, hessian = np.empty((2, len(scores)))
         derivatives_of_cross_entropy(
@@ -191,12 +156,19 @@ class HalfSquaredError(PointwiseObjective):
         """Return the mean."""
         return float(np.average(self.y, weights=self.weights))
 
-    def __call__(
-        self, scores: FloatArray, learning_rate: float
-    ) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return F - y and 1, both times the weight."""
         return self.weights * (scores - self.y), self.weights.copy()
 
     def costs(self, scores: FloatArray) -> FloatArray:
         """Return half the squared difference of each row."""
         return 0.5 * np.square(self.y - scores)
+
+
+class PointwiseTask(NamedTuple):
+    """The objective of a fit, and its measures."""
+
+    objective: PointwiseObjective
+    measures: Sequence[
+        Mapping[str, ScoredMeasure]
+    ]  # of training data, then of each set

@@ -28,15 +28,15 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._data import GivenColumns, RowColumns, TrainingData, takes_columns
-from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._data import FitArguments, TrainingData, takes_columns
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._estimators.caller import collected_warnings
+from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
-from sklearn_ltr._rankers.base import BaseRanker, bind_labels, mean_of_bound
-from sklearn_ltr._rankers.base_model import requested_metadata
-from sklearn_ltr._rankers.reading import LabelChoice, check_y_given, has_pairs
+from sklearn_ltr._rankers.base import BaseRanker
+from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
+from sklearn_ltr._ranking.reading import LabelChoice, check_y_given, has_pairs
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._blended_ranker import (
@@ -394,16 +394,15 @@ class RankerSearch(BaseRanker):
         # read
         start = perf_counter()
         p = read_parameters(SearchParameters, self)
-        pairs = GivenPairs.pop(columns)
-        given: GivenColumns = RowColumns(sample_weight=sample_weight, **columns)
-        if y is None and has_pairs(pairs):
+        given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
+        if y is None and has_pairs(given.pairs):
             raise ValueError(
                 "y is None, and candidates are compared by a metric of grades: give y "
                 "beside the pairs, and a ranker with a metric"
             )
         check_y_given(y)
         check_learn_labels(y, [candidate_ranker(p.ranker)], ["ranker"])
-        rows = read_rows(X, y, groups, given, pairs, self._labels_of(y))
+        rows = read_rows(given, self._labels_of(y))
         splits = make_splits(p.cv, rows)
 
         # try candidates, choose, and fit to all rows
@@ -629,11 +628,8 @@ def metric_of_folds(
 def is_judged(data: TrainingData) -> bool:
     """Whether each label that counts has judged a row."""
     # a splitter may cut the queries of a fold apart, so that it has none of its own
-    grades = data.label_grades
-    if grades is None:
-        return data.n_rows > 0
-    judged = ~np.isnan(grades.values[:, grades.weights > 0])
-    return bool(judged.any(axis=0).all())
+    judged = ~np.isnan(data.grades.values[data.grades.weights > 0])
+    return bool(judged.any(axis=1).all())
 
 
 def forget_scores(tried: list[Candidate]) -> None:

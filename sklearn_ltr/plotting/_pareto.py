@@ -233,7 +233,7 @@ class ParetoDisplay:
         found, names = [], []
         for label, one in zip(labels, map(get_metric, metrics), strict=True):
             number = label_number(label, grades.names, "labels: label")
-            own = grades.values[:, number]
+            own = grades.values[number]
             found.append(evaluate_label(one, own, queries, scores))
             names.append(f"{name_of_metric(one)} of {grades.names[number]}")
         (x, x_errors), (y, y_errors) = found

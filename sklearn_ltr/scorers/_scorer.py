@@ -266,7 +266,9 @@ class RankingScorer:
                 "column: give all of them, or a scorer without label"
             )
         grades = read_label_grades(y, queries, None)
-        return grades.values[:, label_number(self.label, grades.names, "label")]
+        number = label_number(self.label, grades.names, "label")
+        own: FloatArray = grades.values[number]
+        return own
 
     def set_score_request(
         self,

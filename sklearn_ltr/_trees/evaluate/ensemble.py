@@ -187,7 +187,7 @@ class TreeEnsemble(ChecksummedArrays):
         """Add the trees, one after another, to the score of each row of X."""
         # The score of a row with an infinite value, in any feature, becomes NaN,
         # whether a tree tests the feature or not.  Infinite values are not allowed, and
-        # NaN tells the caller (`FittedTrees.scores` in ``boosted_trees.py``) without
+        # NaN tells the caller (`FittedTrees.scores` in ``fitted_trees.py``) without
         # another pass over X.
         if len(self) > 0:
             add_in_parts(self._choose_way(X.shape[0]), scores, X, team)

@@ -1,23 +1,15 @@
-"""Mini-batch gradient descent, factored as in section 2.1 of Burges (2010).
-
-The lambdas of all pairs are first summed for each document i, and propagated then:
-
-    delta w_k = -eta sum_i lambda_i ds_i/dw_k
-
-So a batch costs one forward and one backward pass, however many pairs it has.
-"""
+"""Networks: what training asks of them, and the scores of any rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import Matrix, Table, dense_rows
-from sklearn_ltr._networks.optimizers import Optimizer
+from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._networks.perceptron import MultilayerPerceptron
 
 PREDICTION_BATCH = 8192  # rows that a network of the user or a module scores at a time
@@ -43,43 +35,6 @@ class Network(Protocol):
         self, score_gradient: NDArray[np.floating]
     ) -> Sequence[NDArray[np.floating]]:
         """Return dC/dw of all `parameters`, given dC/ds of the last `forward`."""
-
-
-class Batch(NamedTuple):
-    """The documents of one update.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_documents,), intp
-        Rows of the documents in X.
-    size : int
-        Number of queries (or pairs), which the gradient is divided by.
-    gradient : callable
-        Returns dC/ds, (n_documents,), given the scores s, (n_documents,).
-    """
-
-    rows: NDArray[np.intp]
-    size: int
-    gradient: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-
-def descend(
-    network: Network,
-    optimizer: Optimizer,
-    X: Table,
-    batches: Iterable[Batch],
-    alpha: float,
-) -> None:
-    """Update the network once per batch; FloatingPointError if scores are infinite."""
-    for batch in batches:
-        features = X.take(batch.rows)
-        if not isinstance(network, MultilayerPerceptron):  # only ours takes a sparse X
-            features = dense_rows(features, slice(None))
-        scores = np.asarray(network.forward(features), dtype=np.float64)
-        if not np.isfinite(scores).all():
-            raise FloatingPointError("a score is not finite")
-        gradients = network.backward(batch.gradient(scores) / batch.size)
-        optimizer.step(network.parameters, gradients, alpha / batch.size)
 
 
 def predict(network: Network, X: Matrix, team: ThreadTeam) -> NDArray[np.float64]:

@@ -1,0 +1,10 @@
+"""Boosted trees for any objective: reading X, bins, the loop over trees, what is kept.
+
+``loop``            the loop: one tree after another, measured, stopped early
+``bins``            from rows to bins, and the scores that trees are added to
+``parameters``, ``warm_start``
+                    the parameters of a fit, and what it keeps of the last one
+``base_model``      F_0, from another model or from given scores
+``fitted_trees``    the columns of X, and the scores of fitted trees
+``nothing_learned`` a warning
+"""

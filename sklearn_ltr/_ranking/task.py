@@ -1,0 +1,37 @@
+"""What a ranker descends and what it is measured by, for trees and networks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sklearn_ltr._comm import ONE_PROCESS, Comm
+from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data import FitData
+from sklearn_ltr._estimators.monitor import ScoredMeasure
+from sklearn_ltr._ranking.measures import training_measures, validation_measures
+from sklearn_ltr._ranking.objective import RankingObjective, ranking_objective
+from sklearn_ltr._ranking.parameters import RankerParameters
+
+
+class RankingTask(NamedTuple):
+    """The objective of a fit, and its measures."""
+
+    objective: RankingObjective
+    measures: list[dict[str, ScoredMeasure]]  # of training data, then of each set
+
+
+def ranking_task(
+    parameters: RankerParameters,
+    data: FitData,
+    earlier: Mapping[str, Any],
+    team: ThreadTeam,
+    comm: Comm = ONE_PROCESS,
+) -> RankingTask:
+    """Return the task of a fit; all workers call this together."""
+    # `earlier` are the attributes of the fit that is continued, empty if it is new
+    objective = ranking_objective(parameters, data.learned, earlier, team, comm)
+    measures = [training_measures(parameters, data, objective.bias, comm)]
+    for held in data.validation:
+        measures.append(validation_measures(parameters, held, comm))
+    return RankingTask(objective, measures)
