@@ -26,6 +26,7 @@ def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
     from sklearn_ltr._comm import ONE_PROCESS
     from sklearn_ltr._compile import ThreadTeam
     from sklearn_ltr._data import TrainingData
+    from sklearn_ltr._data.labels import LabelGrades
     from sklearn_ltr._data.query_index import QueryIndex
     from sklearn_ltr._data.tables import table_of
     from sklearn_ltr._trees.binning import fit_bins, sample_rows
@@ -33,7 +34,8 @@ def bin_sklearn_ltr(X: np.ndarray, n_threads: int) -> object:
 
     rows, offsets = np.arange(len(X)), np.array([0, len(X)])
     table = table_of(X)
-    data = TrainingData(np.zeros(len(X)), offsets, None, X=table, rows=rows)
+    grades = LabelGrades.of_one(np.zeros(len(X)))
+    data = TrainingData(grades, offsets, None, X=table, rows=rows)
     index = QueryIndex.locate(data, ONE_PROCESS)
     with ThreadTeam(n_threads) as team:
         sampled = sample_rows(data, index, 0, team)

@@ -22,7 +22,9 @@ from measuring import slope, take_turns
 import peers
 from sklearn_ltr._compile import ThreadTeam, kernel, uint64
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr.metrics import get_metric
 
 LENGTHS = {
@@ -64,11 +66,11 @@ def seconds_per_query(
     grades = grades.astype(np.float64)
     offsets = n * np.arange(n_queries + 1)
     data = TrainingData(
-        y=grades,
+        LabelGrades.of_one(grades),
         offsets=offsets,
         labels=None,
     )
-    objective = LambdaObjective(
+    objective = GradedLambdas(
         data, get_metric(metric), PairOptions(sigma=1.0), ThreadTeam(1)
     )
     k = min(objective.k, n)
@@ -78,7 +80,7 @@ def seconds_per_query(
     )
     exp_scores = np.exp(scores[:1_000])
     calls = {
-        "lambdas": partial(objective, scores),
+        "lambdas": partial(objective.derivatives, scores),
         "divisions": partial(divide, exp_scores, n_pairs),
     }
     take_turns(calls, 1)  # compiles

@@ -49,7 +49,7 @@ class BinnedSet(NamedTuple):
 class BinnedFit(NamedTuple):
     """Binned data, which trees are grown on and measured on."""
 
-    data: FitData  # without features; the rows to learn from are in the order of bins
+    rows: TrainingData  # to learn from, without features, in the order of their bins
     learned: BinnedSet
     validation: list[BinnedSet]
     mapper: BinMapper
@@ -74,7 +74,7 @@ def bin_data(
     team: ThreadTeam,
     comm: Comm = ONE_PROCESS,
 ) -> BinnedFit:
-    """Turn all rows into bins: X is not needed after this; all workers call it."""
+    """Turn all rows into bins; all workers of a fit call this together."""
     index = QueryIndex.locate(data.learned, comm)
     mapper, learned, bins = bin_learned(
         data.learned, parameters, categorical, kept, index, team
@@ -85,8 +85,8 @@ def bin_data(
         bins = mapper.transform(held.X, held.rows, team)
         scores = scores_so_far(held, bins, mapper, kept.ensemble, team)
         validation.append(BinnedSet(bins, scores))
-    data = data._replace(learned=learned).without_features()
-    return BinnedFit(data, train, validation, mapper, index, team)
+    rows = learned.without_features()
+    return BinnedFit(rows, train, validation, mapper, index, team)
 
 
 def bin_learned(

@@ -11,6 +11,7 @@ last two together, each with its own rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from sklearn_ltr._estimators.monitor import (
     first_validation_curve,
     name_sets,
 )
-from sklearn_ltr._estimators.objective import Task
+from sklearn_ltr._estimators.objective import Objective, Task
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
@@ -37,6 +38,24 @@ from sklearn_ltr._trees.growth.quantization import RowDerivatives
 from sklearn_ltr._trees.growth.sampling import TreeSampler
 from sklearn_ltr._trees.growth.workspace import GrownTree
 from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
+from sklearn_ltr._typing import FloatArray
+
+
+def boost(
+    grower: TreeGrower,
+    objective: Objective,
+    sampler: TreeSampler,
+    scores: FloatArray,
+    steps: Iterable[tuple[int, float]],
+) -> Iterator[GrownTree]:
+    """Grow one tree after another; yield each when it has been added to `scores`."""
+    # `scores` are the scores of the training rows, (n_rows,); `steps` gives the index
+    # of each tree, which seeds its random numbers, and its learning rate
+    for tree_index, rate in steps:
+        gradient, hessian = objective.derivatives(scores)
+        objective.after_step(gradient, hessian, rate)
+        derivatives = RowDerivatives(gradient, hessian)
+        yield grower.grow(derivatives, sampler.draw(tree_index), rate, scores)
 
 
 class Boosting:
@@ -127,7 +146,6 @@ def boost_trees(
 ) -> dict[str, object]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
     p, index, team = parameters, fit.query_index, fit.team
-    objective, scores = task.objective, fit.learned.scores
     boosting = Boosting(fit, task, p, kept)
     symmetric = p.grows_symmetric(index.n_queries)
     growth = growth_parameters(p, constraints, index.n_rows, symmetric)
@@ -136,11 +154,8 @@ def boost_trees(
     sampler = new_sampler(fit, p, growth.max_leaf_nodes, kept.seed)
 
     boosting.measure()  # the initial scores, before any tree
-    for tree_index, rate in p.learning_rates(range(kept.n_trees, p.n_estimators)):
-        gradient, hessian = objective.derivatives(scores)
-        objective.after_step(gradient, hessian, rate)
-        derivatives = RowDerivatives(gradient, hessian)
-        tree = grower.grow(derivatives, sampler.draw(tree_index), rate, scores)
+    steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
+    for tree in boost(grower, task.objective, sampler, fit.learned.scores, steps):
         check_step(tree, p)
         boosting.add(tree)
         stops = boosting.measure()

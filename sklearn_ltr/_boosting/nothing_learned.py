@@ -22,7 +22,7 @@ def warn_if_nothing_learned(
     fit: BinnedFit, parameters: TreeParameters, ensemble: TreeEnsemble, n_grown: int
 ) -> None:
     """Warn of trees that do not order rows; all workers of a fit call this."""
-    data, index, scores = fit.data.learned, fit.query_index, fit.learned.scores
+    data, index, scores = fit.rows, fit.query_index, fit.learned.scores
     n_trees = len(ensemble)
     has_base = any(index.comm.gather(bool(np.ptp(data.init_score) > 0)))
     if not (ensemble.feature >= 0).any():

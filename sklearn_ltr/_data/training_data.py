@@ -316,13 +316,6 @@ class FitData(NamedTuple):
     learned: TrainingData
     validation: list[TrainingData]
 
-    def without_features(self) -> FitData:
-        """Return the targets and columns alone."""
-        sets = [held.without_features() for held in self.validation]
-        return FitData(
-            self.train.without_features(), self.learned.without_features(), sets
-        )
-
 
 def without_zero_weights(data: TrainingData, name: str) -> TrainingData:
     """Return the queries of a weight above zero: the others are as if not given."""

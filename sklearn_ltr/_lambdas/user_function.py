@@ -85,7 +85,9 @@ class UserLambdas:
             )
         return gradient, hessian
 
-    def _read(self, returned: Any, documents: NDArray[np.integer]) -> tuple[FloatArray, ...]:
+    def _read(
+        self, returned: Any, documents: NDArray[np.integer]
+    ) -> tuple[FloatArray, ...]:
         """Return gradient and hessian as float64, checked."""
         n = len(documents)
         wanted = f"(gradient, hessian), two arrays of shape ({n},)"

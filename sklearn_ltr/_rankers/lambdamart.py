@@ -655,8 +655,9 @@ tuples, default=None
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
                 binned = bin_data(data, p, model._categories.feature, kept, team)
-                del data  # X is needed no more: a copy of another type is freed
-                task = ranking_task(p, binned.data, kept.attributes, team)
+                data = data._replace(learned=binned.rows)
+                task = ranking_task(p, data, kept.attributes, team)
+                del data  # trees need no X, and no rows in the order they came in
                 model.__dict__.update(
                     boost_trees(binned, task, p, model._constraints(p), kept, tasks)
                 )

@@ -465,8 +465,9 @@ def fit_rows(
         check_base_score_size(p.sigma, scored.init_score)
     with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size, comm)) as team:
         binned = bin_data(data, p, model._categories.feature, kept, team, comm)
-        del data  # X is needed no more
-        task = ranking_task(p, binned.data, kept.attributes, team, comm)
+        data = data._replace(learned=binned.rows)
+        task = ranking_task(p, data, kept.attributes, team, comm)
+        del data  # trees need no X, and no rows in the order they came in
         constraints = model._constraints(p)
         return known | boost_trees(binned, task, p, constraints, kept, steps)
 

@@ -176,8 +176,8 @@ class BaseMART(CallbackSupportMixin, Estimator):
             categories = model._categories
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
                 binned = bin_data(data, p, categories.feature, kept, team)
-                del data  # X is needed no more: a copy of another type is freed
-                task = model._task(binned.data, p)
+                task = model._task(data._replace(learned=binned.rows), p)
+                del data  # trees need no X, and no rows in the order they came in
                 names = getattr(model, "feature_names_in_", None)
                 n_features = model.n_features_in_
                 constraints = constraints_of(p, categories, n_features, names)

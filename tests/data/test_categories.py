@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._data import RowColumns, TrainingData
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._trees.categories import TargetUnit, row_targets
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import shap_values
@@ -185,13 +186,13 @@ def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
     query, offsets = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 2, 3, 6])
     y = np.array([0.0, 2, 4, 1, 1, 4])
     columns = RowColumns(sample_weight=weights)
-    data = TrainingData(y, offsets, [7, 8, 9], columns)
+    data = TrainingData(LabelGrades.of_one(y), offsets, [7, 8, 9], columns)
     weighted, weight, fold = row_targets(data, np.arange(3), TargetUnit(4, 2, 3, 6))
     target = weighted / weight
     np.testing.assert_allclose(target * 4, [-1, 1, 0, -1, -1, 2])  # 4: the largest |y|
     np.testing.assert_allclose(weight, (weights / 2)[query])
     assert fold.tolist() == query.tolist()
-    rows = TrainingData(y, np.arange(7), labels=None)
+    rows = TrainingData(LabelGrades.of_one(y), np.arange(7), labels=None)
     weighted, weight, fold = row_targets(rows, np.arange(6), TargetUnit(4, 1, 1, 6))
     np.testing.assert_allclose(weighted * 4, y - 2)
     assert (weight == 1).all()

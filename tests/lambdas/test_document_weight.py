@@ -13,11 +13,13 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr._lambdas.position_bias import PairwiseBias, pair_weights_of
 from sklearn_ltr._lambdas.regression import Regression
-from sklearn_ltr._rankers.evaluation import PairCostEvaluation
+from sklearn_ltr._ranking.measures import PairCostEvaluation
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, NDCG, Metric, get_metric
@@ -67,7 +69,9 @@ class FirstGrade(Metric):
 def training_data(weights=WEIGHTS, grades=GRADES):
     queries = QueryGroups.from_groups(GROUPS, N)
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0), document_weight=weights)
-    return TrainingData(grades, queries.offsets, queries.labels, columns)
+    return TrainingData(
+        LabelGrades.of_one(grades), queries.offsets, queries.labels, columns
+    )
 
 
 def weighted_lambdas(scores, grades, weights, metric, options):
@@ -93,7 +97,7 @@ def test_lambdas_are_sums_over_pairs_of_products_of_weights(name, options, sprea
     data, scores = training_data(), spread * SCORES
     weights = pair_weights_of(data, None, 0.05)
     with ThreadTeam(1) as team:
-        found = LambdaObjective(data, metric, options, team, weights)(scores)
+        found = GradedLambdas(data, metric, options, team, weights)(scores)
     for query in range(5):
         own = query == GROUPS
         expected = weighted_lambdas(
@@ -132,7 +136,7 @@ def test_weights_multiply_those_of_propensities():
     known = np.linspace(0.01, 1, N)
     columns = RowColumns(document_weight=WEIGHTS, propensities=known)
     better, worse = pair_weights_of(
-        TrainingData(data.y, data.offsets, data.labels, columns), None, 0.05
+        TrainingData(data.grades, data.offsets, data.labels, columns), None, 0.05
     )
     assert_allclose(better, WEIGHTS / np.maximum(known, 0.05), rtol=1e-15)
     assert_array_equal(worse, WEIGHTS)
@@ -260,8 +264,8 @@ def test_the_measured_cost_is_the_one_whose_gradient_is_followed(tied):
     assert measure.value() == pytest.approx(expected, rel=1e-12)
     with ThreadTeam(1) as team:
         weights = pair_weights_of(data, None, 0.05)
-        objective = LambdaObjective(data, None, PairOptions(SIGMA), team, weights)
-        gradient, _ = objective(SCORES)
+        objective = GradedLambdas(data, None, PairOptions(SIGMA), team, weights)
+        gradient, _ = objective.derivatives(SCORES)
         if tied:
             objective.add_tied_pairs(SCORES, 0, 5)
     for i in range(0, N, 5):
@@ -346,12 +350,12 @@ def test_of_pairs_alone_a_document_of_weight_0_is_as_if_it_were_not_there(
 def test_a_document_of_weight_0_keeps_its_place_in_the_list():
     scores, grades = np.array([3.0, 2.0, 1.0]), np.array([0.0, 0.0, 1.0])
     columns = RowColumns(document_weight=np.array([0.0, 1.0, 1.0]))
-    data = TrainingData(grades, np.array([0, 3]), [0], columns)
+    data = TrainingData(LabelGrades.of_one(grades), np.array([0, 3]), [0], columns)
     weights = pair_weights_of(data, None, 0.05)
     with ThreadTeam(1) as team:
-        gradient, _ = LambdaObjective(data, NDCG(), PairOptions(1.0), team, weights)(
-            scores
-        )
+        gradient, _ = GradedLambdas(
+            data, NDCG(), PairOptions(1.0), team, weights
+        ).derivatives(scores)
     swap = 1 / np.log2(3) - 1 / 2  # of the second and the third place, not the first
     assert_allclose(gradient, [0, swap / (1 + np.exp(-1)), -swap / (1 + np.exp(-1))])
 

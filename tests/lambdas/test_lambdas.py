@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.oracles import lambdas as oracle
@@ -305,16 +307,16 @@ def test_swap_deltas_that_are_no_numbers_are_refused(metric, message):
         of_queries(ragged(15), metric)
 
 
-def objective_of(data: Ranking, metric, weights=None, **options) -> LambdaObjective:
+def objective_of(data: Ranking, metric, weights=None, **options) -> GradedLambdas:
     """The objective as a ranker makes it: `data` in canonical order."""
     _, sizes = np.unique(data.groups, return_counts=True)
     training_data = TrainingData(
-        y=data.y,
+        LabelGrades.of_one(data.y),
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         labels=None,
         columns=RowColumns(sample_weight=weights),
     )
-    return LambdaObjective(
+    return GradedLambdas(
         training_data, metric, PairOptions.read(1.0, bool(options)), ThreadTeam(1)
     )
 
@@ -352,8 +354,8 @@ def test_scores_that_differ_by_the_smallest_distance_have_finite_hessians(metric
     scores = np.array([0.01, 0.0, 0.02, 0.5, 0.49])
     data = Ranking(np.array([0.0, 1, 0, 2, 0]), scores, np.zeros(5, dtype=np.int64))
     objective = objective_of(data, metric, normalize=True)
-    found = objective(scores)
-    near = objective(scores + 1e-9 * np.arange(5))
+    found = objective.derivatives(scores)
+    near = objective.derivatives(scores + 1e-9 * np.arange(5))
     for values, expected in zip(found, near, strict=True):
         assert np.isfinite(values).all()
         np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-9)

@@ -23,9 +23,11 @@ from sklearn_ltr import (
 )
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
-from sklearn_ltr._rankers.networks import BIAS_RATE
+from sklearn_ltr._networks.training import BIAS_RATE
 from sklearn_ltr.clicks import simulate_clicks
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import get_metric, ndcg_score
@@ -95,9 +97,11 @@ def small_log():
 def objective(metric, options, pair_weights, team, grades=CLICKS):
     queries = QueryGroups.from_groups(GROUPS, N)
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0))
-    data = TrainingData(grades, queries.offsets, queries.labels, columns)
+    data = TrainingData(
+        LabelGrades.of_one(grades), queries.offsets, queries.labels, columns
+    )
     metric = metric and get_metric(metric)
-    result = LambdaObjective(data, metric, options, team, pair_weights)
+    result = GradedLambdas(data, metric, options, team, pair_weights)
     result._workspaces[0].fill(np.nan)  # what is read must have been written
     return result
 
@@ -135,7 +139,7 @@ def test_weighted_lambdas_are_central_differences_of_the_weighted_cost(
     weights = np.stack((1 / T_PLUS, 1 / T_MINUS, np.zeros(N), np.zeros(N)))
     with ThreadTeam(1) as team:
         compute = objective(metric, options, weights, team)
-        gradient, hessian = compute(scores)
+        gradient, hessian = compute.derivatives(scores)
     for own, s, g, delta, factor in of_queries(scores, metric, options, CLICKS):
         ratios = T_PLUS[own], T_MINUS[own]
 
@@ -158,7 +162,9 @@ def test_documents_of_equal_score_and_weights_get_the_mean_over_their_orders():
     scores = np.round(np.random.default_rng(2).normal(size=N))
     weights = np.full((2, N), 2.0)
     with ThreadTeam(1) as team:
-        gradient, _ = objective("ndcg", PairOptions(1.0), weights, team)(scores)
+        gradient, _ = objective("ndcg", PairOptions(1.0), weights, team).derivatives(
+            scores
+        )
     for query in range(5):
         own = query == GROUPS
         metric = get_metric("ndcg")
@@ -172,8 +178,10 @@ def test_pairs_of_weight_1_give_the_bytes_of_pairs_without_weights(metric):
     options = PairOptions(1.0, True)
     for scores in (np.zeros(N), np.round(rng.normal(size=N)), 1e4 * rng.normal(size=N)):
         with ThreadTeam(1) as team:
-            plain = objective(metric, options, None, team)(scores)
-            weighted = objective(metric, options, np.ones((2, N)), team)(scores)
+            plain = objective(metric, options, None, team).derivatives(scores)
+            weighted = objective(metric, options, np.ones((2, N)), team).derivatives(
+                scores
+            )
         for one, other in zip(plain, weighted, strict=True):
             assert one.tobytes() == other.tobytes()
 
@@ -183,7 +191,7 @@ def test_the_weights_follow_the_queries_into_another_order():
     scores = np.random.default_rng(4).normal(size=N)
     with ThreadTeam(1) as team:
         compute = objective("ndcg", PairOptions(1.0), weights, team)
-        gradient = compute(scores)[0].copy()
+        gradient = compute.derivatives(scores)[0].copy()
         other = compute.reordered(np.array([3, 0, 4, 2]))
         moved, _ = other(scores[other.documents])
     assert moved.tobytes() == gradient[other.documents].tobytes()

@@ -9,11 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
-from sklearn_ltr._lambdas.preferences import PreferenceObjective
-from sklearn_ltr._rankers.evaluation import PreferenceCostEvaluation
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._ranking.measures import JudgedCostEvaluation
 from sklearn_ltr.metrics import ERR, Metric, get_metric
 from tests.oracles import lambdas as oracle
 
@@ -58,7 +60,7 @@ def judged(pairs=PAIRS, chances=CHANCES, weights=None):
     )
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0))
     return TrainingData(
-        GRADES, offsets, queries.labels, columns,
+        LabelGrades.of_one(GRADES), offsets, queries.labels, columns,
         pairs=JudgedPairs(pairs, chances, weights, offsets).sorted(offsets),
     )  # fmt: skip
 
@@ -104,7 +106,7 @@ def by_hand(scores, delta, pairs, chances, weights, options):
 def test_a_pair_weighs_what_a_swap_of_its_documents_changes(name, options, weights):
     metric, data = metric_of(name), judged(weights=weights)
     with ThreadTeam(1) as team:
-        found = PreferenceObjective(data, metric, options, team)(SCORES)
+        found = JudgedLambdas(data, metric, options, team)(SCORES)
     assert np.abs(found[0]).sum() > 0.1
     for query, start in enumerate(np.cumsum(SIZES) - SIZES):
         own, of_query = query == GROUPS, GROUPS[PAIRS[:, 0]] == query
@@ -128,10 +130,8 @@ def test_the_lambdas_are_the_derivatives_of_the_cross_entropy(name):
     ]
     data = judged(pairs, chances)
     every = np.concatenate([scores, SCORES[6:]])
-    objective = PreferenceObjective(
-        data, metric_of(name), PairOptions(SIGMA), ThreadTeam(1)
-    )
-    gradient, _ = objective(every)
+    objective = JudgedLambdas(data, metric_of(name), PairOptions(SIGMA), ThreadTeam(1))
+    gradient, _ = objective.derivatives(every)
     assert_allclose(gradient[:6], expected, rtol=1e-6, atol=1e-8)
     assert_array_equal(gradient[6:], 0)
 
@@ -145,10 +145,8 @@ def test_all_pairs_of_the_grades_are_the_lambdas_of_the_grades(name, spread):
         PairOptions(SIGMA, True, True),
     )
     with ThreadTeam(1) as team:
-        found = PreferenceObjective(data, metric_of(name), options, team)(
-            spread * SCORES
-        )
-        graded = LambdaObjective(data, metric_of(name), options, team)(spread * SCORES)
+        found = JudgedLambdas(data, metric_of(name), options, team)(spread * SCORES)
+        graded = GradedLambdas(data, metric_of(name), options, team)(spread * SCORES)
     for one, other in zip(found, graded, strict=True):
         assert_allclose(one, other, rtol=1e-10, atol=1e-14)
 
@@ -157,10 +155,8 @@ def test_all_pairs_of_the_grades_are_the_lambdas_of_the_grades(name, spread):
 def test_a_pair_of_equal_grades_counts_for_no_metric(name):
     i, j = next((i, j) for i, j in PAIRS if GRADES[i] == GRADES[j])
     data = judged(np.array([[i, j]]), np.ones(1))
-    objective = PreferenceObjective(
-        data, metric_of(name), PairOptions(SIGMA), ThreadTeam(1)
-    )
-    gradient, _ = objective(np.linspace(0, 1, N))
+    objective = JudgedLambdas(data, metric_of(name), PairOptions(SIGMA), ThreadTeam(1))
+    gradient, _ = objective.derivatives(np.linspace(0, 1, N))
     assert (gradient[[i, j]] != 0).all() == (name is None)
 
 
@@ -168,12 +164,12 @@ def test_a_pair_of_equal_grades_counts_for_no_metric(name):
 def test_queries_in_another_order_have_the_same_lambdas(name):
     queries = np.array([3, 0, 4])
     with ThreadTeam(1) as team:
-        objective = PreferenceObjective(
+        objective = JudgedLambdas(
             judged(weights=WEIGHTS), metric_of(name), PairOptions(SIGMA), team
         )
-        whole = [values.copy() for values in objective(SCORES)]
+        whole = [values.copy() for values in objective.derivatives(SCORES)]
         moved = objective.reordered(queries)
-        found = moved.differentiate(SCORES[moved.documents], 0, 3)
+        found = moved.derivatives(SCORES[moved.documents], 0, 3)
     assert_array_equal(GROUPS[moved.documents], np.repeat([3, 0, 4], [7, 6, 1]))
     for one, other in zip(found, whole, strict=True):
         assert_array_equal(one, other[moved.documents])
@@ -190,7 +186,7 @@ def test_threads_compute_the_same_bits(name):
     pairs = first[first[:, 0] != first[:, 1]]
     pairs = pairs + 10 * rng.integers(0, n_queries, len(pairs))[:, None]
     data = TrainingData(
-        grades, offsets, np.arange(n_queries),
+        LabelGrades.of_one(grades), offsets, np.arange(n_queries),
         pairs=JudgedPairs(
             pairs, *rng.uniform(size=(2, len(pairs))), offsets
         ).sorted(offsets),
@@ -198,18 +194,16 @@ def test_threads_compute_the_same_bits(name):
     scores, results = rng.normal(size=len(groups)), []
     for n_threads in (1, 3):
         with ThreadTeam(n_threads) as team:
-            objective = PreferenceObjective(
+            objective = JudgedLambdas(
                 data, metric_of(name), PairOptions(1.0, True, True), team
             )
-            results.append([values.copy() for values in objective(scores)])
+            results.append([values.copy() for values in objective.derivatives(scores)])
     assert_array_equal(*results)
 
 
 def test_the_cost_is_the_mean_over_pairs_by_their_weights_and_those_of_queries():
     data = judged(weights=WEIGHTS)
-    evaluation = PreferenceCostEvaluation(
-        data, SIGMA, QueryIndex.locate(data, ONE_PROCESS)
-    )
+    evaluation = JudgedCostEvaluation(data, SIGMA, QueryIndex.locate(data, ONE_PROCESS))
     evaluation.update(SCORES)
     weights = (GROUPS[PAIRS[:, 0]] + 1.0) * WEIGHTS
     ones = np.ones((N, N))

@@ -8,6 +8,7 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr.datasets import make_ranking
@@ -24,7 +25,7 @@ DATA = make_ranking(60, n_features=6, n_informative=3, random_state=0)
 def training_data(grades=GRADES, weights=WEIGHTS):
     queries = QueryGroups.from_groups(QUERY, 11)
     columns = RowColumns(sample_weight=weights)
-    return TrainingData(grades, OFFSETS, queries.labels, columns)
+    return TrainingData(LabelGrades.of_one(grades), OFFSETS, queries.labels, columns)
 
 
 def added(scores, hessian, *, weight=2.0, sigma=0.7, data=None):

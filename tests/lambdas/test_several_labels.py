@@ -17,15 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._estimators.boosted_trees import KeptTrees
 from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters, RankingCost
-from sklearn_ltr._rankers.networks import keep_network, labels_batches
-from sklearn_ltr._rankers.reading import LabelChoice, read_targets
+from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
+from sklearn_ltr._ranking.objective import ranking_objective
+from sklearn_ltr._ranking.reading import LabelChoice, read_targets
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_json, to_json
 from sklearn_ltr.metrics import MAP, NDCG, get_metric
@@ -57,8 +54,7 @@ def objective(y, init_score=None, **columns):
     queries = QueryGroups.from_groups(GROUPS, len(X))
     given = RowColumns(init_score=init_score, **columns)
     data = read_targets(y, queries, given, "", LabelChoice(True, p.label_weights))
-    cost, index = RankingCost(p), QueryIndex.locate(data, ONE_PROCESS)
-    return cost.objective(data, KeptTrees(0), index, ThreadTeam(1))
+    return ranking_objective(p, data, {}, ThreadTeam(1))
 
 
 def oracle(y, scores, metrics, weights, start):
@@ -100,7 +96,7 @@ def test_lambdas_are_sums_over_labels_whose_weights_are_shares(metrics, y):
     order = QueryGroups.from_groups(GROUPS, len(X)).order
     objects = [name and get_metric(name) for name in metrics]
     expected = oracle(y, scores, objects, [1, 3], start)
-    for one, other in zip(found(scores[order], 0.1), expected, strict=True):
+    for one, other in zip(found.derivatives(scores[order]), expected, strict=True):
         assert_allclose(one, other[order], rtol=1e-8, atol=1e-11)
 
 
@@ -108,7 +104,9 @@ def test_weights_are_shares_of_the_force_at_the_start():
     parts = []
     for weights in ([1, 0], [0, 1], [1, 3]):
         options = {**PLAIN, "label_weights": weights}
-        gradient, _ = objective(JUDGED, parameters=options)(np.zeros(len(X)), 0.1)
+        gradient, _ = objective(JUDGED, parameters=options).derivatives(
+            np.zeros(len(X))
+        )
         parts.append(gradient.copy())
     forces = [fsum(abs(part)) for part in parts[:2]]
     mean = (forces[0] + 3 * forces[1]) / 4
@@ -122,14 +120,14 @@ def test_each_label_has_the_regression_on_its_own_grades():
     weights, scores = np.array([0.25, 0.75]), np.round(RNG.normal(size=len(X)), 3)
     order = QueryGroups.from_groups(GROUPS, len(X)).order
     options = {"label_weights": [1, 3], "regression_weight": 2.0}
-    found = objective(JUDGED, parameters=options)(scores[order], 0.1)
+    found = objective(JUDGED, parameters=options).derivatives(scores[order])
     expected, forces = np.zeros((2, 2, len(X))), np.zeros(2)
     for label in (0, 1):
         one_hot = np.eye(2)[label]
         alone = {"label_weights": one_hot, "regression_weight": 2.0}
-        expected[label] = objective(JUDGED, parameters=alone)(scores[order], 0.1)
+        expected[label] = objective(JUDGED, parameters=alone).derivatives(scores[order])
         pairs = {"label_weights": one_hot, "regression_weight": 0.0}
-        gradient, _ = objective(JUDGED, parameters=pairs)(np.zeros(len(X)), 0.1)
+        gradient, _ = objective(JUDGED, parameters=pairs).derivatives(np.zeros(len(X)))
         forces[label] = fsum(abs(gradient))
     factors = weights * (weights @ forces) / forces
     assert_allclose(found, np.tensordot(factors, expected, 1), rtol=1e-9, atol=1e-12)
@@ -379,16 +377,15 @@ def test_lambdas_of_batches_of_networks_are_the_weighted_sums(ranker):
     queries = QueryGroups.from_groups(GROUPS, len(X))
     choice = LabelChoice(True, p.label_weights)
     data = read_targets(JUDGED, queries, RowColumns(), "", choice)
-    kept = keep_network({}, p)
     with ThreadTeam(1) as team:
-        batches = labels_batches(data, p, kept, team)
+        batches = ranking_objective(p, data, {}, team)
         order = np.random.default_rng(2).permutation(data.n_queries)
         moved = batches.reordered(order)
         scores = np.round(RNG.normal(size=len(X)), 3)
         given = scores[moved.documents]
         found = np.hstack(
             [
-                moved.differentiate(given, first, min(first + 4, data.n_queries))
+                moved.derivatives(given, first, min(first + 4, data.n_queries))
                 for first in range(0, data.n_queries, 4)
             ]
         )

@@ -7,8 +7,10 @@ import pytest
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._lambdas import objective
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._lambdas import graded_pairs
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.metrics._short_lists import LONGEST_SHORT, WINDOW
 from tests.lambdas.test_lambdas import every_metric, metric_of
@@ -50,10 +52,10 @@ def lambdas_of(scores, grades, offsets, metric, options, weights, n_threads=1):
     rng = np.random.default_rng(1)
     weight = rng.uniform(0.5, 2, len(offsets) - 1)
     columns = RowColumns(sample_weight=weight)
-    data = TrainingData(y=grades, offsets=offsets, labels=None, columns=columns)
+    data = TrainingData(LabelGrades.of_one(grades), offsets, None, columns)
     with ThreadTeam(n_threads) as team:
-        objective = LambdaObjective(data, metric, options, team, weights)
-        gradient, hessian = objective(scores)
+        objective = GradedLambdas(data, metric, options, team, weights)
+        gradient, hessian = objective.derivatives(scores)
     return gradient.tobytes(), hessian.tobytes()
 
 
@@ -62,12 +64,12 @@ def alone(monkeypatch):
     """Whether a query was computed by itself: those that were, once one has run."""
     computed = []
 
-    def record(*arguments, compute=objective.compute_query_lambdas):
+    def record(*arguments, compute=graded_pairs.compute_query_lambdas):
         thread, n_threads, bounds, counters, remains, *_ = arguments
         computed.extend(np.flatnonzero(remains).tolist())
         compute(*arguments)
 
-    monkeypatch.setattr(objective, "compute_query_lambdas", record)
+    monkeypatch.setattr(graded_pairs, "compute_query_lambdas", record)
     return computed
 
 
@@ -81,7 +83,7 @@ def test_the_bits_are_those_of_each_list_alone(
     given = (*lists_of(sizes), metric_of(name, k), options, None)
     together = lambdas_of(*given)
     n_alone = len(alone)
-    monkeypatch.setattr(objective, "LONGEST_SHORT", 0)
+    monkeypatch.setattr(graded_pairs, "LONGEST_SHORT", 0)
     assert lambdas_of(*given) == together
     assert len(alone) - n_alone == len(sizes) >= n_alone
     if len(sizes) > WINDOW:
@@ -95,7 +97,7 @@ def test_weights_of_pairs_give_the_bits_of_each_list_alone(name, sizes, monkeypa
     weights = np.random.default_rng(2).integers(1, 4, (2, len(scores))) / 2
     given = (scores, grades, offsets, metric_of(name, 5), OPTIONS["both"], weights)
     together = lambdas_of(*given)
-    monkeypatch.setattr(objective, "LONGEST_SHORT", 0)
+    monkeypatch.setattr(graded_pairs, "LONGEST_SHORT", 0)
     assert lambdas_of(*given) == together
 
 

@@ -7,12 +7,15 @@ import pytest
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._lambdas.objective import LambdaObjective, PairOptions
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._data.pairs import JudgedPairs
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
+from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr._lambdas.ranknet import (
-    add_preference_lambdas,
     add_tied_pairs,
+    judged_pair_cost,
     pair_costs,
-    preference_cost,
 )
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, NDCG, Metric
@@ -142,9 +145,15 @@ def cost_and_gradient(scores, pairs, probabilities, weights=None, sigma=1.0):
         np.array(weights, dtype=np.float64),
         sigma,
     )
-    gradient = np.zeros(len(scores))
-    add_preference_lambdas(*arguments, gradient)
-    return preference_cost(*arguments), gradient
+    options = PairOptions(sigma)
+    offsets = np.array([0, len(scores)])
+    judged = JudgedPairs(*arguments[1:4], np.array([0, len(pairs)]))
+    data = TrainingData(
+        LabelGrades.of_one(np.zeros(len(scores))), offsets, [0], pairs=judged
+    )
+    lambdas = JudgedLambdas(data, None, options, ThreadTeam(1))
+    gradient, _ = lambdas.derivatives(arguments[0])
+    return judged_pair_cost(*arguments), gradient
 
 
 def test_probabilities_1_and_0_and_a_half_are_the_same_as_grades():
@@ -182,15 +191,15 @@ METRICS = [None, NDCG(3), ERR(5, max_grade=3), EverySwapIsOne()]
 def objective_of(data: Ranking, metric) -> tuple:
     s, grades, offsets = canonical(data)
     columns = RowColumns(sample_weight=np.linspace(0.5, 2, len(offsets) - 1))
-    training_data = TrainingData(grades, offsets, None, columns)
+    training_data = TrainingData(LabelGrades.of_one(grades), offsets, None, columns)
     options = PairOptions(1.5, False)
-    return LambdaObjective(training_data, metric, options, ThreadTeam(1)), s, offsets
+    return GradedLambdas(training_data, metric, options, ThreadTeam(1)), s, offsets
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_lambdas_of_reordered_queries_are_those_of_the_whole(metric):
     objective, s, offsets = objective_of(draw(7, n_queries=9), metric)
-    gradient, hessian = (part.copy() for part in objective(s))
+    gradient, hessian = (part.copy() for part in objective.derivatives(s))
     assert gradient.any()
     for queries in (np.random.default_rng(0).permutation(9), np.array([7, 2, 5])):
         other = objective.reordered(queries)
@@ -202,8 +211,8 @@ def test_lambdas_of_reordered_queries_are_those_of_the_whole(metric):
             own = slice(other.offsets[first], other.offsets[-1])
             scores = np.full(len(rows), np.nan)  # others are not read
             scores[own] = s[rows[own]]
-            found = other.differentiate(scores, first, len(queries))
+            found = other.derivatives(scores, first, len(queries))
             np.testing.assert_array_equal(found[0], gradient[rows[own]])
             np.testing.assert_array_equal(found[1], hessian[rows[own]])
     # the first objective is unchanged
-    np.testing.assert_array_equal(objective(s)[0], gradient)
+    np.testing.assert_array_equal(objective.derivatives(s)[0], gradient)

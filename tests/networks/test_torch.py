@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
 from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._networks.descent import PREDICTION_BATCH
+from sklearn_ltr._networks.network import PREDICTION_BATCH
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -9,7 +9,8 @@ from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.columns import RowColumns
 from sklearn_ltr._data.groups import QueryGroups
-from sklearn_ltr._rankers.evaluation import MetricEvaluation
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._ranking.measures import MetricEvaluation
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
 
 
@@ -31,7 +32,9 @@ def training_data(n_queries: int) -> TrainingData:
     y = rng.integers(0, 3, sizes.sum()) * (rng.random(sizes.sum()) < 0.3)
     offsets = np.append(0, np.cumsum(sizes))
     columns = RowColumns(sample_weight=rng.random(n_queries))
-    return TrainingData(y.astype(float), offsets, queries.labels, columns)
+    return TrainingData(
+        LabelGrades.of_one(y.astype(float)), offsets, queries.labels, columns
+    )
 
 
 @pytest.mark.parametrize("n_queries", [1, 2, 200])

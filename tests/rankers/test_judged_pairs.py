@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data import RowColumns, TrainingData
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_json, to_json
@@ -211,7 +212,7 @@ def test_a_factor_of_weights_does_not_change_the_order_of_equal_rows():
     orders = {
         tuple(
             TrainingData(
-                np.zeros(4),
+                LabelGrades.of_one(np.zeros(4)),
                 offsets,
                 ["a"],
                 RowColumns(sample_weight=np.array([2.0**-k])),

@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees import binning
@@ -208,7 +209,7 @@ def test_the_seed_decides_which_sample_of_a_long_table_is_drawn(monkeypatch):
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 200)
     X, y = np.random.default_rng(5).normal(size=(300, 2)), np.zeros(300)
     every, offsets = np.arange(300), np.arange(301)
-    data = TrainingData(y, offsets, None, X=table_of(X), rows=every)
+    data = TrainingData(LabelGrades.of_one(y), offsets, None, X=table_of(X), rows=every)
     index = QueryIndex.locate(data, ONE_PROCESS)
     drawn = [sample_rows(data, index, seed, ONE_THREAD).tolist() for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sklearn_ltr._boosting.loop import boost
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import fit_bins
-from sklearn_ltr._trees.boosting import boost
 from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growth.sampling import TreeSampler
@@ -17,6 +17,20 @@ from sklearn_ltr._trees.parameters import GrowthParameters
 from tests.trees import ONE_THREAD, grower_of
 
 MAX_LEAF_NODES = 4
+
+
+class SquaredError:
+    """Half the squared error, and the scores of which it has been asked."""
+
+    def __init__(self, target):
+        self.target, self.asked = target, []
+
+    def derivatives(self, scores):
+        self.asked.append(scores.copy())
+        return scores - self.target, np.ones(len(scores))
+
+    def after_step(self, gradient, hessian, rate):
+        assert rate == 0.5
 
 
 def sampler_of(X, **options) -> TreeSampler:
@@ -65,7 +79,7 @@ def regression(n=80, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 3))
     target = 2 * X[:, 0] + np.sin(3 * X[:, 1])
-    return X, target, lambda scores, rate: (scores - target, np.ones(n))
+    return X, target, SquaredError(target)
 
 
 # --- the loop ---------------------------------------------------------------------
@@ -83,16 +97,10 @@ def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
 
 def test_the_objective_is_called_with_the_scores_of_the_trees_so_far():
     X, _, objective = regression()
-    seen = []
-
-    def recorded(scores, rate):
-        seen.append(scores.copy())
-        return objective(scores, rate)
-
-    trees, mapper, scores = run(X, recorded, range(5))
+    trees, mapper, scores = run(X, objective, range(5))
     ensemble = TreeEnsemble.from_grown(trees, mapper)
     stages = [np.zeros(80), *ensemble.staged_predict(X)]
-    for found, stage in zip([*seen, scores], stages, strict=True):
+    for found, stage in zip([*objective.asked, scores], stages, strict=True):
         np.testing.assert_array_equal(found, stage)
 
 
