@@ -16,61 +16,6 @@ if TYPE_CHECKING:
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
 
 
-def check_matplotlib(caller: str) -> None:
-    """Raise an ImportError that says what to install if matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} requires matplotlib: install it by "
-            "python -m pip install matplotlib"
-        ) from error
-
-
-def get_axes(caller: str, ax: Axes | None, figsize: tuple[float, float]) -> Axes:
-    """Return `ax`, or the axes of a new pyplot figure if it is None."""
-    check_matplotlib(caller)
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
-
-
-def get_panels(
-    caller: str, ax: Axes | Sequence[Axes] | None, n_panels: int
-) -> list[Axes]:
-    """Return the axes of stacked panels: new ones, those given, or parts of one."""
-    check_matplotlib(caller)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = (6.4, 2.0 + 2.2 * n_panels)
-        figure = plt.figure(figsize=size, layout="constrained")
-        return list(figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0])
-    given = [ax] if hasattr(ax, "plot") else list(ax)
-    if len(given) == 1 and n_panels > 1:
-        return divide_axes(given[0], n_panels)
-    if len(given) != n_panels:
-        raise ValueError(
-            f"ax must be one matplotlib Axes, or one for each panel, {n_panels} in "
-            f"all, got {len(given)}"
-        )
-    return given
-
-
-def divide_axes(ax: Axes, n_panels: int) -> list[Axes]:
-    """Hide `ax` and return panels that are stacked in its area."""
-    subplot = ax.get_subplotspec()
-    if subplot is None:
-        raise ValueError(
-            f"ax must be divided into {n_panels} panels, but it is not part of a grid "
-            f"of subplots: make it with subplots(), or give {n_panels} Axes"
-        )
-    ax.set_axis_off()
-    return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
-
-
 def style_axes(ax: Axes, *, grid: str) -> None:
     """Remove the upper and right spines; draw a light grid of "x" or "y"."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -96,6 +41,13 @@ def read_style(given: Style | None, artist: type[Artist]) -> dict[str, object]:
     from matplotlib.cbook import normalize_kwargs
 
     return dict(normalize_kwargs(dict(given or {}), artist))
+
+
+def line_style(given: Style | None) -> dict[str, object]:
+    """Return keyword arguments of a line under their full names."""
+    from matplotlib.lines import Line2D
+
+    return read_style(given, Line2D)
 
 
 def style_of_each(

@@ -16,11 +16,9 @@ from sklearn_ltr._typing import FloatArray, MatrixLike
 from sklearn_ltr.plotting._arguments import RowsLike
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     escape_label,
-    get_axes,
-    style_axes,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 from sklearn_ltr.plotting._features import (
     MAX_FEATURES,
     MAX_NAME_LENGTH,
@@ -38,7 +36,8 @@ HALF_WIDTH = 0.4  # of a row of points; rows are 1 apart
 FROM_LOW_TO_HIGH, NO_NUMBER = "coolwarm", "0.6"  # colors
 
 
-class ShapBeeswarmDisplay:
+@complete_display
+class ShapBeeswarmDisplay(Display):
     """SHAP values of many documents: a row of points for each feature.
 
     A point is a document, placed at what the feature adds to its score.  Points of
@@ -52,8 +51,6 @@ class ShapBeeswarmDisplay:
         SHAP values; finite.
     feature_values : array-like of shape (n_documents, n_features), default=None
         Feature values of each document.  None: all points are gray.
-    feature_names : array-like of shape (n_features,), default=None
-        Names of the features.  None: x0, x1, ...
 
     Attributes
     ----------
@@ -65,10 +62,6 @@ class ShapBeeswarmDisplay:
         the order of their rows.
     colorbar_ : matplotlib Colorbar or None
         The scale of the colors; None without `feature_values`.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -132,23 +125,12 @@ class ShapBeeswarmDisplay:
         background : array-like or sparse matrix of shape (n_background, n_features), \
 default=None
             As in :func:`sklearn_ltr.inspection.shap_values`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ShapBeeswarmDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.shap_values`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         result = shap_values(estimator, X, background=background)
         return cls(
             result.values,
@@ -167,30 +149,19 @@ default=None
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         scatter_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
 
-        Returns
-        -------
-        display : ShapBeeswarmDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
         shown = self.order[: check_n_features(n_features) or MAX_FEATURES]
         size = (7.0, 1.4 + 0.34 * max(3, len(shown)))
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="x")
+        ax = self._set_axes(ax, size, grid="x")
         ax.axvline(0, color="black", linewidth=0.8)
         from matplotlib import colormaps
 

@@ -26,14 +26,12 @@ from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 from sklearn_ltr.plotting._arguments import group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
-    get_axes,
+    line_style,
     name_of_metric,
-    read_style,
-    style_axes,
     style_of_each,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +51,8 @@ MAX_GAP_RATIO = 5
 LABEL_DISTANCE = 0.07
 
 
-class CutoffCurveDisplay:
+@complete_display
+class CutoffCurveDisplay(Display):
     r"""Plot of a metric against its cutoff k, for one ranker or several.
 
     With :math:`M_q@k` the metric of query q at cutoff k, a curve is the mean over n
@@ -87,10 +86,6 @@ class CutoffCurveDisplay:
         One for each ranker; empty if no bands were drawn.
     legend_ : matplotlib Legend
         Names of all curves on the axes.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -163,24 +158,16 @@ class CutoffCurveDisplay:
         estimator : estimator instance, or dict of str to estimator instance
             Fitted; its `predict` returns scores, higher is ranked first.  A ranker, a
             Pipeline that ends in one, or a regressor; or several by name.
-        X : array-like of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         groups, metric, k, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name of a single ranker in the legend.  None: its class.
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
 
         Raises
         ------
         ImportError, ValueError, TypeError
             As in :meth:`from_predictions`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         rankers = name_each(estimator, name, "estimator")
         return cls.from_predictions(
             y,
@@ -214,13 +201,9 @@ class CutoffCurveDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         y_score : array-like of shape (n_documents,), or dict of str to array-like
             Scores, finite; higher is ranked first.  Or those of several rankers, by
             name.
-        groups : array-like of shape (n_documents,)
-            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
         k : array-like of increasing integers of at least 1, default=range(1, 21)
@@ -232,17 +215,9 @@ class CutoffCurveDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             For a metric that has a cutoff, cutoffs that are not increasing integers
             >= 1, a `name` with a dict, or grades, scores, groups or weights that the
@@ -250,7 +225,6 @@ class CutoffCurveDisplay:
         TypeError
             If `metric` is neither a name nor a metric object.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         metric, cutoffs = read_metric_without_cutoff(metric), read_cutoffs(k)
         means, standard_errors = evaluate_cutoffs(
             metric, cutoffs, y_true, y_score, name, groups, sample_weight
@@ -274,8 +248,6 @@ class CutoffCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         band : bool, default=True
             Whether to draw standard errors, if there are any.
         curve_kwargs : dict or list of dict, default=None
@@ -283,28 +255,18 @@ class CutoffCurveDisplay:
         band_kwargs : dict, default=None
             Keyword arguments of matplotlib's `fill_between`.
 
-        Returns
-        -------
-        display : CutoffCurveDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `curve_kwargs` is a list of another length.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
-        from matplotlib.lines import Line2D
+        ax = self._set_axes(ax, grid="y")
 
         styles = style_of_each(curve_kwargs, len(self.means))
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
         self.lines_: list[Line2D] = []
         for (name, mean), style in zip(self.means.items(), styles, strict=True):
             options = {"label": name, "marker": "o", "markersize": 4}
-            self.lines_ += ax.plot(self.k, mean, **options | read_style(style, Line2D))
+            self.lines_ += ax.plot(self.k, mean, **options | line_style(style))
         errors = (self.standard_errors or {}) if band else {}
         has_bands = any(np.isfinite(error).any() for error in errors.values())
         self.bands_ = [

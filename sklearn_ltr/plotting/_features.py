@@ -19,13 +19,11 @@ from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.plotting._arguments import RowsLike, is_ranker, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     escape_label,
-    get_axes,
     set_integer_ticks,
-    style_axes,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +38,8 @@ MAX_FEATURES = 200
 SUM_ROUNDING = 1e-12  # of a sum, relative to what is added
 
 
-class FeatureImportancesDisplay:
+@complete_display
+class FeatureImportancesDisplay(Display):
     """Feature importances as horizontal bars, the most important feature on top.
 
     :meth:`from_estimator` draws the `feature_importances_` of a fitted model,
@@ -53,8 +52,6 @@ class FeatureImportancesDisplay:
         Finite; may be negative.
     standard_deviations : array-like of shape (n_features,), default=None
         Finite and >= 0; drawn as error bars.  None: no error bars.
-    feature_names : array-like of shape (n_features,), default=None
-        Names of the features.  None: x0, x1, ...
     importance_name : str, default="importance"
         Label of the x axis: the quantity that measures importance.
 
@@ -65,10 +62,6 @@ class FeatureImportancesDisplay:
         their index.
     bars_ : matplotlib BarContainer
         One bar for each feature shown, in this order.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -130,19 +123,9 @@ class FeatureImportancesDisplay:
             Names of the features that the model inside a Pipeline has been fitted to.
             None: the names seen by `fit`, those that the other steps of the Pipeline
             return, or else x0, x1, ...
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : FeatureImportancesDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             Before `fit`.
         TypeError
@@ -150,7 +133,6 @@ class FeatureImportancesDisplay:
         ValueError
             If there is not one name per feature.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         model, names = find_model(estimator)
         check_is_fitted(model)
         if not hasattr(model, "feature_importances_"):
@@ -183,25 +165,14 @@ class FeatureImportancesDisplay:
             (n_features,): decrease of the score when a feature is shuffled.
         feature_names : array-like of shape (n_features,), default=None
             Names of the features, such as ``X.columns``.  None: x0, x1, ...
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : FeatureImportancesDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         TypeError
             If `result` is anything else, including the results of several scorers.
         ValueError
             If there is not one name per feature.
         """
-        check_matplotlib(f"{cls.__name__}.from_importances")
         if not hasattr(result, "importances_mean"):
             several = list(result) if isinstance(result, Mapping) else []
             hint = f"; give the result of one of {several}" if several else ""
@@ -227,30 +198,19 @@ class FeatureImportancesDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         n_features : int of at least 1 or None, default=20
             Number of features to show, the most important ones.  None: all.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
-        Returns
-        -------
-        display : FeatureImportancesDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
         shown = self.order[: check_n_features(n_features)]
         size = (6.4, 1.0 + 0.24 * min(MAX_NAMES, max(4, len(shown))))
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="x")
+        ax = self._set_axes(ax, size, grid="x")
         options: dict[str, object] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
         if self.standard_deviations is not None:
             options["xerr"] = self.standard_deviations[shown]
@@ -273,7 +233,8 @@ class FeatureImportancesDisplay:
         return self
 
 
-class ShapValuesDisplay:
+@complete_display
+class ShapValuesDisplay(Display):
     """What each feature adds to the score of a document, or to the lead over another.
 
     The bars form a staircase from the bias at the bottom to the score at the top, with
@@ -287,8 +248,6 @@ class ShapValuesDisplay:
         SHAP values of a document, or the differences of those of two; finite.
     bias : float, default=0.0
         Where the bars begin: the score without any feature, and 0 for a pair.
-    feature_names : array-like of shape (n_features,), default=None
-        Names of the features.  None: x0, x1, ...
     feature_values : array-like of shape (n_features,) or (2, n_features), default=None
         Feature values of the document, or of two, to write beside the names.
     score_name : str, default="score"
@@ -305,10 +264,6 @@ class ShapValuesDisplay:
         Where the bars end: `bias` plus the sum of `values`.
     bars_ : matplotlib BarContainer
         One bar for each feature shown, in this order, and one for all others together.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -389,24 +344,13 @@ class ShapValuesDisplay:
         background : array-like or sparse matrix of shape (n_background, n_features), \
 default=None
             As in :func:`sklearn_ltr.inspection.shap_values`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ShapValuesDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.shap_values`, or if there is no such
             row.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         result = shap_values(estimator, X, background=background)
         if other is None:
             values, bias, rows = result.row(document), result.bias, [document]
@@ -440,23 +384,14 @@ default=None
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         n_features : int of at least 1 or None, default=12
             Number of features with their own bar, those of the largest effects;
             the others have one together.  None: up to 200.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
-        Returns
-        -------
-        display : ShapValuesDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
@@ -467,11 +402,7 @@ default=None
             widths = np.append(widths, self.values[others].sum())
             labels.append(f"{len(others)} other features")
         ends = self.score - np.append(0.0, np.cumsum(widths)[:-1])
-        ax = get_axes(
-            f"{type(self).__name__}.plot", ax, (6.4, 1.4 + 0.26 * len(widths))
-        )
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="x")
+        ax = self._set_axes(ax, (6.4, 1.4 + 0.26 * len(widths)), grid="x")
         options: dict[str, object] = {
             "height": 0.7,
             "color": np.where(widths > 0, BETTER, WORSE),
@@ -527,7 +458,8 @@ def rows_of(X: Any, rows: list[int] | slice) -> NDArray[np.object_]:
     return table[rows].astype(object)
 
 
-class ShapHeatmapDisplay:
+@complete_display
+class ShapHeatmapDisplay(Display):
     """SHAP values of a ranked list, as colors: documents by rank, and features.
 
     A row is a document, and the first rank is on top.  A column is a feature, and the
@@ -538,8 +470,6 @@ class ShapHeatmapDisplay:
     ----------
     values : array-like of shape (n_documents, n_features)
         SHAP values; finite.
-    feature_names : array-like of shape (n_features,), default=None
-        Names of the features.  None: x0, x1, ...
 
     Attributes
     ----------
@@ -553,10 +483,6 @@ class ShapHeatmapDisplay:
         The colors.
     colorbar_ : matplotlib Colorbar
         Their scale, from minus the largest absolute value to plus that.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -608,23 +534,12 @@ class ShapHeatmapDisplay:
         background : array-like or sparse matrix of shape (n_background, n_features), \
 default=None
             As in :func:`sklearn_ltr.inspection.shap_values`.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ShapHeatmapDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.shap_values`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         result = shap_values(estimator, X, background=background)
         names = result.feature_names
         return cls(result.values, feature_names=names).plot(ax, **kwargs)
@@ -640,30 +555,20 @@ default=None
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         image_kwargs : dict, default=None
             Keyword arguments of matplotlib's `imshow`.
 
-        Returns
-        -------
-        display : ShapHeatmapDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
         shown = self.order[: check_n_features(n_features) or MAX_FEATURES]
         n = len(self.ranking)
         size = max(5.0, 2.0 + 0.35 * len(shown)), min(12.0, 2.5 + 0.15 * n)
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._set_axes(ax, size)
         largest = np.abs(self.values).max() or 1.0
         options: dict[str, object] = {
             "cmap": WORSE_TO_BETTER,

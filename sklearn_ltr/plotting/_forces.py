@@ -28,8 +28,9 @@ from sklearn_ltr._inspection.lambdas import compute_lambdas
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.plotting._axes import Style, check_matplotlib, get_axes
+from sklearn_ltr.plotting._axes import Style
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +62,8 @@ MAX_RANK_LABELS, MAX_GRADE_LABELS = 50, 5
 LEGEND_OFFSET = -34
 
 
-class ForcesDisplay:
+@complete_display
+class ForcesDisplay(Display):
     r"""How training pulls each document of a query up or down, as arrows.
 
     As in figure 1 of Burges (2010), an arrow is a lambda, a force on a document:
@@ -110,10 +112,6 @@ class ForcesDisplay:
         upwards.
     legend_ : matplotlib Legend
         Color of each grade.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -192,16 +190,11 @@ class ForcesDisplay:
         name : str, default=None
             Name of the ranked list in the title.  None: the class of the estimator.
 
-        Returns
-        -------
-        display : ForcesDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
             As in :meth:`from_predictions`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         return cls.from_predictions(
             y,
             predicted_scores(estimator, X, "estimator"),
@@ -246,19 +239,9 @@ class ForcesDisplay:
             Steepness of the sigmoid.
         name : str, default=None
             Name of the ranked list in the title.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ForcesDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `groups` names several queries, two metrics have one name, or for
             grades, scores, metrics or a sigma that
@@ -266,7 +249,6 @@ class ForcesDisplay:
         TypeError
             If a metric is neither a name, a metric object nor None.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         lambdas = compute_forces(y_true, y_score, groups, metrics, sigma)
         return cls(y_true, y_score, lambdas, name=name).plot(ax, **kwargs)
 
@@ -284,8 +266,6 @@ class ForcesDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         name : str, default=None
             Name of the ranked list in the title.  None: the `name` of the display.
         arrow_length : float above 0, default=4.0
@@ -297,15 +277,8 @@ class ForcesDisplay:
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
 
-        Returns
-        -------
-        display : ForcesDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `arrow_length` or `largest` is not a finite number > 0.
         """
@@ -321,9 +294,8 @@ class ForcesDisplay:
             1.5 + 1.6 * len(self.lambdas),
             min(MAX_HEIGHT, 2.0 + 0.25 * len(self.ranks)),
         )
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
+        ax = self._set_axes(ax, size)
         order = self._order
-        self.ax_, self.figure_ = ax, ax.figure
         self.bars_, self.legend_ = draw_ranked_list(
             ax, self.y_true[order], bar_kwargs or {}
         )

@@ -14,19 +14,19 @@ from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export import Tree
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     escape_label,
-    get_axes,
     set_integer_ticks,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
+from sklearn_ltr.plotting._display import Display, complete_display
 from sklearn_ltr.plotting._features import MAX_NAME_LENGTH, read_feature_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class TreeDisplay:
+@complete_display
+class TreeDisplay(Display):
     """One tree of a model, from its root on the left to its leaves on the right.
 
     A node shows what it tests, the gain of its split and its training rows.  Documents
@@ -37,8 +37,6 @@ class TreeDisplay:
     ----------
     tree : Tree
         As in the `trees` of :func:`sklearn_ltr.export.to_tree_model`.
-    feature_names : array-like of shape (n_features,), default=None
-        Names of the features.  None: x0, x1, ...
     name : str, default=None
         Title.  None: no title.
 
@@ -48,10 +46,6 @@ class TreeDisplay:
         The text of each node shown, by its number.
     lines_ : list of matplotlib Line2D
         The lines from each node shown to its children.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -110,19 +104,9 @@ class TreeDisplay:
             Fitted, as in :func:`sklearn_ltr.inspection.trees_to_dataframe`.
         tree : int, default=0
             Number of the tree, from 0; negative ones are counted from the end.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : TreeDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             Before `fit`.
         TypeError
@@ -130,7 +114,6 @@ class TreeDisplay:
         ValueError
             If there is no such tree.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         trees, names = named_trees(estimator)
         n_trees = len(trees)
         number = integer(-n_trees, n_trees - 1).read_as("tree", tree) % n_trees
@@ -161,15 +144,8 @@ class TreeDisplay:
         line_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the lines between nodes.
 
-        Returns
-        -------
-        display : TreeDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         TypeError, ValueError
             If `max_depth` is not an integer >= 0 or None.
         """
@@ -180,8 +156,7 @@ class TreeDisplay:
         value, n_rows = values_and_rows(tree)
         n_levels, n_last = int(depth[shown].max()) + 1, int(height.max()) + 1
         size = 1.0 + 1.9 * n_levels, 1.2 + 0.5 * n_last
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._set_axes(ax, size)
         self.lines_ = []
         line: dict[str, object] = {"color": "0.6", "linewidth": 1.0, "zorder": 1}
         for node in shown[~tree.is_leaf[shown]]:
