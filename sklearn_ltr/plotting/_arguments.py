@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
 from sklearn_ltr._typing import FloatArray, IdsLike
 
+Curves: TypeAlias = dict[str, FloatArray]
 RowsLike: TypeAlias = Sequence[Sequence[float]] | Sequence[NDArray[Any]] | NDArray[Any]
 
 
@@ -43,6 +44,33 @@ def read_items(
             f"{argument} must be finite, but {item} {bad} has {numbers[bad]}"
         )
     return numbers
+
+
+def check_dict(arrays: Mapping[str, ArrayLike], argument: str, each: str) -> None:
+    """Raise a ValueError unless this is a dict with at least one entry."""
+    if not isinstance(arrays, Mapping) or not arrays:
+        raise ValueError(
+            f"{argument} must be a dict with an array for each {each}, got {arrays!r}"
+        )
+
+
+def read_item_names(
+    names: ArrayLike | None,
+    n: int,
+    argument: str = "feature_names",
+    item: str = "feature",
+    letter: str = "x",
+) -> NDArray[np.object_]:
+    """Return one name for each item; x0, x1, ... for None."""
+    if names is None:
+        names = [f"{letter}{number}" for number in range(n)]
+    read = np.asarray(names, dtype=object)
+    if read.shape != (n,):
+        raise ValueError(
+            f"{argument} must hold one name for each of the {n} {item}s, got shape "
+            f"{read.shape}"
+        )
+    return read
 
 
 def read_names(names: Sequence[str]) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from sklearn_ltr.metrics import Metric
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
+MAX_HEIGHT = 60.0  # of a new figure, in inches
 
 
 def style_axes(ax: Axes, *, grid: str) -> None:
@@ -21,6 +24,14 @@ def style_axes(ax: Axes, *, grid: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
+
+
+def label_rows(ax: Axes, n_rows: int, labels: Sequence[str], step: int = 1) -> None:
+    """Label each row of `n_rows`, or each `step` rows; the first row is on top."""
+    ax.set_yticks(np.arange(0, n_rows, step), labels)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    ax.spines["left"].set_visible(False)
 
 
 def set_integer_ticks(axis: Axis) -> None:

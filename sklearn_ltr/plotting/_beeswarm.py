@@ -13,19 +13,20 @@ from sklearn.base import BaseEstimator
 
 from sklearn_ltr._inspection.shap_values import shap_values
 from sklearn_ltr._typing import FloatArray, MatrixLike
-from sklearn_ltr.plotting._arguments import RowsLike
+from sklearn_ltr.plotting._arguments import RowsLike, read_item_names
 from sklearn_ltr.plotting._axes import (
     Style,
     escape_label,
+    label_rows,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 from sklearn_ltr.plotting._features import (
     MAX_FEATURES,
     MAX_NAME_LENGTH,
     check_n_features,
-    read_feature_names,
     read_shap_table,
     rows_of,
+    title_if_some,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class ShapBeeswarmDisplay(Display):
                     "feature_values must have the shape of values, "
                     f"{self.values.shape}, got {self.feature_values.shape}"
                 )
-        self.feature_names = read_feature_names(feature_names, self.values.shape[1])
+        self.feature_names = read_item_names(feature_names, self.values.shape[1])
         self.order = np.argsort(-np.abs(self.values).mean(axis=0), kind="stable")
 
     @classmethod
@@ -122,9 +123,6 @@ class ShapBeeswarmDisplay(Display):
             A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
         X : array-like or sparse matrix of shape (n_documents, n_features)
             Documents, of one query or of many.
-        background : array-like or sparse matrix of shape (n_background, n_features), \
-default=None
-            As in :func:`sklearn_ltr.inspection.shap_values`.
 
         Raises
         ------
@@ -190,13 +188,9 @@ default=None
             )
             self.colorbar_.set_ticks([0, 1], labels=["low", "high"])
         names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
-        ax.set_yticks(np.arange(len(shown)), names)
-        ax.tick_params(axis="y", length=0)
-        ax.set_ylim(len(shown) - 0.5, -0.5)
-        ax.spines["left"].set_visible(False)
+        label_rows(ax, len(shown), names)
         ax.set_xlabel("SHAP value: what the feature adds to the score")
-        if len(shown) < len(self.order):
-            ax.set_title(f"{len(shown)} of {len(self.order)} features")
+        title_if_some(ax, len(shown), len(self.order))
         return self
 
 

@@ -23,7 +23,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
-from sklearn_ltr.plotting._arguments import group_rows, read_items
+from sklearn_ltr.plotting._arguments import Curves, check_dict, group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -42,7 +42,6 @@ T = TypeVar("T")
 RankerScores = (
     ArrayLike | Mapping[str, ArrayLike]
 )  # of one ranker, or of several by name
-Curves = dict[str, FloatArray]
 
 # The axis is logarithmic if the largest gap between cutoffs exceeds this multiple of
 # the smallest.
@@ -351,10 +350,7 @@ def read_curves(
     finite: bool = True,
 ) -> Curves:
     """Return arrays of one number per cutoff; raise a ValueError if they are not."""
-    if not isinstance(curves, Mapping) or not curves:
-        raise ValueError(
-            f"{argument} must be a dict with an array for each ranker, got {curves!r}"
-        )
+    check_dict(curves, argument, "ranker")
     return {
         name: read_items(
             curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn_ltr.plotting._axes import style_axes
@@ -29,10 +29,10 @@ D = TypeVar("D")
 
 def read_entries(section: str) -> dict[str, str]:
     """Return the entries of a section of a docstring by the names they describe."""
-    entries = {}
+    entries: dict[str, str] = {}
     for entry in re.split(r"\n(?=\S)", section.strip()):
         names = entry.partition("\n")[0].partition(" : ")[0]
-        entries |= dict.fromkeys(names.split(", "), entry)
+        entries |= dict.fromkeys(names.replace("*", "").split(", "), entry)
     return entries
 
 
@@ -52,6 +52,9 @@ feature_names : array-like of shape (n_features,), default=None
     Names of the features.  None: x0, x1, ...
 metric_name : str, default="metric"
     Name of the metric.
+background : array-like or sparse matrix of shape (n_background, n_features), \
+default=None
+    As in :func:`sklearn_ltr.inspection.shap_values`.
 ax : matplotlib Axes, default=None
     Axes to draw on.  None: axes of a new figure.
 **kwargs : dict
@@ -102,39 +105,51 @@ def complete_display(cls: type[D]) -> type[D]:
     """Complete the docstrings of a display, and let its methods check for matplotlib.
 
     A docstring leaves out the parameters of `PARAMETERS`, the attributes of
-    `ATTRIBUTES`, the display that a method returns, and its ImportError.  An entry of
-    its own takes precedence.
+    `ATTRIBUTES`, the display that a method returns, its ImportError, and parameters
+    that the class describes.  An entry of its own takes precedence.
     """
-
-    def complete_method(method: Callable[..., Any]) -> Callable[..., Any]:
-        returned = f"display : {cls.__name__}"
-        if method.__name__ == "plot":
-            returned += "\n    Itself."
-        sections = read_sections(method)
-        sections["Returns"] = returned
-        raised = read_entries(sections.get("Raises", ""))
-        sections["Raises"] = write_entries(RAISES | raised)
-        _, *parameters = inspect.signature(method).parameters.values()
-        write_docstring(method, sections, parameters)
-
-        @functools.wraps(method)
-        def checked(display: Any, *args: Any, **kwargs: Any) -> Any:
-            owner = display if isinstance(display, type) else type(display)
-            check_matplotlib(f"{owner.__name__}.{method.__name__}")
-            return method(display, *args, **kwargs)
-
-        return checked
-
     sections = read_sections(cls)
-    own = read_entries(sections["Attributes"])
-    sections["Attributes"] = write_entries(own | ATTRIBUTES | own)
-    write_docstring(cls, sections, inspect.signature(cls).parameters.values())
+    attributes = read_entries(sections["Attributes"])
+    texts = PARAMETERS | read_entries(sections["Parameters"])
+    sections["Parameters"] = describe_parameters(cls, texts)
+    sections["Attributes"] = write_entries(attributes | ATTRIBUTES | attributes)
+    cls.__doc__ = write_sections(sections)
+    returned = f"display : {cls.__name__}"
     for name, member in list(vars(cls).items()):
         if name == "plot":
-            setattr(cls, name, complete_method(member))
+            plot = complete_method(member, texts, f"{returned}\n    Itself.")
+            setattr(cls, name, plot)
         elif name.startswith("from_"):
-            setattr(cls, name, classmethod(complete_method(member.__func__)))
+            method = complete_method(member.__func__, texts, returned)
+            setattr(cls, name, classmethod(method))
     return cls
+
+
+def complete_method(
+    method: Callable[..., Any], texts: Mapping[str, str], returned: str
+) -> Callable[..., Any]:
+    """Complete the docstring of a method, which then checks for matplotlib."""
+    sections = read_sections(method)
+    own = read_entries(sections.get("Parameters", ""))
+    sections["Parameters"] = describe_parameters(method, {**texts, **own})
+    sections["Returns"] = returned
+    raised = RAISES | read_entries(sections.get("Raises", ""))
+    sections["Raises"] = write_entries(raised)
+    method.__doc__ = write_sections(sections)
+
+    @functools.wraps(method)
+    def checked(display: Any, *args: Any, **kwargs: Any) -> Any:
+        owner = display if isinstance(display, type) else type(display)
+        check_matplotlib(f"{owner.__name__}.{method.__name__}")
+        return method(display, *args, **kwargs)
+
+    return checked
+
+
+def describe_parameters(call: Callable[..., Any], texts: Mapping[str, str]) -> str:
+    """Return the section on the parameters of a class or a method, in their order."""
+    names = [name for name in inspect.signature(call).parameters if name in texts]
+    return write_entries({name: texts[name] for name in names})
 
 
 def check_matplotlib(caller: str) -> None:
@@ -155,26 +170,16 @@ def read_sections(documented: Any) -> dict[str, str]:
     return {"": first} | dict(zip(others[::2], others[1::2], strict=True))
 
 
-def write_entries(entries: Mapping[str, str]) -> str:
-    """Return the text of a section; several names may share an entry."""
-    return "\n".join(filter(None, dict.fromkeys(entries.values())))
-
-
-def write_docstring(
-    documented: Any, sections: dict[str, str], parameters: Iterable[inspect.Parameter]
-) -> None:
-    """Set a docstring of these sections, with an entry for each parameter."""
-    names = [
-        f"**{parameter.name}"
-        if parameter.kind is parameter.VAR_KEYWORD
-        else parameter.name
-        for parameter in parameters
-    ]
-    entries = PARAMETERS | read_entries(sections.get("Parameters", ""))
-    sections["Parameters"] = write_entries({name: entries[name] for name in names})
+def write_sections(sections: dict[str, str]) -> str:
+    """Return a docstring, with its sections in numpydoc's order."""
     first = ("", "Parameters", "Attributes", "Returns", "Raises")
     ordered = {title: sections[title] for title in first if title in sections}
-    documented.__doc__ = "\n\n".join(
+    return "\n\n".join(
         f"{title}\n{'-' * len(title)}\n{body.strip()}".strip()
         for title, body in (ordered | sections).items()
     )
+
+
+def write_entries(entries: Mapping[str, str]) -> str:
+    """Return the text of a section; several names may share an entry."""
+    return "\n".join(filter(None, dict.fromkeys(entries.values())))

@@ -16,10 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import shap_values
 from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
-from sklearn_ltr.plotting._arguments import RowsLike, is_ranker, read_items
+from sklearn_ltr.plotting._arguments import (
+    RowsLike,
+    is_ranker,
+    read_item_names,
+    read_items,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     escape_label,
+    label_rows,
     set_integer_ticks,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
@@ -99,7 +105,7 @@ class FeatureImportancesDisplay(Display):
                 raise ValueError(
                     f"standard_deviations must be >= 0, got {standard_deviations!r}"
                 )
-        self.feature_names = read_feature_names(feature_names, n)
+        self.feature_names = read_item_names(feature_names, n)
         self.importance_name = importance_name
         self.order: IntArray = np.argsort(-self.importances, kind="stable")
 
@@ -218,18 +224,14 @@ class FeatureImportancesDisplay(Display):
         self.bars_ = ax.barh(
             y, self.importances[shown], **options | dict(bar_kwargs or {})
         )
-        named = y[:: -(-len(shown) // MAX_NAMES)]
-        names = [escape_label(name) for name in self.feature_names[shown[named]]]
-        ax.set_yticks(named, names)
-        ax.tick_params(axis="y", length=0)
-        ax.set_ylim(len(shown) - 0.5, -0.5)
+        step = -(-len(shown) // MAX_NAMES)
+        names = [escape_label(name) for name in self.feature_names[shown[::step]]]
+        label_rows(ax, len(shown), names, step)
         ax.axvline(0, color="black", linewidth=0.8)
-        ax.spines["left"].set_visible(False)
         if not self.importances.any():
             ax.set_xlim(0, 1)
         ax.set_xlabel(self.importance_name)
-        if len(shown) < len(self.order):
-            ax.set_title(f"{len(shown)} of {len(self.order)} features")
+        title_if_some(ax, len(shown), len(self.order))
         return self
 
 
@@ -303,7 +305,7 @@ class ShapValuesDisplay(Display):
         self.values = read_items(values, "values", "feature")
         n = len(self.values)
         self.bias = float(read_items([bias], "bias", "display")[0])
-        self.feature_names = read_feature_names(feature_names, n)
+        self.feature_names = read_item_names(feature_names, n)
         self.feature_values = None
         if feature_values is not None:
             self.feature_values = np.asarray(feature_values, dtype=object)
@@ -341,9 +343,6 @@ class ShapValuesDisplay(Display):
         other : int or None, default=None
             The row to compare it with: why is `document` above `other`, or below?
             None: `document` alone.
-        background : array-like or sparse matrix of shape (n_background, n_features), \
-default=None
-            As in :func:`sklearn_ltr.inspection.shap_values`.
 
         Raises
         ------
@@ -416,10 +415,7 @@ default=None
         ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
         for x in (self.bias, self.score):
             ax.axvline(x, color="black", linewidth=0.8, linestyle=":")
-        ax.set_yticks(y, labels)
-        ax.tick_params(axis="y", length=0)
-        ax.set_ylim(len(widths) - 0.5, -0.5)
-        ax.spines["left"].set_visible(False)
+        label_rows(ax, len(widths), labels)
         if self.name is not None:
             ax.set_title(self.name)
         ax.set_xlabel(self.score_name)
@@ -509,7 +505,7 @@ class ShapHeatmapDisplay(Display):
     ) -> None:
         self.values = read_shap_table(values)
         n = self.values.shape[1]
-        self.feature_names = read_feature_names(feature_names, n)
+        self.feature_names = read_item_names(feature_names, n)
         self.ranking = np.argsort(-self.values.sum(axis=1), kind="stable")
         self.order = np.argsort(-np.abs(self.values).mean(axis=0), kind="stable")
 
@@ -531,9 +527,6 @@ class ShapHeatmapDisplay(Display):
             A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
         X : array-like or sparse matrix of shape (n_documents, n_features)
             The documents of one query, or of several, as one list.
-        background : array-like or sparse matrix of shape (n_background, n_features), \
-default=None
-            As in :func:`sklearn_ltr.inspection.shap_values`.
 
         Raises
         ------
@@ -587,8 +580,7 @@ default=None
         ax.set_xticks(np.arange(len(shown)), names, rotation=90, fontsize="small")
         set_integer_ticks(ax.yaxis)
         ax.set_ylabel("rank")
-        if len(shown) < len(self.order):
-            ax.set_title(f"{len(shown)} of {len(self.order)} features")
+        title_if_some(ax, len(shown), len(self.order))
         return self
 
 
@@ -608,17 +600,10 @@ def read_shap_table(values: RowsLike) -> FloatArray:
     )
 
 
-def read_feature_names(names: ArrayLike | None, n_features: int) -> NDArray[np.object_]:
-    """Return one name per feature; x0, x1, ... for None."""
-    if names is None:
-        names = [f"x{feature}" for feature in range(n_features)]
-    read = np.asarray(names, dtype=object)
-    if read.shape != (n_features,):
-        raise ValueError(
-            f"feature_names must hold one name for each of the {n_features} features, "
-            f"got shape {read.shape}"
-        )
-    return read
+def title_if_some(ax: Axes, n_shown: int, n_features: int) -> None:
+    """Say in the title how many features are shown, unless all are."""
+    if n_shown < n_features:
+        ax.set_title(f"{n_shown} of {n_features} features")
 
 
 def check_n_features(n_features: int | None) -> int | None:

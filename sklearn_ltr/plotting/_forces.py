@@ -28,7 +28,8 @@ from sklearn_ltr._inspection.lambdas import compute_lambdas
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.plotting._axes import Style
+from sklearn_ltr.plotting._arguments import Curves, check_dict
+from sklearn_ltr.plotting._axes import MAX_HEIGHT, Style
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 OneMetric = str | Metric | None
 ForceMetrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
-MAX_HEIGHT = 60.0  # of a new figure, in inches
 
 ARROW_STYLE = {
     "angles": "xy",
@@ -223,10 +223,6 @@ class ForcesDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Grades of the documents of one query, finite and >= 0.
-        y_score : array-like of shape (n_documents,)
-            Scores, finite; higher is ranked first; of equal scores, the lower grade.
         groups : array-like of shape (n_documents,), default=None
             The query of each document, to check that there is only one.
         metrics : str, Metric, None, sequence or dict of these, \
@@ -237,8 +233,6 @@ class ForcesDisplay(Display):
             normalization and no truncation level, whatever the ranker was trained with.
         sigma : float above 0, default=1.0
             Steepness of the sigmoid.
-        name : str, default=None
-            Name of the ranked list in the title.
 
         Raises
         ------
@@ -372,7 +366,7 @@ def compute_forces(
     groups: IdsLike | None,
     metrics: ForceMetrics,
     sigma: float,
-) -> dict[str, FloatArray]:
+) -> Curves:
     """Return the gradient for each metric, (n_documents,), by name."""
     query = read_one_query(y_true, groups)
     grades = check_grades(y_true, query, "y_true")
@@ -384,15 +378,9 @@ def compute_forces(
     }
 
 
-def read_lambdas(
-    lambdas: Mapping[str, ArrayLike], query: QueryGroups
-) -> dict[str, FloatArray]:
+def read_lambdas(lambdas: Mapping[str, ArrayLike], query: QueryGroups) -> Curves:
     """Return gradients by name; raise a ValueError if they are not arrays."""
-    if not isinstance(lambdas, Mapping) or not lambdas:
-        raise ValueError(
-            "lambdas must be a dict with an array for each force to show, got "
-            f"{lambdas!r}"
-        )
+    check_dict(lambdas, "lambdas", "force to show")
     return {
         force: check_scores(values, query, f"lambdas[{force!r}]")
         for force, values in lambdas.items()

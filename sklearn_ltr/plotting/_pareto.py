@@ -17,7 +17,13 @@ from sklearn_ltr._data.labels import label_number, read_label_grades, select_row
 from sklearn_ltr._typing import FloatArray, IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
-from sklearn_ltr.plotting._arguments import RowsLike, group_rows, read_items
+from sklearn_ltr.plotting._arguments import (
+    Curves,
+    RowsLike,
+    check_dict,
+    group_rows,
+    read_items,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -32,8 +38,6 @@ from sklearn_ltr.plotting._display import Display, complete_display
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
-
-Curves = dict[str, FloatArray]
 
 
 @complete_display
@@ -114,10 +118,7 @@ class ParetoDisplay(Display):
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
-        if not isinstance(x, Mapping) or not x:
-            raise ValueError(
-                f"x must be a dict with an array for each curve, got {x!r}"
-            )
+        check_dict(x, "x", "curve")
         self.x: Curves = {
             name: read_items(values, f"x[{name!r}]", "point")
             for name, values in x.items()

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._typing import FloatArray
-from sklearn_ltr.plotting._arguments import read_items
+from sklearn_ltr.plotting._arguments import Curves, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -85,11 +85,11 @@ class PropensityCurveDisplay(Display):
                 "propensities must be a dict of one curve or several, such as "
                 f'{{"AllPairs": [1, 0.6]}}, got {propensities!r}'
             )
-        self.propensities: dict[str, FloatArray] = {
+        self.propensities: Curves = {
             name: read_curve(curve, f"propensities[{name!r}]")
             for name, curve in propensities.items()
         }
-        self.standard_errors: dict[str, FloatArray] = {}
+        self.standard_errors: Curves = {}
         for name, errors in (standard_errors or {}).items():
             if name not in self.propensities:
                 raise ValueError(

@@ -231,8 +231,6 @@ class QueryComparisonDisplay(Display):
         metric : str or Metric, default="ndcg@10"
             A name or a metric object.  Queries without a relevant document are left out
             if its ``no_relevant`` is "skip"; otherwise they are ties.
-        names : tuple of two str, default=("a", "b")
-            Names of the rankers.
 
         Raises
         ------

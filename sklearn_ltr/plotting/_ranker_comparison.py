@@ -12,6 +12,7 @@ from sklearn_ltr._typing import FloatArray, NamesLike
 from sklearn_ltr.model_selection import RankerComparison
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
+    MAX_HEIGHT,
     Style,
     escape_label,
 )
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
 
-MAX_HEIGHT = 60.0  # of a new figure, in inches
 MAX_LABEL_LENGTH = 48  # characters
 
 

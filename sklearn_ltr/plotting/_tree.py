@@ -12,6 +12,7 @@ from sklearn_ltr._inspection.trees import depths, named_trees, values_and_rows
 from sklearn_ltr._parameters import integer
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export import Tree
+from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import (
     Style,
     escape_label,
@@ -19,7 +20,7 @@ from sklearn_ltr.plotting._axes import (
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from sklearn_ltr.plotting._display import Display, complete_display
-from sklearn_ltr.plotting._features import MAX_NAME_LENGTH, read_feature_names
+from sklearn_ltr.plotting._features import MAX_NAME_LENGTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +86,7 @@ class TreeDisplay(Display):
         if feature_names is not None:
             n_features = max(n_features, len(np.atleast_1d(feature_names)))
         self.tree, self.name = tree, name
-        self.feature_names = read_feature_names(feature_names, n_features)
+        self.feature_names = read_item_names(feature_names, n_features)
 
     @classmethod
     def from_estimator(

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._inspection.local_optimality import weight_curves
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import RowsLike, read_items
+from sklearn_ltr.plotting._arguments import RowsLike, read_item_names, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -107,14 +107,7 @@ class WeightCurvesDisplay(Display):
         if not (np.diff(self.moved) > 0).all():
             raise ValueError("moved must hold increasing values for each curve")
         self.value = float(read_items([value], "value", "display")[0])
-        if names is None:
-            names = [f"w{curve}" for curve in range(n)]
-        self.names = np.asarray(names, dtype=object)
-        if self.names.shape != (n,):
-            raise ValueError(
-                f"names must hold one name for each of the {n} curves, got shape "
-                f"{self.names.shape}"
-            )
+        self.names = read_item_names(names, n, "names", "curve", "w")
         self.metric_name = metric_name
         self.order = np.argsort(-np.ptp(self.values, axis=1), kind="stable")
 
