@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -55,7 +54,9 @@ from sklearn_ltr.plotting import (
     ShapValuesDisplay,
     TrainingCurveDisplay,
 )
+from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import name_of_metric
+from sklearn_ltr.plotting._features import rows_of
 from sklearn_ltr.plotting._training_curve import read_record
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own
@@ -248,7 +249,7 @@ def model_report(
     (20, True)
     >>> report.save("report.html")  # doctest: +SKIP
     """
-    subject = Subject.read(estimator, X, y, groups, metric, sample_weight)
+    subject = Subject(estimator, X, y, groups, metric, sample_weight)
     columns, scores = None, None
     if X_reference is not None:
         columns = drift_of_columns(X_reference, X)
@@ -282,71 +283,39 @@ def model_report(
     )
 
 
-@dataclass(frozen=True)
 class Subject:
     """A fitted model, and its scores of documents in canonical order."""
 
-    estimator: BaseEstimator
-    model: BaseEstimator  # the last step of Pipelines and searches
-    X: MatrixLike
-    y: ArrayLike
-    groups: IdsLike
-    sample_weight: ArrayLike | None
-    predicted: FloatArray  # (n_documents,) scores, by row
-    metric: Metric
-    queries: QueryGroups
-    labels: NDArray[Any]  # (n_queries,)
-    grades: FloatArray  # (n_documents,), in canonical order
-    scores: FloatArray
-    weights: FloatArray  # (n_queries,)
-    values: FloatArray  # (n_queries,); NaN where the metric leaves a query out
-    mean: float
-    standard_error: float
-
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         estimator: BaseEstimator,
         X: MatrixLike,
         y: ArrayLike,
         groups: IdsLike,
         metric: str | Metric | None,
-        weight: ArrayLike | None,
-    ) -> Subject:
-        """Read the arguments of :func:`model_report`, and score X."""
-        model, _ = find_model(estimator)
-        check_is_fitted(model)
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        self.estimator, self.X, self.y, self.groups = estimator, X, y, groups
+        self.sample_weight = sample_weight
+        self.model, _ = find_model(estimator)  # the last step of Pipelines and searches
+        check_is_fitted(self.model)
         if metric is None:
-            metric = getattr(model, "metric", None)
-        metric = NDCG(10) if metric is None else get_metric(metric)
-        queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
-        grades = check_grades(y, queries)
-        weights = check_sample_weight(weight, queries)
-        predicted = np.asarray(estimator.predict(X))
+            metric = getattr(self.model, "metric", None)
+        self.metric = NDCG(10) if metric is None else get_metric(metric)
+        self.queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
+        self.labels: NDArray[Any] = as_array(self.queries.labels)
+        # the grades and scores of documents, in canonical order
+        self.grades = check_grades(y, self.queries)
+        self.weights = check_sample_weight(sample_weight, self.queries)
+        self.predicted: NDArray[Any] = np.asarray(estimator.predict(X))  # by row
         name = f"what {type(estimator).__name__} predicts"
-        scores = check_scores(predicted, queries, name, only_order=True)
-        bound = metric.bind(grades, queries.offsets, queries.labels)
-        values = bound.values(scores)
-        mean = bound.mean(scores, weights)
-        _, error = mean_and_standard_error(values, weights)
-        return cls(
-            estimator=estimator,
-            model=model,
-            X=X,
-            y=y,
-            groups=groups,
-            sample_weight=weight,
-            predicted=predicted,
-            metric=metric,
-            queries=queries,
-            labels=as_array(queries.labels),
-            grades=grades,
-            scores=scores,
-            weights=weights,
-            values=values,
-            mean=mean,
-            standard_error=error,
-        )
+        self.scores = check_scores(self.predicted, self.queries, name, only_order=True)
+        offsets, labels = self.queries.offsets, self.queries.labels
+        bound = self.metric.bind(self.grades, offsets, labels)
+        # of each query; NaN where the metric leaves it out
+        self.values = bound.values(self.scores)
+        self.mean = bound.mean(self.scores, self.weights)
+        _, self.standard_error = mean_and_standard_error(self.values, self.weights)
 
     @property
     def name(self) -> str:
@@ -549,11 +518,10 @@ def why_above(subject: Subject, first: int, best: int) -> str:
             for j, column in zip(most, columns, strict=True)
         ],
     )
-    table: Any = result.X
     display = ShapValuesDisplay(
         difference,
         feature_names=result.feature_names,
-        feature_values=table.toarray() if issparse(table) else table,
+        feature_values=rows_of(result.X, slice(None)),
         score_name=f"score of row {first} minus that of row {best}",
     )
     picture = html.picture(
@@ -764,9 +732,8 @@ def describe_features(
         if gain is None:
             return None
         _, names = find_model(subject.estimator)
-        if names is None:
-            names = [f"x{feature}" for feature in range(len(gain))]
-        return Effects(list(map(str, names)), gain, None, None, 0, f"{error}.")
+        names = list(map(str, read_item_names(names, len(gain))))
+        return Effects(names, gain, None, None, 0, f"{error}.")
     sizes = queries.sizes[drawn]
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means = np.add.reduceat(shap.values, starts, axis=0) / sizes[:, np.newaxis]
@@ -936,8 +903,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
             missing = float(np.mean(column.codes < 0))
             n_known = np.count_nonzero(counts)
             categories.append([names[j], f"{missing:.1%}", n_known, most])
-    which = "" if n_columns <= MOST_COLUMNS else f", {MOST_COLUMNS} of {n_columns}"
-    parts = [html.heading(f"Columns{which}")]
+    parts = [html.heading(f"Columns{of_all(n_columns)}")]
     if numbers:
         header = ["column", "missing", "lowest", "median", "highest"]
         parts.append(html.table(header, numbers))
@@ -988,8 +954,7 @@ def drift_section(columns: dict[str, Drift] | None, scores: Drift | None) -> str
         ]
         for name, drift in listed.items()
     ]
-    which = "" if len(names) <= MOST_COLUMNS else f", {MOST_COLUMNS} of {len(names)}"
-    header = [f"column{which}", "PSI", "by chance", "above chance"]
+    header = [f"column{of_all(len(names))}", "PSI", "by chance", "above chance"]
     first = names[0]
     return html.section(
         "Drift",
@@ -1034,6 +999,11 @@ def with_error(value: float, error: float) -> str:
 def counted(n: int, noun: str) -> str:
     """Return a number of queries with the noun: "1 query", "2 queries"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun.removesuffix('y')}ies"
+
+
+def of_all(n_columns: int) -> str:
+    """Return how many columns are shown, "" if all are."""
+    return "" if n_columns <= MOST_COLUMNS else f", {MOST_COLUMNS} of {n_columns}"
 
 
 def quartiles(values: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn_ltr.plotting._axes import style_axes
@@ -126,12 +126,12 @@ def complete_display(cls: type[D]) -> type[D]:
 
 
 def complete_method(
-    method: Callable[..., Any], texts: Mapping[str, str], returned: str
+    method: Callable[..., Any], texts: dict[str, str], returned: str
 ) -> Callable[..., Any]:
     """Complete the docstring of a method, which then checks for matplotlib."""
     sections = read_sections(method)
     own = read_entries(sections.get("Parameters", ""))
-    sections["Parameters"] = describe_parameters(method, {**texts, **own})
+    sections["Parameters"] = describe_parameters(method, texts | own)
     sections["Returns"] = returned
     raised = RAISES | read_entries(sections.get("Raises", ""))
     sections["Raises"] = write_entries(raised)
@@ -146,7 +146,7 @@ def complete_method(
     return checked
 
 
-def describe_parameters(call: Callable[..., Any], texts: Mapping[str, str]) -> str:
+def describe_parameters(call: Callable[..., Any], texts: dict[str, str]) -> str:
     """Return the section on the parameters of a class or a method, in their order."""
     names = [name for name in inspect.signature(call).parameters if name in texts]
     return write_entries({name: texts[name] for name in names})
@@ -180,6 +180,6 @@ def write_sections(sections: dict[str, str]) -> str:
     )
 
 
-def write_entries(entries: Mapping[str, str]) -> str:
+def write_entries(entries: dict[str, str]) -> str:
     """Return the text of a section; several names may share an entry."""
     return "\n".join(filter(None, dict.fromkeys(entries.values())))
