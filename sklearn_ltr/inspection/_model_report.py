@@ -56,7 +56,7 @@ from sklearn_ltr.plotting import (
 )
 from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import name_of_metric
-from sklearn_ltr.plotting._features import rows_of
+from sklearn_ltr.plotting._shap import rows_of
 from sklearn_ltr.plotting._training_curve import read_record
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,6 +79,18 @@ def read_names(names: Sequence[str]) -> tuple[str, str]:
     if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
         raise ValueError(f"names must be two different names, got {names!r}")
     return str(names[0]), str(names[1])
+
+
+def check_n_features(n_features: int | None) -> int | None:
+    """Return an integer >= 1 or None; raise a ValueError for anything else."""
+    if n_features is None:
+        return None
+    is_integer = isinstance(n_features, Integral) and not isinstance(n_features, bool)
+    if not is_integer or n_features < 1:
+        raise ValueError(
+            f"n_features must be an integer >= 1 or None, got {n_features!r}"
+        )
+    return int(n_features)
 
 
 def is_ranker(estimator: BaseEstimator) -> bool:

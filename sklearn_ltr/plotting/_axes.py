@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
 MAX_HEIGHT = 60.0  # of a new figure, in inches
+MAX_NAME_LENGTH = 24  # of a feature, in characters, where there is little room
 
 
 def style_axes(ax: Axes, *, grid: str) -> None:
@@ -32,6 +33,12 @@ def label_rows(ax: Axes, n_rows: int, labels: Sequence[str], step: int = 1) -> N
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(n_rows - 0.5, -0.5)
     ax.spines["left"].set_visible(False)
+
+
+def title_if_some(ax: Axes, n_shown: int, n_features: int) -> None:
+    """Say in the title how many features are shown, unless all are."""
+    if n_shown < n_features:
+        ax.set_title(f"{n_shown} of {n_features} features")
 
 
 def set_integer_ticks(axis: Axis) -> None:

@@ -14,13 +14,13 @@ from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export import Tree
 from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import (
+    MAX_NAME_LENGTH,
     Style,
     escape_label,
     set_integer_ticks,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from sklearn_ltr.plotting._display import Display, complete_display
-from sklearn_ltr.plotting._features import MAX_NAME_LENGTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,32 +1,32 @@
-"""Plots of features: their importances, and the SHAP values of documents."""
+"""Plots of SHAP values: of a document, of a ranked list, and of many documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
-from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model
 from sklearn_ltr._inspection.shap_values import shap_values
 from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.plotting._arguments import (
     RowsLike,
-    is_ranker,
+    check_n_features,
     read_item_names,
     read_items,
 )
 from sklearn_ltr.plotting._axes import (
+    MAX_NAME_LENGTH,
     Style,
     escape_label,
     label_rows,
     set_integer_ticks,
+    title_if_some,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -34,205 +34,12 @@ from sklearn_ltr.plotting._display import Display, complete_display
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-MAX_NAMES = 250  # of more bars, only some are labelled
-GAIN_LABEL = "fraction of the gain of all splits"
-PERMUTATION_LABEL = "decrease of the score when shuffled (mean ± standard deviation)"
-MAX_NAME_LENGTH, MAX_VALUE_LENGTH = 24, 10  # characters
-MAX_BARS = 200
+MAX_VALUE_LENGTH = 10  # characters
 MAX_FEATURES = 200
 SUM_ROUNDING = 1e-12  # of a sum, relative to what is added
-
-
-@complete_display
-class FeatureImportancesDisplay(Display):
-    """Feature importances as horizontal bars, the most important feature on top.
-
-    :meth:`from_estimator` draws the `feature_importances_` of a fitted model,
-    :meth:`from_importances` the result of
-    :func:`sklearn.inspection.permutation_importance`.
-
-    Parameters
-    ----------
-    importances : array-like of shape (n_features,)
-        Finite; may be negative.
-    standard_deviations : array-like of shape (n_features,), default=None
-        Finite and >= 0; drawn as error bars.  None: no error bars.
-    importance_name : str, default="importance"
-        Label of the x axis: the quantity that measures importance.
-
-    Attributes
-    ----------
-    order : ndarray of shape (n_features,), int64
-        The features from the most to the least important; equal ones in the order of
-        their index.
-    bars_ : matplotlib BarContainer
-        One bar for each feature shown, in this order.
-
-    Raises
-    ------
-    ValueError
-        If the importances or standard deviations are not one finite number per feature,
-        a standard deviation is negative, or there is not one name per feature.
-
-    Examples
-    --------
-    >>> from sklearn_ltr.plotting import FeatureImportancesDisplay
-    >>> display = FeatureImportancesDisplay(
-    ...     [0.1, 0.7, 0.2], feature_names=["length", "bm25", "age"]
-    ... )
-    >>> display.feature_names[display.order].tolist()
-    ['bm25', 'age', 'length']
-    >>> display.plot()  # doctest: +SKIP
-    """
-
-    def __init__(
-        self,
-        importances: ArrayLike,
-        standard_deviations: ArrayLike | None = None,
-        *,
-        feature_names: ArrayLike | None = None,
-        importance_name: str = "importance",
-    ) -> None:
-        self.importances = read_items(importances, "importances", "feature")
-        n = len(self.importances)
-        self.standard_deviations = None
-        if standard_deviations is not None:
-            self.standard_deviations = read_items(
-                standard_deviations, "standard_deviations", "feature", n
-            )
-            if (self.standard_deviations < 0).any():
-                raise ValueError(
-                    f"standard_deviations must be >= 0, got {standard_deviations!r}"
-                )
-        self.feature_names = read_item_names(feature_names, n)
-        self.importance_name = importance_name
-        self.order: IntArray = np.argsort(-self.importances, kind="stable")
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: BaseEstimator,
-        *,
-        feature_names: ArrayLike | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> FeatureImportancesDisplay:
-        """Draw the `feature_importances_` of a fitted model.
-
-        Parameters
-        ----------
-        estimator : estimator instance
-            Fitted: a LambdaMARTRanker or another model with `feature_importances_`, or
-            a Pipeline or a search that ends in one.
-        feature_names : array-like of shape (n_features,), default=None
-            Names of the features that the model inside a Pipeline has been fitted to.
-            None: the names seen by `fit`, those that the other steps of the Pipeline
-            return, or else x0, x1, ...
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        TypeError
-            If the model has no `feature_importances_`.
-        ValueError
-            If there is not one name per feature.
-        """
-        model, names = find_model(estimator)
-        check_is_fitted(model)
-        if not hasattr(model, "feature_importances_"):
-            raise TypeError(
-                f"{type(model).__name__} has no feature_importances_: call "
-                "sklearn.inspection.permutation_importance, and draw its result with "
-                f"{cls.__name__}.from_importances"
-            )
-        return cls(
-            model.feature_importances_,
-            feature_names=names if feature_names is None else feature_names,
-            importance_name=GAIN_LABEL if is_ranker(model) else "importance",
-        ).plot(ax, **kwargs)
-
-    @classmethod
-    def from_importances(
-        cls,
-        result: Bunch,
-        *,
-        feature_names: ArrayLike | None = None,
-        ax: Axes | None = None,
-        **kwargs: Any,
-    ) -> FeatureImportancesDisplay:
-        """Draw the result of :func:`sklearn.inspection.permutation_importance`.
-
-        Parameters
-        ----------
-        result : Bunch
-            With `importances_mean` and `importances_std`, ndarrays of shape
-            (n_features,): decrease of the score when a feature is shuffled.
-        feature_names : array-like of shape (n_features,), default=None
-            Names of the features, such as ``X.columns``.  None: x0, x1, ...
-
-        Raises
-        ------
-        TypeError
-            If `result` is anything else, including the results of several scorers.
-        ValueError
-            If there is not one name per feature.
-        """
-        if not hasattr(result, "importances_mean"):
-            several = list(result) if isinstance(result, Mapping) else []
-            hint = f"; give the result of one of {several}" if several else ""
-            raise TypeError(
-                "result must be what sklearn.inspection.permutation_importance returns "
-                f"for one scorer, with importances_mean{hint}, got {type(result)}"
-            )
-        return cls(
-            result.importances_mean,
-            result.importances_std,
-            feature_names=feature_names,
-            importance_name=PERMUTATION_LABEL,
-        ).plot(ax, **kwargs)
-
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        n_features: int | None = 20,
-        bar_kwargs: Style | None = None,
-    ) -> FeatureImportancesDisplay:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        n_features : int of at least 1 or None, default=20
-            Number of features to show, the most important ones.  None: all.
-        bar_kwargs : dict, default=None
-            Keyword arguments of matplotlib's `barh`.
-
-        Raises
-        ------
-        ValueError
-            If `n_features` is not an integer >= 1 or None.
-        """
-        shown = self.order[: check_n_features(n_features)]
-        size = (6.4, 1.0 + 0.24 * min(MAX_NAMES, max(4, len(shown))))
-        ax = self._set_axes(ax, size, grid="x")
-        options: dict[str, object] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
-        if self.standard_deviations is not None:
-            options["xerr"] = self.standard_deviations[shown]
-        y = np.arange(len(shown))
-        self.bars_ = ax.barh(
-            y, self.importances[shown], **options | dict(bar_kwargs or {})
-        )
-        step = -(-len(shown) // MAX_NAMES)
-        names = [escape_label(name) for name in self.feature_names[shown[::step]]]
-        label_rows(ax, len(shown), names, step)
-        ax.axvline(0, color="black", linewidth=0.8)
-        if not self.importances.any():
-            ax.set_xlim(0, 1)
-        ax.set_xlabel(self.importance_name)
-        title_if_some(ax, len(shown), len(self.order))
-        return self
+N_BINS = 100  # of a feature's row of points, within which points are stacked
+HALF_WIDTH = 0.4  # of a row of points; rows are 1 apart
+FROM_LOW_TO_HIGH, NO_NUMBER = "coolwarm", "0.6"  # colors
 
 
 @complete_display
@@ -394,7 +201,7 @@ class ShapValuesDisplay(Display):
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
-        n_shown = check_n_features(n_features) or MAX_BARS
+        n_shown = check_n_features(n_features) or MAX_FEATURES
         shown, others = self.order[:n_shown], self.order[n_shown:]
         widths, labels = self.values[shown], [self._label(j) for j in shown]
         if len(others):
@@ -503,11 +310,9 @@ class ShapHeatmapDisplay(Display):
     def __init__(
         self, values: RowsLike, *, feature_names: ArrayLike | None = None
     ) -> None:
-        self.values = read_shap_table(values)
-        n = self.values.shape[1]
-        self.feature_names = read_item_names(feature_names, n)
+        table = read_shap_table(values, feature_names)
+        self.values, self.feature_names, self.order = table
         self.ranking = np.argsort(-self.values.sum(axis=1), kind="stable")
-        self.order = np.argsort(-np.abs(self.values).mean(axis=0), kind="stable")
 
     @classmethod
     def from_estimator(
@@ -584,35 +389,214 @@ class ShapHeatmapDisplay(Display):
         return self
 
 
-def read_shap_table(values: RowsLike) -> FloatArray:
-    """Return one finite number for each document and feature, 2-D float64."""
+@complete_display
+class ShapBeeswarmDisplay(Display):
+    """SHAP values of many documents: a row of points for each feature.
+
+    A point is a document, placed at what the feature adds to its score.  Points of
+    about equal value are stacked, so the width of a row shows how many there are.
+    The color shows the rank of the document's feature value among all documents: blue
+    is low, and red is high.  Missing values and text are gray.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_documents, n_features)
+        SHAP values; finite.
+    feature_values : array-like of shape (n_documents, n_features), default=None
+        Feature values of each document.  None: all points are gray.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_features,), int64
+        The features by descending mean of the absolute values; equal ones in the order
+        of their index.
+    points_ : list of matplotlib PathCollection
+        The points of each feature shown, in this order, from above; the documents in
+        the order of their rows.
+    colorbar_ : matplotlib Colorbar or None
+        The scale of the colors; None without `feature_values`.
+
+    Raises
+    ------
+    ValueError
+        If the values are not one finite number per document and feature, or there is
+        not one feature value for each, or not one name per feature.
+
+    See Also
+    --------
+    sklearn_ltr.inspection.shap_values : Compute the values.
+    ShapHeatmapDisplay : The values of the documents of one list, by rank.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.plotting import ShapBeeswarmDisplay
+    >>> display = ShapBeeswarmDisplay(
+    ...     [[0.1, -0.5], [0.2, 0.6]], [[3, 70.0], [5, 10.0]]
+    ... )
+    >>> display.order
+    array([1, 0])
+    >>> display.plot()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        values: RowsLike,
+        feature_values: ArrayLike | None = None,
+        *,
+        feature_names: ArrayLike | None = None,
+    ) -> None:
+        table = read_shap_table(values, feature_names)
+        self.values, self.feature_names, self.order = table
+        self.feature_values = None
+        if feature_values is not None:
+            self.feature_values = np.asarray(feature_values, dtype=object)
+            if self.feature_values.shape != self.values.shape:
+                raise ValueError(
+                    "feature_values must have the shape of values, "
+                    f"{self.values.shape}, got {self.feature_values.shape}"
+                )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        *,
+        background: MatrixLike | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ShapBeeswarmDisplay:
+        """Draw the values of many documents.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Documents, of one query or of many.
+
+        Raises
+        ------
+        NotFittedError, TypeError, ValueError
+            As by :func:`sklearn_ltr.inspection.shap_values`.
+        """
+        result = shap_values(estimator, X, background=background)
+        return cls(
+            result.values,
+            rows_of(result.X, slice(None)),
+            feature_names=result.feature_names,
+        ).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        n_features: int | None = 12,
+        scatter_kwargs: Style | None = None,
+    ) -> ShapBeeswarmDisplay:
+        """Draw the points.
+
+        Parameters
+        ----------
+        n_features : int of at least 1 or None, default=12
+            Number of features to show, those of the largest effects.  None: up to 200.
+        scatter_kwargs : dict, default=None
+            Keyword arguments of matplotlib's `scatter`.
+
+        Raises
+        ------
+        ValueError
+            If `n_features` is not an integer >= 1 or None.
+        """
+        shown = self.order[: check_n_features(n_features) or MAX_FEATURES]
+        size = (7.0, 1.4 + 0.34 * max(3, len(shown)))
+        ax = self._set_axes(ax, size, grid="x")
+        ax.axvline(0, color="black", linewidth=0.8)
+        from matplotlib import colormaps
+
+        options: dict[str, object] = {
+            "cmap": colormaps[FROM_LOW_TO_HIGH].with_extremes(bad=NO_NUMBER),
+            "vmin": 0.0,
+            "vmax": 1.0,
+            "s": 9,
+            "linewidths": 0,
+            "plotnonfinite": True,
+        }
+        options |= dict(scatter_kwargs or {})
+        bins = bin_values(self.values[:, shown])
+        self.points_ = []
+        for row, feature in enumerate(shown):
+            ranks = np.full(len(self.values), np.nan)
+            if self.feature_values is not None:
+                ranks = ranks_of(self.feature_values[:, feature])
+            x = self.values[:, feature]
+            y = row + stack_points(bins[:, row], ranks, x)
+            self.points_.append(ax.scatter(x, y, c=ranks, **options))
+        self.colorbar_ = None
+        if self.feature_values is not None:
+            self.colorbar_ = self.figure_.colorbar(
+                self.points_[0], ax=ax, label="value of the feature", aspect=40
+            )
+            self.colorbar_.set_ticks([0, 1], labels=["low", "high"])
+        names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
+        label_rows(ax, len(shown), names)
+        ax.set_xlabel("SHAP value: what the feature adds to the score")
+        title_if_some(ax, len(shown), len(self.order))
+        return self
+
+
+def read_shap_table(
+    values: RowsLike, names: ArrayLike | None
+) -> tuple[FloatArray, NDArray[np.object_], IntArray]:
+    """Return finite values, a row per document; names of features; their order."""
     if np.ndim(values) != 2 or np.size(values) == 0:
         raise ValueError(
             "values must hold a row for each document and a column for each feature, "
             f"got shape {np.shape(values)}"
         )
     n = np.shape(values)[1]
-    return np.stack(
+    read = np.stack(
         [
             read_items(row, f"values[{document}]", "feature", n)
             for document, row in enumerate(values)
         ]
     )
+    order = np.argsort(-np.abs(read).mean(axis=0), kind="stable")
+    return read, read_item_names(names, n), order
 
 
-def title_if_some(ax: Axes, n_shown: int, n_features: int) -> None:
-    """Say in the title how many features are shown, unless all are."""
-    if n_shown < n_features:
-        ax.set_title(f"{n_shown} of {n_features} features")
+def bin_values(values: FloatArray) -> NDArray[np.int64]:
+    """Return the bin of each value, of N_BINS from the lowest to the highest of all."""
+    low, high = float(values.min()), float(values.max())
+    width = (high - low) or 1.0
+    bins = np.floor(N_BINS * ((values - low) / width))
+    return np.minimum(bins, N_BINS - 1).astype(np.int64)
 
 
-def check_n_features(n_features: int | None) -> int | None:
-    """Return an integer >= 1 or None; raise a ValueError for anything else."""
-    if n_features is None:
-        return None
-    is_integer = isinstance(n_features, Integral) and not isinstance(n_features, bool)
-    if not is_integer or n_features < 1:
-        raise ValueError(
-            f"n_features must be an integer >= 1 or None, got {n_features!r}"
-        )
-    return int(n_features)
+def ranks_of(column: NDArray[np.object_]) -> FloatArray:
+    """Return the ranks of numbers, from 0 to 1; NaN for what is not a number."""
+    numbers = np.array(
+        [float(v) if isinstance(v, Real | Decimal) else np.nan for v in column]
+    )
+    known = ~np.isnan(numbers)
+    ranks = np.full(len(numbers), np.nan)
+    ranks[known] = rankdata(numbers[known], method="dense") - 1.0
+    highest = float(ranks[known].max(initial=0.0))
+    ranks[known] = ranks[known] / highest if highest > 0 else 0.5
+    return ranks
+
+
+def stack_points(
+    bins: NDArray[np.int64], ranks: FloatArray, values: FloatArray
+) -> FloatArray:
+    """Return the distance of each point from the middle of its feature's row."""
+    # the points of a bin alternate between both sides, from the lowest rank on, so that
+    # places do not depend on the order of the documents
+    order = np.lexsort((values, ranks, bins))
+    first = np.searchsorted(bins[order], bins[order])
+    place = np.arange(len(order)) - first  # 0, 1, ... within each bin
+    steps = np.empty(len(order))
+    steps[order] = (place + 1) // 2 * np.where(place % 2, 1, -1)
+    most = max(np.abs(steps).max(), 5.0)  # a few points stay close to the middle
+    distance: FloatArray = HALF_WIDTH * steps / most
+    return distance
