@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -54,32 +54,44 @@ def draw_legend(ax: Axes, *entries: list[Any], loc: str = "best") -> Legend:
     return ax.legend(*entries, loc=loc, framealpha=0.85, edgecolor="none")
 
 
-def read_style(given: Style | None, artist: type[Artist]) -> dict[str, object]:
-    """Return keyword arguments of an artist under their full names ("c": "color")."""
-    from matplotlib.cbook import normalize_kwargs
+def read_style(
+    given: Style | None, artist: type[Artist] | None = None, /, **defaults: object
+) -> dict[str, object]:
+    """Return keyword arguments of an artist: those given, and defaults of others.
 
-    return dict(normalize_kwargs(dict(given or {}), artist))
+    With the class of the artist, "c" is the same argument as "color".
+    """
+    style = dict(given or {})
+    if artist is not None:
+        from matplotlib.cbook import normalize_kwargs
+
+        style = normalize_kwargs(style, artist)
+    return defaults | style
 
 
-def line_style(given: Style | None) -> dict[str, object]:
-    """Return keyword arguments of a line under their full names."""
+def line_style(given: Style | None, /, **defaults: object) -> dict[str, object]:
+    """Return keyword arguments of a line: those given, and defaults of others."""
     from matplotlib.lines import Line2D
 
-    return read_style(given, Line2D)
+    return read_style(given, Line2D, **defaults)
 
 
-def style_of_each(
-    styles: Style | Sequence[Style] | None, n_curves: int
-) -> Sequence[Style]:
-    """Return one dict of keyword arguments for each curve."""
-    if styles is None or isinstance(styles, Mapping):
-        return [styles or {}] * n_curves
-    if len(styles) != n_curves:
+def line_style_of_each(
+    labels: Iterable[str], given: Style | Sequence[Style] | None, **defaults: object
+) -> list[dict[str, object]]:
+    """Return keyword arguments of the line of each label."""
+    labels = list(labels)
+    if given is None or isinstance(given, Mapping):
+        given = [given or {}] * len(labels)
+    if len(given) != len(labels):
         raise ValueError(
-            f"curve_kwargs must be a dict or a list of {n_curves}, one for each curve, "
-            f"got {len(styles)}"
+            f"curve_kwargs must be a dict or a list of {len(labels)}, one for each "
+            f"curve, got {len(given)}"
         )
-    return styles
+    return [
+        line_style(style, label=label, **defaults)
+        for label, style in zip(labels, given, strict=True)
+    ]
 
 
 def name_of_metric(metric: Metric) -> str:

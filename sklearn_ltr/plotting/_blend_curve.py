@@ -172,14 +172,13 @@ class BlendCurveDisplay(Display):
         from matplotlib.patches import StepPatch
 
         edges = np.concatenate(([0.0], self.change_points, [1.0]))
-        options: dict[str, object] = {"baseline": None, "linewidth": 1.5}
-        options |= read_style(curve_kwargs, StepPatch)
-        self.line_ = ax.stairs(self.values, edges, **options)
+        style = read_style(curve_kwargs, StepPatch, baseline=None, linewidth=1.5)
+        self.line_ = ax.stairs(self.values, edges, **style)
         self.best_line_ = self.legend_ = None
         if self.alpha is not None:
-            options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
-            options |= {"linestyle": ":"} | line_style(best_kwargs)
-            self.best_line_ = ax.axvline(self.alpha, **options)
+            label = f"alpha = {self.alpha:.3g}"
+            style = line_style(best_kwargs, label=label, color="0.4", linestyle=":")
+            self.best_line_ = ax.axvline(self.alpha, **style)
             self.legend_ = draw_legend(ax)
         name_1, name_0 = map(escape_label, self.names)
         ax.set(

@@ -27,9 +27,9 @@ from sklearn_ltr.plotting._arguments import Curves, check_dict, group_rows, read
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
-    line_style,
+    line_style_of_each,
     name_of_metric,
-    style_of_each,
+    read_style,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -260,16 +260,15 @@ class CutoffCurveDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, grid="y")
-
-        styles = style_of_each(curve_kwargs, len(self.means))
+        markers = {"marker": "o", "markersize": 4}
+        styles = line_style_of_each(self.means, curve_kwargs, **markers)
         self.lines_: list[Line2D] = []
-        for (name, mean), style in zip(self.means.items(), styles, strict=True):
-            options = {"label": name, "marker": "o", "markersize": 4}
-            self.lines_ += ax.plot(self.k, mean, **options | line_style(style))
+        for mean, style in zip(self.means.values(), styles, strict=True):
+            self.lines_ += ax.plot(self.k, mean, **style)
         errors = (self.standard_errors or {}) if band else {}
         has_bands = any(np.isfinite(error).any() for error in errors.values())
         self.bands_ = [
-            draw_band(ax, line, errors[name], band_kwargs or {})
+            draw_band(ax, line, errors[name], band_kwargs)
             for line, name in zip(self.lines_, self.means, strict=True)
             if has_bands
         ]
@@ -378,12 +377,12 @@ def name_each(
 
 
 def draw_band(
-    ax: Axes, line: Line2D, standard_error: FloatArray, style: Style
+    ax: Axes, line: Line2D, standard_error: FloatArray, given: Style | None
 ) -> PolyCollection:
     """Draw a band of one standard error above and below a line, in its color."""
     k, mean = line.get_data()
-    options = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0} | dict(style)
-    return ax.fill_between(k, mean - standard_error, mean + standard_error, **options)
+    style = read_style(given, color=line.get_color(), alpha=0.15, linewidth=0)
+    return ax.fill_between(k, mean - standard_error, mean + standard_error, **style)
 
 
 def scale_cutoffs(ax: Axes, k: IntArray) -> None:

@@ -19,7 +19,13 @@ from sklearn_ltr.plotting._arguments import (
     read_item_names,
     read_items,
 )
-from sklearn_ltr.plotting._axes import Style, escape_label, label_rows, title_if_some
+from sklearn_ltr.plotting._axes import (
+    Style,
+    escape_label,
+    label_rows,
+    read_style,
+    title_if_some,
+)
 from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
@@ -203,13 +209,11 @@ class FeatureImportancesDisplay(Display):
         shown = self.order[: check_n_features(n_features)]
         size = (6.4, 1.0 + 0.24 * min(MAX_NAMES, max(4, len(shown))))
         ax = self._set_axes(ax, size, grid="x")
-        options: dict[str, object] = {"height": 0.7, "ecolor": "0.2", "capsize": 2}
+        style = read_style(bar_kwargs, height=0.7, ecolor="0.2", capsize=2)
         if self.standard_deviations is not None:
-            options["xerr"] = self.standard_deviations[shown]
+            style = {"xerr": self.standard_deviations[shown]} | style
         y = np.arange(len(shown))
-        self.bars_ = ax.barh(
-            y, self.importances[shown], **options | dict(bar_kwargs or {})
-        )
+        self.bars_ = ax.barh(y, self.importances[shown], **style)
         step = -(-len(shown) // MAX_NAMES)
         names = [escape_label(name) for name in self.feature_names[shown[::step]]]
         label_rows(ax, len(shown), names, step)

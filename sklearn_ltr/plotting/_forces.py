@@ -29,7 +29,7 @@ from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import Curves, check_dict
-from sklearn_ltr.plotting._axes import MAX_HEIGHT, Style
+from sklearn_ltr.plotting._axes import MAX_HEIGHT, Style, read_style
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -290,15 +290,14 @@ class ForcesDisplay(Display):
         )
         ax = self._set_axes(ax, size)
         order = self._order
-        self.bars_, self.legend_ = draw_ranked_list(
-            ax, self.y_true[order], bar_kwargs or {}
-        )
+        grades = self.y_true[order]
+        self.bars_, self.legend_ = draw_ranked_list(ax, grades, bar_kwargs)
         by_rank = {force: values[order] for force, values in self.lambdas.items()}
         lengths = {
             force: arrow_lengths(values, arrow_length, largest)
             for force, values in by_rank.items()
         }
-        self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs or {})
+        self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs)
         label_columns(ax, by_rank, self.arrows_)
         errors = f"{self.pairwise_errors} pairwise errors"
         errors = errors.removesuffix("s") if self.pairwise_errors == 1 else errors
@@ -419,7 +418,7 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 
 
 def draw_arrows(
-    ax: Axes, lengths: Mapping[str, FloatArray], style: Style
+    ax: Axes, lengths: Mapping[str, FloatArray], given: Style | None
 ) -> list[Quiver]:
     """Draw a column of arrows per force, the first one left of the bars."""
     arrows: list[Quiver] = []
@@ -432,8 +431,8 @@ def draw_arrows(
         centers.append(edges[side] + away * width / 2)
         edges[side] += away * width
         x = centers[-1] + away * LANE_WIDTH * (lanes - lanes.max() / 2)
-        options = ARROW_STYLE | {"color": color} | dict(style)
-        arrows.append(ax.quiver(x, y, np.zeros_like(x), force_lengths, **options))
+        style = read_style(given, color=color, **ARROW_STYLE)
+        arrows.append(ax.quiver(x, y, np.zeros_like(x), force_lengths, **style))
     tips = y + np.stack(list(lengths.values()))
     ax.set_xlim(*edges)
     ax.set_ylim(max(len(y) + 0.5, tips.max()) + 0.3, min(0.5, tips.min()) - 0.3)
@@ -470,14 +469,14 @@ def grade_labels(grades: FloatArray) -> list[str]:
 
 
 def draw_ranked_list(
-    ax: Axes, grades: FloatArray, style: Style
+    ax: Axes, grades: FloatArray, given: Style | None
 ) -> tuple[BarContainer, Legend]:
     """Draw a bar from x = 0 to 1 per document, by rank, and a legend of the grades."""
     from matplotlib.transforms import offset_copy
 
     ranks = np.arange(1, len(grades) + 1)
-    options = {"height": 0.7, "color": colors_of(grades), "zorder": 2} | dict(style)
-    bars = ax.barh(ranks, 1.0, **options)
+    style = read_style(given, height=0.7, color=colors_of(grades), zorder=2)
+    bars = ax.barh(ranks, 1.0, **style)
     ax.set_yticks(ranks[:: -(-len(ranks) // MAX_RANK_LABELS)])
     ax.set_ylabel("rank")
     ax.grid(axis="y", color="0.93", zorder=0)

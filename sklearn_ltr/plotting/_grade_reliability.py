@@ -257,15 +257,14 @@ class GradeReliabilityDisplay(Display):
         """
         ax = self._set_axes(ax, (4.8, 4.8), grid="both")
 
-        options: dict[str, Any] = {"color": "0.4", "linestyle": ":"}
-        options |= line_style(diagonal_kwargs)
-        self.diagonal_ = ax.axline((0, 0), slope=1, **options)
+        style = line_style(diagonal_kwargs, color="0.4", linestyle=":")
+        self.diagonal_ = ax.axline((0, 0), slope=1, **style)
         error = f"calibration error {self.calibration_error:.3f}"
         label = error if self.name is None else f"{escape_label(self.name)}: {error}"
-        options = {"label": label, "marker": "o", "markersize": 4, "capsize": 2}
-        options |= line_style(curve_kwargs)
+        markers = {"marker": "o", "markersize": 4, "capsize": 2}
+        style = line_style(curve_kwargs, label=label, **markers)
         self.bars_ = ax.errorbar(
-            self.predicted, self.given, self.standard_errors, **options
+            self.predicted, self.given, self.standard_errors, **style
         )
         what = "of a query" if self.unit == "query" else "of documents"
         ax.set(

@@ -28,10 +28,9 @@ from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
     escape_label,
-    line_style,
+    line_style_of_each,
     name_of_metric,
     read_style,
-    style_of_each,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -260,22 +259,19 @@ class ParetoDisplay(Display):
 
         self.curves_: list[ErrorbarContainer] = []
         self.texts_ = []
-        styles = style_of_each(curve_kwargs, len(self.x))
+        labels = map(escape_label, self.x)
+        markers = {"marker": "o", "markersize": 4, "elinewidth": 0.6}
+        styles = line_style_of_each(labels, curve_kwargs, **markers)
+        beside = {"xytext": (4, 4), "textcoords": "offset points"}
+        text_style = read_style(text_kwargs, Text, fontsize="small", **beside)
         for (name, x), style in zip(self.x.items(), styles, strict=True):
             y = self.y[name]
-            options: dict[str, object] = {"label": escape_label(name), "marker": "o"}
-            options |= {"markersize": 4, "elinewidth": 0.6} | line_style(style)
             for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
                 if errors is not None:
-                    options[axis] = errors[name]
-            self.curves_.append(ax.errorbar(x, y, **options))
-            text_options: dict[str, object] = {
-                "xytext": (4, 4),
-                "textcoords": "offset points",
-            }
-            text_options |= {"fontsize": "small"} | read_style(text_kwargs, Text)
+                    style[axis] = errors[name]
+            self.curves_.append(ax.errorbar(x, y, **style))
             self.texts_ += [
-                ax.annotate(escape_label(text), point, **text_options)
+                ax.annotate(escape_label(text), point, **text_style)
                 for text, point in zip(
                     self.point_names.get(name, ()), zip(x, y, strict=True), strict=False
                 )

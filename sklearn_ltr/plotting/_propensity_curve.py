@@ -17,8 +17,8 @@ from sklearn_ltr.plotting._axes import (
     draw_legend,
     escape_label,
     line_style,
+    line_style_of_each,
     set_integer_ticks,
-    style_of_each,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -212,24 +212,22 @@ class PropensityCurveDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, grid="y")
-
-        styles = style_of_each(curve_kwargs, len(self.propensities))
+        labels = map(escape_label, self.propensities)
+        markers = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
+        styles = line_style_of_each(labels, curve_kwargs, **markers)
         self.true_line_ = None
         if self.true_propensities is not None:
-            options: dict[str, object] = {"color": "black", "linestyle": "--"}
-            options |= {"linewidth": 1.0, "label": "true"}
+            dashes = {"color": "black", "linestyle": "--", "linewidth": 1.0}
             (self.true_line_,) = ax.plot(
                 np.arange(len(self.true_propensities)),
                 self.true_propensities,
-                **options | line_style(true_kwargs),
+                **line_style(true_kwargs, label="true", **dashes),
             )
         self.lines_: list[Line2D] = []
         for (name, curve), style in zip(self.propensities.items(), styles, strict=True):
-            options = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
-            options |= {"label": escape_label(name)} | line_style(style)
             errors = self.standard_errors.get(name)
             position = np.arange(len(curve))
-            self.lines_.append(ax.errorbar(position, curve, yerr=errors, **options))
+            self.lines_.append(ax.errorbar(position, curve, yerr=errors, **style))
         set_integer_ticks(ax.xaxis)
         ax.set_ylim(bottom=0)
         has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())

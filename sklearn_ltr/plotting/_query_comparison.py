@@ -23,6 +23,7 @@ from sklearn_ltr.plotting._axes import (
     draw_legend,
     escape_label,
     name_of_metric,
+    read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -264,7 +265,7 @@ class QueryComparisonDisplay(Display):
             Keyword arguments of matplotlib's `PolyCollection`.
         """
         ax = self._set_axes(ax, grid="y")
-        self.bars_ = draw_differences(ax, self.differences, bar_kwargs or {})
+        self.bars_ = draw_differences(ax, self.differences, bar_kwargs)
         self.mean_line_ = draw_mean(ax, self.mean_difference, self.standard_error)
         self._label_axes(ax)
         self.legend_ = self._draw_counts(ax)
@@ -307,7 +308,9 @@ class QueryComparisonDisplay(Display):
         )
 
 
-def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCollection:
+def draw_differences(
+    ax: Axes, differences: FloatArray, given: Style | None
+) -> PolyCollection:
     """Draw a bar for each of ascending differences, at x = 1, 2, ..."""
     # All bars are one artist, which is fast for thousands of them.
     from matplotlib.collections import PolyCollection
@@ -317,13 +320,14 @@ def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCol
     corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
     center = np.arange(1, n + 1)
     bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
-    options: dict[str, object] = {
-        "facecolors": np.where(differences > 0, BETTER, WORSE),
-        "linewidths": 0,
-        "antialiaseds": False,  # with it, thin gaps show between adjacent bars
-        "zorder": 2,
-    }
-    drawn = PolyCollection(list(np.stack(bars, axis=1)), **options | dict(style))
+    style = read_style(
+        given,
+        facecolors=np.where(differences > 0, BETTER, WORSE),
+        linewidths=0,
+        antialiaseds=False,  # with it, thin gaps show between adjacent bars
+        zorder=2,
+    )
+    drawn = PolyCollection(list(np.stack(bars, axis=1)), **style)
     ax.add_collection(drawn)
     ax.autoscale_view()
     tied = center[differences == 0]

@@ -15,6 +15,7 @@ from sklearn_ltr.plotting._axes import (
     MAX_HEIGHT,
     Style,
     escape_label,
+    read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -173,14 +174,10 @@ class RankerComparisonDisplay(Display):
         colors = np.select([above, below], [BETTER, WORSE], EQUAL).tolist()
         rows = np.arange(n)
         ax.axvline(0, color="black", linewidth=0.8)
-        line_style: dict[str, Any] = {"colors": colors, "linewidths": 2.5}
-        self.intervals_: LineCollection = ax.hlines(
-            rows, self.low, self.high, **line_style | dict(interval_kwargs or {})
-        )
-        dot_style: dict[str, Any] = {"color": colors, "s": 40, "zorder": 3}
-        self.dots_: PathCollection = ax.scatter(
-            self.mean_differences, rows, **dot_style | dict(dot_kwargs or {})
-        )
+        style = read_style(interval_kwargs, colors=colors, linewidths=2.5)
+        self.intervals_: LineCollection = ax.hlines(rows, self.low, self.high, **style)
+        style = read_style(dot_kwargs, color=colors, s=40, zorder=3)
+        self.dots_: PathCollection = ax.scatter(self.mean_differences, rows, **style)
         labels = [escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
         ax.set_yticks(rows, labels)
         ax.set_ylim(n - 0.5, -0.5)  # the first row is on top

@@ -197,18 +197,18 @@ class SearchTraceDisplay(Display):
         from matplotlib.collections import PathCollection
 
         x = np.arange(len(self.scores)) if self.elapsed is None else self.elapsed
-        options: dict[str, Any] = {"s": 18, "color": "0.5", "label": "candidate"}
-        options |= read_style(dot_kwargs, PathCollection)
-        self.dots_: PathCollection = ax.scatter(x, self.scores, **options)
-        options = {"label": "best so far", "drawstyle": "steps-post", "linewidth": 1.8}
-        options |= line_style(best_kwargs)
+        dots = {"s": 18, "color": "0.5", "label": "candidate"}
+        style = read_style(dot_kwargs, PathCollection, **dots)
+        self.dots_: PathCollection = ax.scatter(x, self.scores, **style)
+        steps = {"drawstyle": "steps-post", "linewidth": 1.8}
+        style = line_style(best_kwargs, label="best so far", **steps)
         self.best_line_: Line2D
-        (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **options)
+        (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **style)
         self.blend_line_: Line2D | None = None
         if self.blend_score is not None:
-            options = {"label": "blend", "color": "black", "linestyle": ":"}
-            options |= line_style(blend_kwargs)
-            self.blend_line_ = ax.axhline(self.blend_score, **options)
+            dots = {"label": "blend", "color": "black", "linestyle": ":"}
+            style = line_style(blend_kwargs, **dots)
+            self.blend_line_ = ax.axhline(self.blend_score, **style)
         self.legend_: Legend = draw_legend(ax, loc="lower right")
         if self.elapsed is None:
             set_integer_ticks(ax.xaxis)

@@ -25,6 +25,7 @@ from sklearn_ltr.plotting._axes import (
     Style,
     escape_label,
     label_rows,
+    read_style,
     set_integer_ticks,
     title_if_some,
 )
@@ -209,15 +210,11 @@ class ShapValuesDisplay(Display):
             labels.append(f"{len(others)} other features")
         ends = self.score - np.append(0.0, np.cumsum(widths)[:-1])
         ax = self._set_axes(ax, (6.4, 1.4 + 0.26 * len(widths)), grid="x")
-        options: dict[str, object] = {
-            "height": 0.7,
-            "color": np.where(widths > 0, BETTER, WORSE),
-        }
+        colors = np.where(widths > 0, BETTER, WORSE)
+        style = read_style(bar_kwargs, height=0.7, color=colors)
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
-        self.bars_ = ax.barh(
-            y, widths, left=ends - widths, **options | dict(bar_kwargs or {})
-        )
+        self.bars_ = ax.barh(y, widths, left=ends - widths, **style)
         # each bar begins where the one below it ends
         ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
         for x in (self.bias, self.score):
@@ -368,18 +365,16 @@ class ShapHeatmapDisplay(Display):
         size = max(5.0, 2.0 + 0.35 * len(shown)), min(12.0, 2.5 + 0.15 * n)
         ax = self._set_axes(ax, size)
         largest = np.abs(self.values).max() or 1.0
-        options: dict[str, object] = {
-            "cmap": WORSE_TO_BETTER,
-            "vmin": -largest,
-            "vmax": largest,
-            "aspect": "auto",
-            "interpolation": "nearest",
-            "extent": (-0.5, len(shown) - 0.5, n + 0.5, 0.5),  # ranks from 1
-        }
-        self.image_ = ax.imshow(
-            self.values[np.ix_(self.ranking, shown)],
-            **options | dict(image_kwargs or {}),
+        style = read_style(
+            image_kwargs,
+            cmap=WORSE_TO_BETTER,
+            vmin=-largest,
+            vmax=largest,
+            aspect="auto",
+            interpolation="nearest",
+            extent=(-0.5, len(shown) - 0.5, n + 0.5, 0.5),  # ranks from 1
         )
+        self.image_ = ax.imshow(self.values[np.ix_(self.ranking, shown)], **style)
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, label="SHAP value")
         names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
         ax.set_xticks(np.arange(len(shown)), names, rotation=90, fontsize="small")
@@ -514,15 +509,15 @@ class ShapBeeswarmDisplay(Display):
         ax.axvline(0, color="black", linewidth=0.8)
         from matplotlib import colormaps
 
-        options: dict[str, object] = {
-            "cmap": colormaps[FROM_LOW_TO_HIGH].with_extremes(bad=NO_NUMBER),
-            "vmin": 0.0,
-            "vmax": 1.0,
-            "s": 9,
-            "linewidths": 0,
-            "plotnonfinite": True,
-        }
-        options |= dict(scatter_kwargs or {})
+        style = read_style(
+            scatter_kwargs,
+            cmap=colormaps[FROM_LOW_TO_HIGH].with_extremes(bad=NO_NUMBER),
+            vmin=0.0,
+            vmax=1.0,
+            s=9,
+            linewidths=0,
+            plotnonfinite=True,
+        )
         bins = bin_values(self.values[:, shown])
         self.points_ = []
         for row, feature in enumerate(shown):
@@ -531,7 +526,7 @@ class ShapBeeswarmDisplay(Display):
                 ranks = ranks_of(self.feature_values[:, feature])
             x = self.values[:, feature]
             y = row + stack_points(bins[:, row], ranks, x)
-            self.points_.append(ax.scatter(x, y, c=ranks, **options))
+            self.points_.append(ax.scatter(x, y, c=ranks, **style))
         self.colorbar_ = None
         if self.feature_values is not None:
             self.colorbar_ = self.figure_.colorbar(

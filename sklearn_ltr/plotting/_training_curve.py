@@ -195,7 +195,7 @@ class TrainingCurveDisplay(Display):
         self.ax_ = panels[0] if len(panels) == 1 else np.array(panels)
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
-        self._draw_curves(panel_of, train_kwargs or {}, validation_kwargs or {})
+        self._draw_curves(panel_of, train_kwargs, validation_kwargs)
         for measure, panel in panel_of.items():
             style_axes(panel, grid="y")
             panel.set_ylabel(measure)
@@ -208,8 +208,8 @@ class TrainingCurveDisplay(Display):
     def _draw_curves(
         self,
         panel_of: Mapping[str, Axes],
-        train_kwargs: Style,
-        validation_kwargs: Style,
+        train_kwargs: Style | None,
+        validation_kwargs: Style | None,
     ) -> None:
         """Draw the curves of each set in one color, and mark the step kept."""
         first_panel = next(iter(panel_of.values()))
@@ -230,8 +230,8 @@ class TrainingCurveDisplay(Display):
                 is_followed = marked is None and set_name == (followed or TRAIN_SET)
                 if is_followed and set_name != TRAIN_SET:
                     options |= self._kept_marker(set_name)
-                options |= line_style(given)
-                line = self._draw_curve(panel_of[measure], values, options)
+                style = line_style(given, **options)
+                line = self._draw_curve(panel_of[measure], values, style)
                 self.lines_[set_name][measure] = line
                 color = line.get_color()
                 marked = line if is_followed else marked

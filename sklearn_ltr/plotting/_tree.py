@@ -17,6 +17,7 @@ from sklearn_ltr.plotting._axes import (
     MAX_NAME_LENGTH,
     Style,
     escape_label,
+    read_style,
     set_integer_ticks,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
@@ -159,16 +160,13 @@ class TreeDisplay(Display):
         size = 1.0 + 1.9 * n_levels, 1.2 + 0.5 * n_last
         ax = self._set_axes(ax, size)
         self.lines_ = []
-        line: dict[str, object] = {"color": "0.6", "linewidth": 1.0, "zorder": 1}
+        line = read_style(line_kwargs, color="0.6", linewidth=1.0, zorder=1)
         for node in shown[~tree.is_leaf[shown]]:
             for child in (tree.left[node], tree.right[node]):
                 if child in shown:
-                    self.lines_ += ax.plot(
-                        depth[[node, child]],
-                        height[[node, child]],
-                        **line | dict(line_kwargs or {}),
-                    )
-        options: dict[str, object] = {"ha": "center", "va": "center", "fontsize": 8}
+                    ends = [node, child]
+                    self.lines_ += ax.plot(depth[ends], height[ends], **line)
+        centered = {"ha": "center", "va": "center"}
         self.texts_ = {}
         for node in shown.tolist():
             color = EQUAL
@@ -176,12 +174,8 @@ class TreeDisplay(Display):
                 color = BETTER if value[node] > 0 else WORSE
             box = {"boxstyle": "round", "facecolor": "white", "edgecolor": color}
             text = self._text(node, float(value[node]), int(n_rows[node]))
-            self.texts_[node] = ax.text(
-                depth[node],
-                height[node],
-                text,
-                **options | {"bbox": box} | dict(text_kwargs or {}),
-            )
+            style = read_style(text_kwargs, bbox=box, fontsize=8, **centered)
+            self.texts_[node] = ax.text(depth[node], height[node], text, **style)
         ax.set_xlim(-0.5, n_levels - 0.5)
         ax.set_ylim(n_last - 0.5, -0.5)
         set_integer_ticks(ax.xaxis)

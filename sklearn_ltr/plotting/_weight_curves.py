@@ -195,18 +195,16 @@ class WeightCurvesDisplay(Display):
         """Draw each curve, those without a name behind the others."""
         lines: list[Line2D] = []
         for i, curve in enumerate(self.order):
-            options: dict[str, object] = {"linewidth": 1.2}
+            options: dict[str, object] = {"color": UNNAMED, "zorder": 1.5}
             if i < n_named:
-                options |= {"color": f"C{i}", "zorder": 2.5}
+                options = {"color": f"C{i}", "zorder": 2.5}
                 options["label"] = escape_label(self.names[curve])
-            else:
-                options |= {"color": UNNAMED, "zorder": 1.5}
-                if i == n_named:
-                    options["label"] = f"{len(self.order) - n_named} others"
+            elif i == n_named:
+                options["label"] = f"{len(self.order) - n_named} others"
             lines += self.ax_.plot(
                 self.moved[curve] - self.learned[curve],
                 self.values[curve],
-                **options | line_style(style),
+                **line_style(style, linewidth=1.2, **options),
             )
         return lines
 
