@@ -35,8 +35,8 @@ def label_rows(ax: Axes, n_rows: int, labels: Sequence[str], step: int = 1) -> N
     ax.spines["left"].set_visible(False)
 
 
-def title_if_some(ax: Axes, n_shown: int, n_features: int) -> None:
-    """Say in the title how many features are shown, unless all are."""
+def write_n_shown(ax: Axes, n_shown: int, n_features: int) -> None:
+    """Write in the title how many features are shown, unless all are."""
     if n_shown < n_features:
         ax.set_title(f"{n_shown} of {n_features} features")
 

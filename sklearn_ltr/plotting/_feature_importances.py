@@ -24,7 +24,7 @@ from sklearn_ltr.plotting._axes import (
     escape_label,
     label_rows,
     read_style,
-    title_if_some,
+    write_n_shown,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -221,5 +221,5 @@ class FeatureImportancesDisplay(Display):
         if not self.importances.any():
             ax.set_xlim(0, 1)
         ax.set_xlabel(self.importance_name)
-        title_if_some(ax, len(shown), len(self.order))
+        write_n_shown(ax, len(shown), len(self.order))
         return self

@@ -27,7 +27,7 @@ from sklearn_ltr.plotting._axes import (
     label_rows,
     read_style,
     set_integer_ticks,
-    title_if_some,
+    write_n_shown,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -380,7 +380,7 @@ class ShapHeatmapDisplay(Display):
         ax.set_xticks(np.arange(len(shown)), names, rotation=90, fontsize="small")
         set_integer_ticks(ax.yaxis)
         ax.set_ylabel("rank")
-        title_if_some(ax, len(shown), len(self.order))
+        write_n_shown(ax, len(shown), len(self.order))
         return self
 
 
@@ -536,7 +536,7 @@ class ShapBeeswarmDisplay(Display):
         names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
         label_rows(ax, len(shown), names)
         ax.set_xlabel("SHAP value: what the feature adds to the score")
-        title_if_some(ax, len(shown), len(self.order))
+        write_n_shown(ax, len(shown), len(self.order))
         return self
 
 
