@@ -109,8 +109,8 @@ def complete_display(cls: type[D]) -> type[D]:
     that the class describes.  An entry of its own takes precedence.
     """
     sections = read_sections(cls)
-    attributes = read_entries(sections["Attributes"])
-    texts = PARAMETERS | read_entries(sections["Parameters"])
+    attributes = read_entries(sections.get("Attributes", ""))
+    texts = PARAMETERS | read_entries(sections.get("Parameters", ""))
     sections["Parameters"] = describe_parameters(cls, texts)
     sections["Attributes"] = write_entries(attributes | ATTRIBUTES | attributes)
     cls.__doc__ = write_sections(sections)
@@ -139,8 +139,14 @@ def complete_method(
 
     @functools.wraps(method)
     def checked(display: Any, *args: Any, **kwargs: Any) -> Any:
-        owner = display if isinstance(display, type) else type(display)
-        check_matplotlib(f"{owner.__name__}.{method.__name__}")
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError as error:
+            owner = display if isinstance(display, type) else type(display)
+            raise ImportError(
+                f"{owner.__name__}.{method.__name__} requires matplotlib: install it "
+                "by python -m pip install matplotlib"
+            ) from error
         return method(display, *args, **kwargs)
 
     return checked
@@ -150,17 +156,6 @@ def describe_parameters(call: Callable[..., Any], texts: dict[str, str]) -> str:
     """Return the section on the parameters of a class or a method, in their order."""
     names = [name for name in inspect.signature(call).parameters if name in texts]
     return write_entries({name: texts[name] for name in names})
-
-
-def check_matplotlib(caller: str) -> None:
-    """Raise an ImportError that says what to install if matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} requires matplotlib: install it by "
-            "python -m pip install matplotlib"
-        ) from error
 
 
 def read_sections(documented: Any) -> dict[str, str]:
