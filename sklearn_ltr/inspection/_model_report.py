@@ -56,6 +56,7 @@ from sklearn_ltr.plotting import (
 )
 from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import name_of_metric
+from sklearn_ltr.plotting._forces import order_of_query
 from sklearn_ltr.plotting._shap import rows_of
 from sklearn_ltr.plotting._training_curve import read_record
 
@@ -409,7 +410,7 @@ def cutoff_curve(subject: Subject) -> str:
     return html.picture(
         f"Mean {every_k.name} at cutoffs from 1 to {min(longest, 20)}",
         (6.0, 3.2),
-        lambda figure: CutoffCurveDisplay.from_predictions(
+        lambda ax: CutoffCurveDisplay.from_predictions(
             subject.y,
             subject.predicted,
             groups=subject.groups,
@@ -417,7 +418,7 @@ def cutoff_curve(subject: Subject) -> str:
             k=range(1, min(longest, 20) + 1),
             sample_weight=subject.sample_weight,
             name=subject.name,
-            ax=figure.subplots(),
+            ax=ax,
         ),
     )
 
@@ -463,9 +464,8 @@ def ranking_of(subject: Subject, query: int) -> IntArray:
     """Return the documents of a query as ranked, by their canonical numbers."""
     start, end = subject.queries.offsets[query : query + 2]
     documents = np.arange(start, end)
-    # equal scores: the lower grade first, as the metrics have it by default
-    keys = subject.grades[documents], -subject.scores[documents]
-    return documents[np.lexsort(keys)]
+    scores, grades = subject.scores[documents], subject.grades[documents]
+    return documents[order_of_query(scores, grades)]
 
 
 def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]:
@@ -524,12 +524,8 @@ def why_above(subject: Subject, first: int, best: int) -> str:
         feature_values=rows_of(result.X, slice(None)),
         score_name=f"score of row {first} minus that of row {best}",
     )
-    picture = html.picture(
-        f"What puts row {first} above row {best}",
-        (6.4, 3.8),
-        lambda figure: display.plot(figure.subplots()),
-    )
-    return html.details(picture, numbers)
+    title = f"What puts row {first} above row {best}"
+    return html.details(html.picture(title, (6.4, 3.8), display.plot), numbers)
 
 
 # --- what it is -----------------------------------------------------------------------
@@ -615,13 +611,8 @@ def blend_part(subject: Subject) -> str:
             metric_name=name_of_metric(metric),
             names=(f"1 ({names[0]})", f"2 ({names[1]})"),
         )
-        parts.append(
-            html.picture(
-                "The metric of all blends",
-                (6.4, 3.4),
-                lambda figure: display.plot(figure.subplots()),
-            )
-        )
+        title = "The metric of all blends"
+        parts.append(html.picture(title, (6.4, 3.4), display.plot))
     return "\n".join(parts)
 
 
@@ -642,9 +633,7 @@ def bias_part(subject: Subject) -> str:
     picture = html.picture(
         "The learned bias of positions",
         (6.4, 3.4),
-        lambda figure: PropensityCurveDisplay.from_estimator(
-            model, ax=figure.subplots()
-        ),
+        lambda ax: PropensityCurveDisplay.from_estimator(model, ax=ax),
     )
     title = html.heading("Position bias learned from clicks")
     return title + "\n" + html.details(picture, numbers)
@@ -683,9 +672,8 @@ def curves_section(subject: Subject) -> str:
     picture = html.picture(
         "Scores after each step of the training",
         (6.4, 1.0 + 2.4 * len(measures)),
-        lambda figure: display.plot(
-            figure.subplots(len(measures), 1, sharex=True, squeeze=False)[:, 0]
-        ),
+        display.plot,
+        n_panels=len(measures),
     )
     return html.section(title, html.details(picture, numbers))
 
@@ -793,7 +781,7 @@ def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> 
     return html.picture(
         f"Features by {measure}",
         (6.4, 1.0 + 0.24 * min(MOST_COLUMNS, max(4, len(names)))),
-        lambda figure: display.plot(figure.subplots(), n_features=MOST_COLUMNS),
+        lambda ax: display.plot(ax, n_features=MOST_COLUMNS),
     )
 
 
