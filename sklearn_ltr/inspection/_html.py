@@ -8,10 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib import import_module
 from io import BytesIO
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from typing import Any
 
 CLASS = "sklearn-ltr-report"
 # Colors of text and background are those of the page or the notebook, light or dark.
@@ -164,9 +161,12 @@ def can_draw() -> bool:
 
 
 def picture(
-    description: str, size: tuple[float, float], plot: Callable[[Figure], object]
+    description: str,
+    size: tuple[float, float],
+    plot: Callable[[Any], object],
+    n_panels: int = 1,
 ) -> str:
-    """Return what `plot` draws on a figure of `size` inches; "" without matplotlib."""
+    """Return what `plot` draws on one Axes or several; "" without matplotlib."""
     if not can_draw():
         return ""
     import matplotlib.style
@@ -177,7 +177,7 @@ def picture(
     with matplotlib.style.context(["default", SVG]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Figure(figsize=size, layout="constrained")
-        plot(figure)
+        plot(figure.subplots(n_panels, 1, sharex=True))
         figure.savefig(file, format="svg", metadata={"Date": None})
     data = base64.b64encode(file.getvalue()).decode("ascii")
     width, height = (round(100 * inches) for inches in size)

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -55,7 +54,10 @@ from sklearn_ltr.plotting import (
     ShapValuesDisplay,
     TrainingCurveDisplay,
 )
+from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import name_of_metric
+from sklearn_ltr.plotting._forces import order_of_query
+from sklearn_ltr.plotting._shap import rows_of
 from sklearn_ltr.plotting._training_curve import read_record
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own
@@ -248,7 +250,7 @@ def model_report(
     (20, True)
     >>> report.save("report.html")  # doctest: +SKIP
     """
-    subject = Subject.read(estimator, X, y, groups, metric, sample_weight)
+    subject = Subject(estimator, X, y, groups, metric, sample_weight)
     columns, scores = None, None
     if X_reference is not None:
         columns = drift_of_columns(X_reference, X)
@@ -282,71 +284,39 @@ def model_report(
     )
 
 
-@dataclass(frozen=True)
 class Subject:
     """A fitted model, and its scores of documents in canonical order."""
 
-    estimator: BaseEstimator
-    model: BaseEstimator  # the last step of Pipelines and searches
-    X: MatrixLike
-    y: ArrayLike
-    groups: IdsLike
-    sample_weight: ArrayLike | None
-    predicted: FloatArray  # (n_documents,) scores, by row
-    metric: Metric
-    queries: QueryGroups
-    labels: NDArray[Any]  # (n_queries,)
-    grades: FloatArray  # (n_documents,), in canonical order
-    scores: FloatArray
-    weights: FloatArray  # (n_queries,)
-    values: FloatArray  # (n_queries,); NaN where the metric leaves a query out
-    mean: float
-    standard_error: float
-
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         estimator: BaseEstimator,
         X: MatrixLike,
         y: ArrayLike,
         groups: IdsLike,
         metric: str | Metric | None,
-        weight: ArrayLike | None,
-    ) -> Subject:
-        """Read the arguments of :func:`model_report`, and score X."""
-        model, _ = find_model(estimator)
-        check_is_fitted(model)
+        sample_weight: ArrayLike | None,
+    ) -> None:
+        self.estimator, self.X, self.y, self.groups = estimator, X, y, groups
+        self.sample_weight = sample_weight
+        self.model, _ = find_model(estimator)  # the last step of Pipelines and searches
+        check_is_fitted(self.model)
         if metric is None:
-            metric = getattr(model, "metric", None)
-        metric = NDCG(10) if metric is None else get_metric(metric)
-        queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
-        grades = check_grades(y, queries)
-        weights = check_sample_weight(weight, queries)
-        predicted = np.asarray(estimator.predict(X))
+            metric = getattr(self.model, "metric", None)
+        self.metric = NDCG(10) if metric is None else get_metric(metric)
+        self.queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
+        self.labels: NDArray[Any] = as_array(self.queries.labels)
+        # the grades and scores of documents, in canonical order
+        self.grades = check_grades(y, self.queries)
+        self.weights = check_sample_weight(sample_weight, self.queries)
+        self.predicted: NDArray[Any] = np.asarray(estimator.predict(X))  # by row
         name = f"what {type(estimator).__name__} predicts"
-        scores = check_scores(predicted, queries, name, only_order=True)
-        bound = metric.bind(grades, queries.offsets, queries.labels)
-        values = bound.values(scores)
-        mean = bound.mean(scores, weights)
-        _, error = mean_and_standard_error(values, weights)
-        return cls(
-            estimator=estimator,
-            model=model,
-            X=X,
-            y=y,
-            groups=groups,
-            sample_weight=weight,
-            predicted=predicted,
-            metric=metric,
-            queries=queries,
-            labels=as_array(queries.labels),
-            grades=grades,
-            scores=scores,
-            weights=weights,
-            values=values,
-            mean=mean,
-            standard_error=error,
-        )
+        self.scores = check_scores(self.predicted, self.queries, name, only_order=True)
+        offsets, labels = self.queries.offsets, self.queries.labels
+        bound = self.metric.bind(self.grades, offsets, labels)
+        # of each query; NaN where the metric leaves it out
+        self.values = bound.values(self.scores)
+        self.mean = bound.mean(self.scores, self.weights)
+        _, self.standard_error = mean_and_standard_error(self.values, self.weights)
 
     @property
     def name(self) -> str:
@@ -440,7 +410,7 @@ def cutoff_curve(subject: Subject) -> str:
     return html.picture(
         f"Mean {every_k.name} at cutoffs from 1 to {min(longest, 20)}",
         (6.0, 3.2),
-        lambda figure: CutoffCurveDisplay.from_predictions(
+        lambda ax: CutoffCurveDisplay.from_predictions(
             subject.y,
             subject.predicted,
             groups=subject.groups,
@@ -448,7 +418,7 @@ def cutoff_curve(subject: Subject) -> str:
             k=range(1, min(longest, 20) + 1),
             sample_weight=subject.sample_weight,
             name=subject.name,
-            ax=figure.subplots(),
+            ax=ax,
         ),
     )
 
@@ -494,9 +464,8 @@ def ranking_of(subject: Subject, query: int) -> IntArray:
     """Return the documents of a query as ranked, by their canonical numbers."""
     start, end = subject.queries.offsets[query : query + 2]
     documents = np.arange(start, end)
-    # equal scores: the lower grade first, as the metrics have it by default
-    keys = subject.grades[documents], -subject.scores[documents]
-    return documents[np.lexsort(keys)]
+    scores, grades = subject.scores[documents], subject.grades[documents]
+    return documents[order_of_query(scores, grades)]
 
 
 def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]:
@@ -549,19 +518,14 @@ def why_above(subject: Subject, first: int, best: int) -> str:
             for j, column in zip(most, columns, strict=True)
         ],
     )
-    table: Any = result.X
     display = ShapValuesDisplay(
         difference,
         feature_names=result.feature_names,
-        feature_values=table.toarray() if issparse(table) else table,
+        feature_values=rows_of(result.X, slice(None)),
         score_name=f"score of row {first} minus that of row {best}",
     )
-    picture = html.picture(
-        f"What puts row {first} above row {best}",
-        (6.4, 3.8),
-        lambda figure: display.plot(figure.subplots()),
-    )
-    return html.details(picture, numbers)
+    title = f"What puts row {first} above row {best}"
+    return html.details(html.picture(title, (6.4, 3.8), display.plot), numbers)
 
 
 # --- what it is -----------------------------------------------------------------------
@@ -647,13 +611,8 @@ def blend_part(subject: Subject) -> str:
             metric_name=name_of_metric(metric),
             names=(f"1 ({names[0]})", f"2 ({names[1]})"),
         )
-        parts.append(
-            html.picture(
-                "The metric of all blends",
-                (6.4, 3.4),
-                lambda figure: display.plot(figure.subplots()),
-            )
-        )
+        title = "The metric of all blends"
+        parts.append(html.picture(title, (6.4, 3.4), display.plot))
     return "\n".join(parts)
 
 
@@ -674,9 +633,7 @@ def bias_part(subject: Subject) -> str:
     picture = html.picture(
         "The learned bias of positions",
         (6.4, 3.4),
-        lambda figure: PropensityCurveDisplay.from_estimator(
-            model, ax=figure.subplots()
-        ),
+        lambda ax: PropensityCurveDisplay.from_estimator(model, ax=ax),
     )
     title = html.heading("Position bias learned from clicks")
     return title + "\n" + html.details(picture, numbers)
@@ -715,9 +672,8 @@ def curves_section(subject: Subject) -> str:
     picture = html.picture(
         "Scores after each step of the training",
         (6.4, 1.0 + 2.4 * len(measures)),
-        lambda figure: display.plot(
-            figure.subplots(len(measures), 1, sharex=True, squeeze=False)[:, 0]
-        ),
+        display.plot,
+        n_panels=len(measures),
     )
     return html.section(title, html.details(picture, numbers))
 
@@ -764,9 +720,8 @@ def describe_features(
         if gain is None:
             return None
         _, names = find_model(subject.estimator)
-        if names is None:
-            names = [f"x{feature}" for feature in range(len(gain))]
-        return Effects(list(map(str, names)), gain, None, None, 0, f"{error}.")
+        names = list(map(str, read_item_names(names, len(gain))))
+        return Effects(names, gain, None, None, 0, f"{error}.")
     sizes = queries.sizes[drawn]
     starts = np.append(0, np.cumsum(sizes)[:-1])
     means = np.add.reduceat(shap.values, starts, axis=0) / sizes[:, np.newaxis]
@@ -826,7 +781,7 @@ def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> 
     return html.picture(
         f"Features by {measure}",
         (6.4, 1.0 + 0.24 * min(MOST_COLUMNS, max(4, len(names)))),
-        lambda figure: display.plot(figure.subplots(), n_features=MOST_COLUMNS),
+        lambda ax: display.plot(ax, n_features=MOST_COLUMNS),
     )
 
 
@@ -936,8 +891,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
             missing = float(np.mean(column.codes < 0))
             n_known = np.count_nonzero(counts)
             categories.append([names[j], f"{missing:.1%}", n_known, most])
-    which = "" if n_columns <= MOST_COLUMNS else f", {MOST_COLUMNS} of {n_columns}"
-    parts = [html.heading(f"Columns{which}")]
+    parts = [html.heading(f"Columns{of_all(n_columns)}")]
     if numbers:
         header = ["column", "missing", "lowest", "median", "highest"]
         parts.append(html.table(header, numbers))
@@ -988,8 +942,7 @@ def drift_section(columns: dict[str, Drift] | None, scores: Drift | None) -> str
         ]
         for name, drift in listed.items()
     ]
-    which = "" if len(names) <= MOST_COLUMNS else f", {MOST_COLUMNS} of {len(names)}"
-    header = [f"column{which}", "PSI", "by chance", "above chance"]
+    header = [f"column{of_all(len(names))}", "PSI", "by chance", "above chance"]
     first = names[0]
     return html.section(
         "Drift",
@@ -1034,6 +987,11 @@ def with_error(value: float, error: float) -> str:
 def counted(n: int, noun: str) -> str:
     """Return a number of queries with the noun: "1 query", "2 queries"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun.removesuffix('y')}ies"
+
+
+def of_all(n_columns: int) -> str:
+    """Return how many columns are shown, "" if all are."""
+    return "" if n_columns <= MOST_COLUMNS else f", {MOST_COLUMNS} of {n_columns}"
 
 
 def quartiles(values: FloatArray) -> FloatArray:

@@ -28,14 +28,9 @@ matplotlib is imported only when something is drawn:
 """
 
 from sklearn_ltr._saved import publish
-from sklearn_ltr.plotting._beeswarm import ShapBeeswarmDisplay
 from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
-from sklearn_ltr.plotting._features import (
-    FeatureImportancesDisplay,
-    ShapHeatmapDisplay,
-    ShapValuesDisplay,
-)
+from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay
 from sklearn_ltr.plotting._forces import ForcesDisplay
 from sklearn_ltr.plotting._grade_reliability import GradeReliabilityDisplay
 from sklearn_ltr.plotting._pareto import ParetoDisplay
@@ -43,6 +38,11 @@ from sklearn_ltr.plotting._propensity_curve import PropensityCurveDisplay
 from sklearn_ltr.plotting._query_comparison import QueryComparisonDisplay
 from sklearn_ltr.plotting._ranker_comparison import RankerComparisonDisplay
 from sklearn_ltr.plotting._search_trace import SearchTraceDisplay
+from sklearn_ltr.plotting._shap import (
+    ShapBeeswarmDisplay,
+    ShapHeatmapDisplay,
+    ShapValuesDisplay,
+)
 from sklearn_ltr.plotting._training_curve import TrainingCurveDisplay
 from sklearn_ltr.plotting._tree import TreeDisplay
 from sklearn_ltr.plotting._weight_curves import WeightCurvesDisplay

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
 from sklearn_ltr._typing import FloatArray, IdsLike
 
+Curves: TypeAlias = dict[str, FloatArray]
 RowsLike: TypeAlias = Sequence[Sequence[float]] | Sequence[NDArray[Any]] | NDArray[Any]
 
 
@@ -45,11 +47,50 @@ def read_items(
     return numbers
 
 
+def check_dict(arrays: Mapping[str, ArrayLike], argument: str, each: str) -> None:
+    """Raise a ValueError unless this is a dict with at least one entry."""
+    if not isinstance(arrays, Mapping) or not arrays:
+        raise ValueError(
+            f"{argument} must be a dict with an array for each {each}, got {arrays!r}"
+        )
+
+
+def read_item_names(
+    names: ArrayLike | None,
+    n: int,
+    argument: str = "feature_names",
+    item: str = "feature",
+    letter: str = "x",
+) -> NDArray[np.object_]:
+    """Return one name for each item; x0, x1, ... for None."""
+    if names is None:
+        names = [f"{letter}{number}" for number in range(n)]
+    read = np.asarray(names, dtype=object)
+    if read.shape != (n,):
+        raise ValueError(
+            f"{argument} must hold one name for each of the {n} {item}s, got shape "
+            f"{read.shape}"
+        )
+    return read
+
+
 def read_names(names: Sequence[str]) -> tuple[str, str]:
     """Return the names of two rankers; raise a ValueError unless they are two."""
     if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
         raise ValueError(f"names must be two different names, got {names!r}")
     return str(names[0]), str(names[1])
+
+
+def check_n_features(n_features: int | None) -> int | None:
+    """Return an integer >= 1 or None; raise a ValueError for anything else."""
+    if n_features is None:
+        return None
+    is_integer = isinstance(n_features, Integral) and not isinstance(n_features, bool)
+    if not is_integer or n_features < 1:
+        raise ValueError(
+            f"n_features must be an integer >= 1 or None, got {n_features!r}"
+        )
+    return int(n_features)
 
 
 def is_ranker(estimator: BaseEstimator) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from sklearn_ltr.metrics import Metric
 
@@ -14,61 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
-
-
-def check_matplotlib(caller: str) -> None:
-    """Raise an ImportError that says what to install if matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} requires matplotlib: install it by "
-            "python -m pip install matplotlib"
-        ) from error
-
-
-def get_axes(caller: str, ax: Axes | None, figsize: tuple[float, float]) -> Axes:
-    """Return `ax`, or the axes of a new pyplot figure if it is None."""
-    check_matplotlib(caller)
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
-
-
-def get_panels(
-    caller: str, ax: Axes | Sequence[Axes] | None, n_panels: int
-) -> list[Axes]:
-    """Return the axes of stacked panels: new ones, those given, or parts of one."""
-    check_matplotlib(caller)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = (6.4, 2.0 + 2.2 * n_panels)
-        figure = plt.figure(figsize=size, layout="constrained")
-        return list(figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0])
-    given = [ax] if hasattr(ax, "plot") else list(ax)
-    if len(given) == 1 and n_panels > 1:
-        return divide_axes(given[0], n_panels)
-    if len(given) != n_panels:
-        raise ValueError(
-            f"ax must be one matplotlib Axes, or one for each panel, {n_panels} in "
-            f"all, got {len(given)}"
-        )
-    return given
-
-
-def divide_axes(ax: Axes, n_panels: int) -> list[Axes]:
-    """Hide `ax` and return panels that are stacked in its area."""
-    subplot = ax.get_subplotspec()
-    if subplot is None:
-        raise ValueError(
-            f"ax must be divided into {n_panels} panels, but it is not part of a grid "
-            f"of subplots: make it with subplots(), or give {n_panels} Axes"
-        )
-    ax.set_axis_off()
-    return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
+MAX_HEIGHT = 60.0  # of a new figure, in inches
+MAX_NAME_LENGTH = 24  # of a feature, in characters, where there is little room
 
 
 def style_axes(ax: Axes, *, grid: str) -> None:
@@ -76,6 +25,20 @@ def style_axes(ax: Axes, *, grid: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
+
+
+def label_rows(ax: Axes, n_rows: int, labels: Sequence[str], step: int = 1) -> None:
+    """Label each row of `n_rows`, or each `step` rows; the first row is on top."""
+    ax.set_yticks(np.arange(0, n_rows, step), labels)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    ax.spines["left"].set_visible(False)
+
+
+def write_n_shown(ax: Axes, n_shown: int, n_features: int) -> None:
+    """Write in the title how many features are shown, unless all are."""
+    if n_shown < n_features:
+        ax.set_title(f"{n_shown} of {n_features} features")
 
 
 def set_integer_ticks(axis: Axis) -> None:
@@ -91,25 +54,44 @@ def draw_legend(ax: Axes, *entries: list[Any], loc: str = "best") -> Legend:
     return ax.legend(*entries, loc=loc, framealpha=0.85, edgecolor="none")
 
 
-def read_style(given: Style | None, artist: type[Artist]) -> dict[str, object]:
-    """Return keyword arguments of an artist under their full names ("c": "color")."""
-    from matplotlib.cbook import normalize_kwargs
+def read_style(
+    given: Style | None, artist: type[Artist] | None = None, /, **defaults: object
+) -> dict[str, object]:
+    """Return keyword arguments of an artist: those given, and defaults of others.
 
-    return dict(normalize_kwargs(dict(given or {}), artist))
+    With the class of the artist, "c" is the same argument as "color".
+    """
+    style = dict(given or {})
+    if artist is not None:
+        from matplotlib.cbook import normalize_kwargs
+
+        style = normalize_kwargs(style, artist)
+    return defaults | style
 
 
-def style_of_each(
-    styles: Style | Sequence[Style] | None, n_curves: int
-) -> Sequence[Style]:
-    """Return one dict of keyword arguments for each curve."""
-    if styles is None or isinstance(styles, Mapping):
-        return [styles or {}] * n_curves
-    if len(styles) != n_curves:
+def line_style(given: Style | None, /, **defaults: object) -> dict[str, object]:
+    """Return keyword arguments of a line: those given, and defaults of others."""
+    from matplotlib.lines import Line2D
+
+    return read_style(given, Line2D, **defaults)
+
+
+def line_style_of_each(
+    labels: Iterable[str], given: Style | Sequence[Style] | None, **defaults: object
+) -> list[dict[str, object]]:
+    """Return keyword arguments of the line of each label."""
+    labels = list(labels)
+    if given is None or isinstance(given, Mapping):
+        given = [given or {}] * len(labels)
+    if len(given) != len(labels):
         raise ValueError(
-            f"curve_kwargs must be a dict or a list of {n_curves}, one for each curve, "
-            f"got {len(styles)}"
+            f"curve_kwargs must be a dict or a list of {len(labels)}, one for each "
+            f"curve, got {len(given)}"
         )
-    return styles
+    return [
+        line_style(style, label=label, **defaults)
+        for label, style in zip(labels, given, strict=True)
+    ]
 
 
 def name_of_metric(metric: Metric) -> str:

@@ -16,20 +16,20 @@ from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
     escape_label,
-    get_axes,
+    line_style,
     name_of_metric,
     read_style,
-    style_axes,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class BlendCurveDisplay:
+@complete_display
+class BlendCurveDisplay(Display):
     r"""A metric of all blends of two rankers, and the best blend.
 
     The metric of the scores :math:`\alpha s^1_i + (1 - \alpha) s^2_i` is a step
@@ -45,8 +45,6 @@ class BlendCurveDisplay:
         The metric below, between and above the change points.
     alpha : float in [0, 1], default=None
         Alpha to mark with a vertical line.  None: no line.
-    metric_name : str, default="metric"
-        Name of the metric.
     names : tuple of two str, default=("1", "2")
         Names of the rankers of alpha = 1 and of alpha = 0.
 
@@ -58,10 +56,6 @@ class BlendCurveDisplay:
         The line at the marked alpha.
     legend_ : matplotlib Legend or None
         Shows the marked alpha.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -126,36 +120,21 @@ class BlendCurveDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         scores_1, scores_2 : array-likes of shape (n_documents,)
             Scores of the two rankers, finite; higher is ranked first.
-        groups : array-like of shape (n_documents,)
-            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg@10"
             A name or a metric object, with pessimistic ties.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query in the mean, constant within it.
         names : tuple of two str, default=("1", "2")
             Names of the rankers.
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : BlendCurveDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError, TypeError
             For whatever :func:`~sklearn_ltr.ensemble.best_blend` refuses.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         metric = get_metric(metric)
         curve = best_blend(
             scores_1,
@@ -184,38 +163,22 @@ class BlendCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `stairs`.
         best_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axvline`.
-
-        Returns
-        -------
-        display : BlendCurveDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
-        from matplotlib.lines import Line2D
+        ax = self._set_axes(ax, grid="y")
         from matplotlib.patches import StepPatch
 
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
         edges = np.concatenate(([0.0], self.change_points, [1.0]))
-        options: dict[str, object] = {"baseline": None, "linewidth": 1.5}
-        options |= read_style(curve_kwargs, StepPatch)
-        self.line_ = ax.stairs(self.values, edges, **options)
+        style = read_style(curve_kwargs, StepPatch, baseline=None, linewidth=1.5)
+        self.line_ = ax.stairs(self.values, edges, **style)
         self.best_line_ = self.legend_ = None
         if self.alpha is not None:
-            options = {"label": f"alpha = {self.alpha:.3g}", "color": "0.4"}
-            options |= {"linestyle": ":"} | read_style(best_kwargs, Line2D)
-            self.best_line_ = ax.axvline(self.alpha, **options)
+            label = f"alpha = {self.alpha:.3g}"
+            style = line_style(best_kwargs, label=label, color="0.4", linestyle=":")
+            self.best_line_ = ax.axvline(self.alpha, **style)
             self.legend_ = draw_legend(ax)
         name_1, name_0 = map(escape_label, self.names)
         ax.set(

@@ -23,17 +23,15 @@ from sklearn_ltr._data import (
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
-from sklearn_ltr.plotting._arguments import group_rows, read_items
+from sklearn_ltr.plotting._arguments import Curves, check_dict, group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
-    get_axes,
+    line_style_of_each,
     name_of_metric,
     read_style,
-    style_axes,
-    style_of_each,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +42,6 @@ T = TypeVar("T")
 RankerScores = (
     ArrayLike | Mapping[str, ArrayLike]
 )  # of one ranker, or of several by name
-Curves = dict[str, FloatArray]
 
 # The axis is logarithmic if the largest gap between cutoffs exceeds this multiple of
 # the smallest.
@@ -53,7 +50,8 @@ MAX_GAP_RATIO = 5
 LABEL_DISTANCE = 0.07
 
 
-class CutoffCurveDisplay:
+@complete_display
+class CutoffCurveDisplay(Display):
     r"""Plot of a metric against its cutoff k, for one ranker or several.
 
     With :math:`M_q@k` the metric of query q at cutoff k, a curve is the mean over n
@@ -87,10 +85,6 @@ class CutoffCurveDisplay:
         One for each ranker; empty if no bands were drawn.
     legend_ : matplotlib Legend
         Names of all curves on the axes.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -163,24 +157,16 @@ class CutoffCurveDisplay:
         estimator : estimator instance, or dict of str to estimator instance
             Fitted; its `predict` returns scores, higher is ranked first.  A ranker, a
             Pipeline that ends in one, or a regressor; or several by name.
-        X : array-like of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         groups, metric, k, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name of a single ranker in the legend.  None: its class.
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
 
         Raises
         ------
         ImportError, ValueError, TypeError
             As in :meth:`from_predictions`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         rankers = name_each(estimator, name, "estimator")
         return cls.from_predictions(
             y,
@@ -214,13 +200,9 @@ class CutoffCurveDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         y_score : array-like of shape (n_documents,), or dict of str to array-like
             Scores, finite; higher is ranked first.  Or those of several rankers, by
             name.
-        groups : array-like of shape (n_documents,)
-            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
         k : array-like of increasing integers of at least 1, default=range(1, 21)
@@ -232,17 +214,9 @@ class CutoffCurveDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             For a metric that has a cutoff, cutoffs that are not increasing integers
             >= 1, a `name` with a dict, or grades, scores, groups or weights that the
@@ -250,7 +224,6 @@ class CutoffCurveDisplay:
         TypeError
             If `metric` is neither a name nor a metric object.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         metric, cutoffs = read_metric_without_cutoff(metric), read_cutoffs(k)
         means, standard_errors = evaluate_cutoffs(
             metric, cutoffs, y_true, y_score, name, groups, sample_weight
@@ -274,8 +247,6 @@ class CutoffCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         band : bool, default=True
             Whether to draw standard errors, if there are any.
         curve_kwargs : dict or list of dict, default=None
@@ -283,32 +254,21 @@ class CutoffCurveDisplay:
         band_kwargs : dict, default=None
             Keyword arguments of matplotlib's `fill_between`.
 
-        Returns
-        -------
-        display : CutoffCurveDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `curve_kwargs` is a list of another length.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
-        from matplotlib.lines import Line2D
-
-        styles = style_of_each(curve_kwargs, len(self.means))
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
+        ax = self._set_axes(ax, grid="y")
+        markers = {"marker": "o", "markersize": 4}
+        styles = line_style_of_each(self.means, curve_kwargs, **markers)
         self.lines_: list[Line2D] = []
-        for (name, mean), style in zip(self.means.items(), styles, strict=True):
-            options = {"label": name, "marker": "o", "markersize": 4}
-            self.lines_ += ax.plot(self.k, mean, **options | read_style(style, Line2D))
+        for mean, style in zip(self.means.values(), styles, strict=True):
+            self.lines_ += ax.plot(self.k, mean, **style)
         errors = (self.standard_errors or {}) if band else {}
         has_bands = any(np.isfinite(error).any() for error in errors.values())
         self.bands_ = [
-            draw_band(ax, line, errors[name], band_kwargs or {})
+            draw_band(ax, line, errors[name], band_kwargs)
             for line, name in zip(self.lines_, self.means, strict=True)
             if has_bands
         ]
@@ -389,10 +349,7 @@ def read_curves(
     finite: bool = True,
 ) -> Curves:
     """Return arrays of one number per cutoff; raise a ValueError if they are not."""
-    if not isinstance(curves, Mapping) or not curves:
-        raise ValueError(
-            f"{argument} must be a dict with an array for each ranker, got {curves!r}"
-        )
+    check_dict(curves, argument, "ranker")
     return {
         name: read_items(
             curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
@@ -420,12 +377,12 @@ def name_each(
 
 
 def draw_band(
-    ax: Axes, line: Line2D, standard_error: FloatArray, style: Style
+    ax: Axes, line: Line2D, standard_error: FloatArray, given: Style | None
 ) -> PolyCollection:
     """Draw a band of one standard error above and below a line, in its color."""
     k, mean = line.get_data()
-    options = {"color": line.get_color(), "alpha": 0.15, "linewidth": 0} | dict(style)
-    return ax.fill_between(k, mean - standard_error, mean + standard_error, **options)
+    style = read_style(given, color=line.get_color(), alpha=0.15, linewidth=0)
+    return ax.fill_between(k, mean - standard_error, mean + standard_error, **style)
 
 
 def scale_cutoffs(ax: Axes, k: IntArray) -> None:

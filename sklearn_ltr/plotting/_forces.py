@@ -28,8 +28,10 @@ from sklearn_ltr._inspection.lambdas import compute_lambdas
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.plotting._axes import Style, check_matplotlib, get_axes
+from sklearn_ltr.plotting._arguments import Curves, check_dict
+from sklearn_ltr.plotting._axes import MAX_HEIGHT, Style, read_style
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 OneMetric = str | Metric | None
 ForceMetrics = OneMetric | Iterable[OneMetric] | Mapping[str, OneMetric]
 
-MAX_HEIGHT = 60.0  # of a new figure, in inches
 
 ARROW_STYLE = {
     "angles": "xy",
@@ -61,7 +62,8 @@ MAX_RANK_LABELS, MAX_GRADE_LABELS = 50, 5
 LEGEND_OFFSET = -34
 
 
-class ForcesDisplay:
+@complete_display
+class ForcesDisplay(Display):
     r"""How training pulls each document of a query up or down, as arrows.
 
     As in figure 1 of Burges (2010), an arrow is a lambda, a force on a document:
@@ -110,10 +112,6 @@ class ForcesDisplay:
         upwards.
     legend_ : matplotlib Legend
         Color of each grade.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -192,16 +190,11 @@ class ForcesDisplay:
         name : str, default=None
             Name of the ranked list in the title.  None: the class of the estimator.
 
-        Returns
-        -------
-        display : ForcesDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
             As in :meth:`from_predictions`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         return cls.from_predictions(
             y,
             predicted_scores(estimator, X, "estimator"),
@@ -230,10 +223,6 @@ class ForcesDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Grades of the documents of one query, finite and >= 0.
-        y_score : array-like of shape (n_documents,)
-            Scores, finite; higher is ranked first; of equal scores, the lower grade.
         groups : array-like of shape (n_documents,), default=None
             The query of each document, to check that there is only one.
         metrics : str, Metric, None, sequence or dict of these, \
@@ -244,21 +233,9 @@ class ForcesDisplay:
             normalization and no truncation level, whatever the ranker was trained with.
         sigma : float above 0, default=1.0
             Steepness of the sigmoid.
-        name : str, default=None
-            Name of the ranked list in the title.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ForcesDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `groups` names several queries, two metrics have one name, or for
             grades, scores, metrics or a sigma that
@@ -266,7 +243,6 @@ class ForcesDisplay:
         TypeError
             If a metric is neither a name, a metric object nor None.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         lambdas = compute_forces(y_true, y_score, groups, metrics, sigma)
         return cls(y_true, y_score, lambdas, name=name).plot(ax, **kwargs)
 
@@ -284,8 +260,6 @@ class ForcesDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         name : str, default=None
             Name of the ranked list in the title.  None: the `name` of the display.
         arrow_length : float above 0, default=4.0
@@ -297,15 +271,8 @@ class ForcesDisplay:
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
 
-        Returns
-        -------
-        display : ForcesDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `arrow_length` or `largest` is not a finite number > 0.
         """
@@ -321,18 +288,16 @@ class ForcesDisplay:
             1.5 + 1.6 * len(self.lambdas),
             min(MAX_HEIGHT, 2.0 + 0.25 * len(self.ranks)),
         )
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
+        ax = self._set_axes(ax, size)
         order = self._order
-        self.ax_, self.figure_ = ax, ax.figure
-        self.bars_, self.legend_ = draw_ranked_list(
-            ax, self.y_true[order], bar_kwargs or {}
-        )
+        grades = self.y_true[order]
+        self.bars_, self.legend_ = draw_ranked_list(ax, grades, bar_kwargs)
         by_rank = {force: values[order] for force, values in self.lambdas.items()}
         lengths = {
             force: arrow_lengths(values, arrow_length, largest)
             for force, values in by_rank.items()
         }
-        self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs or {})
+        self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs)
         label_columns(ax, by_rank, self.arrows_)
         errors = f"{self.pairwise_errors} pairwise errors"
         errors = errors.removesuffix("s") if self.pairwise_errors == 1 else errors
@@ -400,7 +365,7 @@ def compute_forces(
     groups: IdsLike | None,
     metrics: ForceMetrics,
     sigma: float,
-) -> dict[str, FloatArray]:
+) -> Curves:
     """Return the gradient for each metric, (n_documents,), by name."""
     query = read_one_query(y_true, groups)
     grades = check_grades(y_true, query, "y_true")
@@ -412,15 +377,9 @@ def compute_forces(
     }
 
 
-def read_lambdas(
-    lambdas: Mapping[str, ArrayLike], query: QueryGroups
-) -> dict[str, FloatArray]:
+def read_lambdas(lambdas: Mapping[str, ArrayLike], query: QueryGroups) -> Curves:
     """Return gradients by name; raise a ValueError if they are not arrays."""
-    if not isinstance(lambdas, Mapping) or not lambdas:
-        raise ValueError(
-            "lambdas must be a dict with an array for each force to show, got "
-            f"{lambdas!r}"
-        )
+    check_dict(lambdas, "lambdas", "force to show")
     return {
         force: check_scores(values, query, f"lambdas[{force!r}]")
         for force, values in lambdas.items()
@@ -459,7 +418,7 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 
 
 def draw_arrows(
-    ax: Axes, lengths: Mapping[str, FloatArray], style: Style
+    ax: Axes, lengths: Mapping[str, FloatArray], given: Style | None
 ) -> list[Quiver]:
     """Draw a column of arrows per force, the first one left of the bars."""
     arrows: list[Quiver] = []
@@ -472,8 +431,8 @@ def draw_arrows(
         centers.append(edges[side] + away * width / 2)
         edges[side] += away * width
         x = centers[-1] + away * LANE_WIDTH * (lanes - lanes.max() / 2)
-        options = ARROW_STYLE | {"color": color} | dict(style)
-        arrows.append(ax.quiver(x, y, np.zeros_like(x), force_lengths, **options))
+        style = read_style(given, color=color, **ARROW_STYLE)
+        arrows.append(ax.quiver(x, y, np.zeros_like(x), force_lengths, **style))
     tips = y + np.stack(list(lengths.values()))
     ax.set_xlim(*edges)
     ax.set_ylim(max(len(y) + 0.5, tips.max()) + 0.3, min(0.5, tips.min()) - 0.3)
@@ -510,14 +469,14 @@ def grade_labels(grades: FloatArray) -> list[str]:
 
 
 def draw_ranked_list(
-    ax: Axes, grades: FloatArray, style: Style
+    ax: Axes, grades: FloatArray, given: Style | None
 ) -> tuple[BarContainer, Legend]:
     """Draw a bar from x = 0 to 1 per document, by rank, and a legend of the grades."""
     from matplotlib.transforms import offset_copy
 
     ranks = np.arange(1, len(grades) + 1)
-    options = {"height": 0.7, "color": colors_of(grades), "zorder": 2} | dict(style)
-    bars = ax.barh(ranks, 1.0, **options)
+    style = read_style(given, height=0.7, color=colors_of(grades), zorder=2)
+    bars = ax.barh(ranks, 1.0, **style)
     ax.set_yticks(ranks[:: -(-len(ranks) // MAX_RANK_LABELS)])
     ax.set_ylabel("rank")
     ax.grid(axis="y", color="0.93", zorder=0)

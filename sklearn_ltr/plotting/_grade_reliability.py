@@ -18,13 +18,11 @@ from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.plotting._arguments import group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
     escape_label,
-    get_axes,
-    read_style,
-    style_axes,
+    line_style,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +40,8 @@ class Bins(NamedTuple):
     weights: FloatArray
 
 
-class GradeReliabilityDisplay:
+@complete_display
+class GradeReliabilityDisplay(Display):
     r"""How well predicted grades agree with given ones, by bins of predictions.
 
     For a bin B of documents i with weights w, those of their queries,
@@ -85,10 +84,6 @@ class GradeReliabilityDisplay:
         Where predicted and given grades are equal.
     legend_ : matplotlib Legend
         Shows name and calibration error.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -159,17 +154,10 @@ class GradeReliabilityDisplay:
         ----------
         estimator : estimator instance
             A fitted CalibratedRanker, or a regressor, such as a MARTRegressor.
-        X : array-like of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         groups, n_bins, unit, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name in the legend.  None: the class of the estimator.
-
-        Returns
-        -------
-        display : GradeReliabilityDisplay
 
         Raises
         ------
@@ -178,7 +166,6 @@ class GradeReliabilityDisplay:
         TypeError
             If the estimator has no method `predict_grade` and is not a regressor.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         grades = predicted_grades(estimator, X, groups)
         return cls.from_predictions(
             y,
@@ -215,8 +202,6 @@ class GradeReliabilityDisplay:
             relevant.
         y_pred : array-like of shape (n_documents,)
             Predicted grades, or probabilities; finite.
-        groups : array-like of shape (n_documents,)
-            The query of each document: numbers, text, dates, or tuples of these.
         n_bins : int of at least 1, default=10
             Number of bins, between quantiles of what is predicted; fewer if many
             predictions are equal.
@@ -230,22 +215,13 @@ class GradeReliabilityDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : GradeReliabilityDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError, TypeError
             For grades, predictions, groups or weights that cannot be used, or an
             argument that is not one of its values.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         queries = group_rows(y_true, groups)
         grades = check_grades(y_true, queries, "y_true")
         predicted = check_scores(y_pred, queries, "y_pred")
@@ -274,37 +250,21 @@ class GradeReliabilityDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `errorbar`.
         diagonal_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axline`.
-
-        Returns
-        -------
-        display : GradeReliabilityDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (4.8, 4.8))
-        from matplotlib.lines import Line2D
+        ax = self._set_axes(ax, (4.8, 4.8), grid="both")
 
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="both")
-        options: dict[str, Any] = {"color": "0.4", "linestyle": ":"}
-        options |= read_style(diagonal_kwargs, Line2D)
-        self.diagonal_ = ax.axline((0, 0), slope=1, **options)
+        style = line_style(diagonal_kwargs, color="0.4", linestyle=":")
+        self.diagonal_ = ax.axline((0, 0), slope=1, **style)
         error = f"calibration error {self.calibration_error:.3f}"
         label = error if self.name is None else f"{escape_label(self.name)}: {error}"
-        options = {"label": label, "marker": "o", "markersize": 4, "capsize": 2}
-        options |= read_style(curve_kwargs, Line2D)
+        markers = {"marker": "o", "markersize": 4, "capsize": 2}
+        style = line_style(curve_kwargs, label=label, **markers)
         self.bars_ = ax.errorbar(
-            self.predicted, self.given, self.standard_errors, **options
+            self.predicted, self.given, self.standard_errors, **style
         )
         what = "of a query" if self.unit == "query" else "of documents"
         ax.set(

@@ -17,27 +17,30 @@ from sklearn_ltr._data.labels import label_number, read_label_grades, select_row
 from sklearn_ltr._typing import FloatArray, IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
-from sklearn_ltr.plotting._arguments import RowsLike, group_rows, read_items
+from sklearn_ltr.plotting._arguments import (
+    Curves,
+    RowsLike,
+    check_dict,
+    group_rows,
+    read_items,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
     escape_label,
-    get_axes,
+    line_style_of_each,
     name_of_metric,
     read_style,
-    style_axes,
-    style_of_each,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
 
-Curves = dict[str, FloatArray]
 
-
-class ParetoDisplay:
+@complete_display
+class ParetoDisplay(Display):
     r"""Two metrics against each other, such as NDCG of clicks and of purchases.
 
     A point is a model, and a curve joins models that weigh the two labels differently,
@@ -73,10 +76,6 @@ class ParetoDisplay:
         Names of the points.
     legend_ : matplotlib Legend
         Names of all curves on the axes.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -118,10 +117,7 @@ class ParetoDisplay:
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
-        if not isinstance(x, Mapping) or not x:
-            raise ValueError(
-                f"x must be a dict with an array for each curve, got {x!r}"
-            )
+        check_dict(x, "x", "curve")
         self.x: Curves = {
             name: read_items(values, f"x[{name!r}]", "point")
             for name, values in x.items()
@@ -183,8 +179,6 @@ class ParetoDisplay:
             document, which is then left out of its metric.
         y_score : dict of str to list of array-like of shape (n_documents,)
             Scores of the models of each curve, finite; higher is ranked first.
-        groups : array-like of shape (n_documents,)
-            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, or a list of two, default="ndcg@10"
             Metric of both labels, or one for each.
         labels : list of two int or str, default=(0, 1)
@@ -194,22 +188,13 @@ class ParetoDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ParetoDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError, TypeError
             For bad grades, scores, groups, labels or metrics, or if there are not two
             labels, or not one metric or two.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         metrics: list[Any] = [metric] * 2
         if isinstance(metric, list | tuple):
             metrics = list(metric)
@@ -258,50 +243,35 @@ class ParetoDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         curve_kwargs : dict or list of dict, default=None
             Keyword arguments of matplotlib's `errorbar`, for all curves or one for
             each.
         text_kwargs : dict, default=None
             Keyword arguments of matplotlib's `annotate`.
 
-        Returns
-        -------
-        display : ParetoDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `curve_kwargs` is a list of another length.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.8))
-        from matplotlib.lines import Line2D
+        ax = self._set_axes(ax, (6.4, 4.8), grid="both")
         from matplotlib.text import Text
 
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="both")
         self.curves_: list[ErrorbarContainer] = []
         self.texts_ = []
-        styles = style_of_each(curve_kwargs, len(self.x))
+        labels = map(escape_label, self.x)
+        markers = {"marker": "o", "markersize": 4, "elinewidth": 0.6}
+        styles = line_style_of_each(labels, curve_kwargs, **markers)
+        beside = {"xytext": (4, 4), "textcoords": "offset points"}
+        text_style = read_style(text_kwargs, Text, fontsize="small", **beside)
         for (name, x), style in zip(self.x.items(), styles, strict=True):
             y = self.y[name]
-            options: dict[str, object] = {"label": escape_label(name), "marker": "o"}
-            options |= {"markersize": 4, "elinewidth": 0.6} | read_style(style, Line2D)
             for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
                 if errors is not None:
-                    options[axis] = errors[name]
-            self.curves_.append(ax.errorbar(x, y, **options))
-            text_options: dict[str, object] = {
-                "xytext": (4, 4),
-                "textcoords": "offset points",
-            }
-            text_options |= {"fontsize": "small"} | read_style(text_kwargs, Text)
+                    style[axis] = errors[name]
+            self.curves_.append(ax.errorbar(x, y, **style))
             self.texts_ += [
-                ax.annotate(escape_label(text), point, **text_options)
+                ax.annotate(escape_label(text), point, **text_style)
                 for text, point in zip(
                     self.point_names.get(name, ()), zip(x, y, strict=True), strict=False
                 )

@@ -11,25 +11,24 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._typing import FloatArray
-from sklearn_ltr.plotting._arguments import read_items
+from sklearn_ltr.plotting._arguments import Curves, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
     escape_label,
-    get_axes,
-    read_style,
+    line_style,
+    line_style_of_each,
     set_integer_ticks,
-    style_axes,
-    style_of_each,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 
-class PropensityCurveDisplay:
+@complete_display
+class PropensityCurveDisplay(Display):
     """How often users examine each position, estimated from clicks.
 
     :meth:`from_estimators` takes the numbers of fitted click models and draws them.
@@ -54,10 +53,6 @@ class PropensityCurveDisplay:
         The true propensities.
     legend_ : matplotlib Legend
         Names of the curves.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -90,11 +85,11 @@ class PropensityCurveDisplay:
                 "propensities must be a dict of one curve or several, such as "
                 f'{{"AllPairs": [1, 0.6]}}, got {propensities!r}'
             )
-        self.propensities: dict[str, FloatArray] = {
+        self.propensities: Curves = {
             name: read_curve(curve, f"propensities[{name!r}]")
             for name, curve in propensities.items()
         }
-        self.standard_errors: dict[str, FloatArray] = {}
+        self.standard_errors: Curves = {}
         for name, errors in (standard_errors or {}).items():
             if name not in self.propensities:
                 raise ValueError(
@@ -130,24 +125,15 @@ class PropensityCurveDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : PropensityCurveDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             If an estimator is not fitted.
         ValueError, TypeError
             If two estimators of a list are of one class, or `estimators` is neither a
             list nor a dict of estimators.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimators")
         if not isinstance(estimators, Mapping):
             names = [type(estimator).__name__ for estimator in estimators]
             if len(set(names)) < len(names):
@@ -186,25 +172,14 @@ class PropensityCurveDisplay:
             drawn, the odds of a click relative to position 0; of "pairwise" t+ and t-.
         true_propensities : array-like of shape (n_positions,), default=None
             The `propensities` of a simulated log.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : PropensityCurveDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             If the ranker was not fitted with a `position_bias`.
         ValueError, TypeError
             If `ranker` is no estimator, or for true propensities that are no numbers.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         missing = "this %(name)s has learned no position_bias: set it, and fit"
         check_is_fitted(ranker, "position_bias_", msg=missing)
         bias = ranker.position_bias_
@@ -225,48 +200,34 @@ class PropensityCurveDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         curve_kwargs : dict or list of dict, default=None
             Keyword arguments of matplotlib's `errorbar`, for all curves or one for
             each.
         true_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the true propensities.
 
-        Returns
-        -------
-        display : PropensityCurveDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `curve_kwargs` is a list of another length.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
-        from matplotlib.lines import Line2D
-
-        styles = style_of_each(curve_kwargs, len(self.propensities))
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
+        ax = self._set_axes(ax, grid="y")
+        labels = map(escape_label, self.propensities)
+        markers = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
+        styles = line_style_of_each(labels, curve_kwargs, **markers)
         self.true_line_ = None
         if self.true_propensities is not None:
-            options: dict[str, object] = {"color": "black", "linestyle": "--"}
-            options |= {"linewidth": 1.0, "label": "true"}
+            dashes = {"color": "black", "linestyle": "--", "linewidth": 1.0}
             (self.true_line_,) = ax.plot(
                 np.arange(len(self.true_propensities)),
                 self.true_propensities,
-                **options | read_style(true_kwargs, Line2D),
+                **line_style(true_kwargs, label="true", **dashes),
             )
         self.lines_: list[Line2D] = []
         for (name, curve), style in zip(self.propensities.items(), styles, strict=True):
-            options = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
-            options |= {"label": escape_label(name)} | read_style(style, Line2D)
             errors = self.standard_errors.get(name)
             position = np.arange(len(curve))
-            self.lines_.append(ax.errorbar(position, curve, yerr=errors, **options))
+            self.lines_.append(ax.errorbar(position, curve, yerr=errors, **style))
         set_integer_ticks(ax.xaxis)
         ax.set_ylim(bottom=0)
         has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())

@@ -20,14 +20,13 @@ from sklearn_ltr.model_selection._comparison import (
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
     escape_label,
-    get_axes,
     name_of_metric,
-    style_axes,
+    read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +40,8 @@ MAX_SEPARATE_BARS = 40
 MAX_LABEL_LENGTH = 24  # characters
 
 
-class QueryComparisonDisplay:
+@complete_display
+class QueryComparisonDisplay(Display):
     r"""Difference of a metric between ranker b and ranker a, query by query.
 
     With :math:`d_q = M_q(b) - M_q(a)` the difference of a metric on query q, the bars
@@ -70,8 +70,6 @@ class QueryComparisonDisplay:
         Weight of each query in the mean, >= 0.  None: 1 for all.
     names : tuple of two str, default=("a", "b")
         Names of the rankers.
-    metric_name : str, default="metric"
-        Name of the metric.
 
     Attributes
     ----------
@@ -94,10 +92,6 @@ class QueryComparisonDisplay:
         The line at the mean difference.
     legend_ : matplotlib Legend
         Numbers of queries won, lost and tied by b.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -189,24 +183,16 @@ class QueryComparisonDisplay:
         estimator_a, estimator_b : estimator instances
             Fitted; their `predict` returns scores, higher is ranked first.  Rankers,
             Pipelines that end in one, or regressors.
-        X : array-like of shape (n_documents, n_features)
-        y : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         groups, metric, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         names : tuple of two str, default=None
             Names of the rankers.  None: their classes.
-
-        Returns
-        -------
-        display : QueryComparisonDisplay
 
         Raises
         ------
         ImportError, ValueError, TypeError
             As in :meth:`from_predictions`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimators")
         if names is None:
             names = [type(ranker).__name__ for ranker in (estimator_a, estimator_b)]
             if names[0] == names[1]:
@@ -241,39 +227,20 @@ class QueryComparisonDisplay:
 
         Parameters
         ----------
-        y_true : array-like of shape (n_documents,)
-            Grades, finite and >= 0.
         y_score_a, y_score_b : array-like of shape (n_documents,)
             Scores of the two rankers, finite; higher is ranked first.
-        groups : array-like of shape (n_documents,)
-            The query of each document: numbers, text, dates, or tuples of these.
         metric : str or Metric, default="ndcg@10"
             A name or a metric object.  Queries without a relevant document are left out
             if its ``no_relevant`` is "skip"; otherwise they are ties.
-        sample_weight : array-like of shape (n_documents,), default=None
-            Weight of a query in the mean, constant within it.
-        names : tuple of two str, default=("a", "b")
-            Names of the rankers.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : QueryComparisonDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             For an unknown metric, names that are not two different ones, or grades,
             scores, groups or weights that the metric refuses.
         TypeError
             If `metric` is neither a name nor a metric object.
         """
-        check_matplotlib(f"{cls.__name__}.from_predictions")
         metric = get_metric(metric)
         scores = {"y_score_a": y_score_a, "y_score_b": y_score_b}
         compared = query_values(
@@ -294,25 +261,11 @@ class QueryComparisonDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `PolyCollection`.
-
-        Returns
-        -------
-        display : QueryComparisonDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
-        self.bars_ = draw_differences(ax, self.differences, bar_kwargs or {})
+        ax = self._set_axes(ax, grid="y")
+        self.bars_ = draw_differences(ax, self.differences, bar_kwargs)
         self.mean_line_ = draw_mean(ax, self.mean_difference, self.standard_error)
         self._label_axes(ax)
         self.legend_ = self._draw_counts(ax)
@@ -355,7 +308,9 @@ class QueryComparisonDisplay:
         )
 
 
-def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCollection:
+def draw_differences(
+    ax: Axes, differences: FloatArray, given: Style | None
+) -> PolyCollection:
     """Draw a bar for each of ascending differences, at x = 1, 2, ..."""
     # All bars are one artist, which is fast for thousands of them.
     from matplotlib.collections import PolyCollection
@@ -365,13 +320,14 @@ def draw_differences(ax: Axes, differences: FloatArray, style: Style) -> PolyCol
     corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
     center = np.arange(1, n + 1)
     bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
-    options: dict[str, object] = {
-        "facecolors": np.where(differences > 0, BETTER, WORSE),
-        "linewidths": 0,
-        "antialiaseds": False,  # with it, thin gaps show between adjacent bars
-        "zorder": 2,
-    }
-    drawn = PolyCollection(list(np.stack(bars, axis=1)), **options | dict(style))
+    style = read_style(
+        given,
+        facecolors=np.where(differences > 0, BETTER, WORSE),
+        linewidths=0,
+        antialiaseds=False,  # with it, thin gaps show between adjacent bars
+        zorder=2,
+    )
+    drawn = PolyCollection(list(np.stack(bars, axis=1)), **style)
     ax.add_collection(drawn)
     ax.autoscale_view()
     tied = center[differences == 0]

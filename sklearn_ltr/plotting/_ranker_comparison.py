@@ -12,23 +12,23 @@ from sklearn_ltr._typing import FloatArray, NamesLike
 from sklearn_ltr.model_selection import RankerComparison
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
+    MAX_HEIGHT,
     Style,
-    check_matplotlib,
     escape_label,
-    get_axes,
-    style_axes,
+    read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
 
-MAX_HEIGHT = 60.0  # of a new figure, in inches
 MAX_LABEL_LENGTH = 48  # characters
 
 
-class RankerComparisonDisplay:
+@complete_display
+class RankerComparisonDisplay(Display):
     """Differences of a metric between rankers, with their intervals.
 
     Each two rankers have a row: a dot at the mean difference, and a line over its
@@ -46,8 +46,6 @@ class RankerComparisonDisplay:
         Bounds of its interval, finite.
     names : array-like of str of shape (n_pairs,), default=None
         Names of the differences.  None: "pair 1", "pair 2", ...
-    metric_name : str, default="metric"
-        Name of the metric.
     confidence_level : float in (0, 1), default=0.95
         Confidence level of the intervals.
 
@@ -65,10 +63,6 @@ class RankerComparisonDisplay:
         The mean differences.
     intervals_ : matplotlib LineCollection
         The intervals, in the same order.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -136,23 +130,12 @@ class RankerComparisonDisplay:
         ----------
         comparison : RankerComparison
             As :func:`~sklearn_ltr.model_selection.compare_rankers` returns it.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : RankerComparisonDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         TypeError
             If `comparison` is not a RankerComparison.
         """
-        check_matplotlib(f"{cls.__name__}.from_comparison")
         if not isinstance(comparison, RankerComparison):
             raise TypeError(
                 "comparison must be what compare_rankers returns, got an object of "
@@ -179,40 +162,22 @@ class RankerComparisonDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         dot_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
         interval_kwargs : dict, default=None
             Keyword arguments of matplotlib's `hlines`.
-
-        Returns
-        -------
-        display : RankerComparisonDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
         n = len(self.names)
         size = (6.4, min(1.6 + 0.35 * n, MAX_HEIGHT))
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="x")
+        ax = self._set_axes(ax, size, grid="x")
         above, below = self.low > 0, self.high < 0
         colors = np.select([above, below], [BETTER, WORSE], EQUAL).tolist()
         rows = np.arange(n)
         ax.axvline(0, color="black", linewidth=0.8)
-        line_style: dict[str, Any] = {"colors": colors, "linewidths": 2.5}
-        self.intervals_: LineCollection = ax.hlines(
-            rows, self.low, self.high, **line_style | dict(interval_kwargs or {})
-        )
-        dot_style: dict[str, Any] = {"color": colors, "s": 40, "zorder": 3}
-        self.dots_: PathCollection = ax.scatter(
-            self.mean_differences, rows, **dot_style | dict(dot_kwargs or {})
-        )
+        style = read_style(interval_kwargs, colors=colors, linewidths=2.5)
+        self.intervals_: LineCollection = ax.hlines(rows, self.low, self.high, **style)
+        style = read_style(dot_kwargs, color=colors, s=40, zorder=3)
+        self.dots_: PathCollection = ax.scatter(self.mean_differences, rows, **style)
         labels = [escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
         ax.set_yticks(rows, labels)
         ax.set_ylim(n - 0.5, -0.5)  # the first row is on top

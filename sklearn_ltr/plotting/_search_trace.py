@@ -15,14 +15,13 @@ from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
-    get_axes,
+    line_style,
     name_of_metric,
     read_style,
     set_integer_ticks,
-    style_axes,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-class SearchTraceDisplay:
+@complete_display
+class SearchTraceDisplay(Display):
     """The candidates of a search in their order, and the best so far.
 
     A dot shows the score of a candidate, and the line the highest score so far.  If
@@ -70,10 +70,6 @@ class SearchTraceDisplay:
         The blend.
     legend_ : matplotlib Legend
         The legend.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -137,19 +133,9 @@ class SearchTraceDisplay:
         x : {"candidate", "time"}, default="candidate"
             What is on the axis: the number of a candidate, or, for a RankerSearch, the
             seconds after which it was finished.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : SearchTraceDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             If the search is not fitted.
         TypeError
@@ -157,7 +143,6 @@ class SearchTraceDisplay:
         ValueError
             If `x` is none of these, or the search has no times or no scores.
         """
-        check_matplotlib(f"{cls.__name__}.from_search")
         by: str = Choice("candidate", "time").read_as("x", x)
         if not hasattr(search, "fit"):
             raise TypeError(
@@ -201,44 +186,29 @@ class SearchTraceDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         dot_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
         best_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot` for the best so far.
         blend_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axhline` for the blend.
-
-        Returns
-        -------
-        display : SearchTraceDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
+        ax = self._set_axes(ax, grid="y")
         from matplotlib.collections import PathCollection
-        from matplotlib.lines import Line2D
 
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
         x = np.arange(len(self.scores)) if self.elapsed is None else self.elapsed
-        options: dict[str, Any] = {"s": 18, "color": "0.5", "label": "candidate"}
-        options |= read_style(dot_kwargs, PathCollection)
-        self.dots_: PathCollection = ax.scatter(x, self.scores, **options)
-        options = {"label": "best so far", "drawstyle": "steps-post", "linewidth": 1.8}
-        options |= read_style(best_kwargs, Line2D)
+        dots = {"s": 18, "color": "0.5", "label": "candidate"}
+        style = read_style(dot_kwargs, PathCollection, **dots)
+        self.dots_: PathCollection = ax.scatter(x, self.scores, **style)
+        steps = {"drawstyle": "steps-post", "linewidth": 1.8}
+        style = line_style(best_kwargs, label="best so far", **steps)
         self.best_line_: Line2D
-        (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **options)
+        (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **style)
         self.blend_line_: Line2D | None = None
         if self.blend_score is not None:
-            options = {"label": "blend", "color": "black", "linestyle": ":"}
-            options |= read_style(blend_kwargs, Line2D)
-            self.blend_line_ = ax.axhline(self.blend_score, **options)
+            dots = {"label": "blend", "color": "black", "linestyle": ":"}
+            style = line_style(blend_kwargs, **dots)
+            self.blend_line_ = ax.axhline(self.blend_score, **style)
         self.legend_: Legend = draw_legend(ax, loc="lower right")
         if self.elapsed is None:
             set_integer_ticks(ax.xaxis)

@@ -17,14 +17,13 @@ from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import is_ranker, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
-    get_panels,
+    line_style,
     name_of_metric,
-    read_style,
     set_integer_ticks,
     style_axes,
 )
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
 TRAIN_SET = "train"
 
 
-class TrainingCurveDisplay:
+@complete_display
+class TrainingCurveDisplay(Display):
     """Training and validation scores of a ranker after each tree or epoch.
 
     Each measure has a panel: RankNet's cost is above the metric.  A set has one color;
@@ -73,8 +73,6 @@ class TrainingCurveDisplay:
         One for each panel.
     ax_ : matplotlib Axes, or ndarray of them
         The axes of one or more panels.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -151,17 +149,9 @@ class TrainingCurveDisplay:
         ax : matplotlib Axes, sequence of Axes or None, default=None
             Axes to draw on.  One Axes is divided if several panels are needed;
             ``display.ax_`` adds to the plot of another display.  None: a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : TrainingCurveDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             Before `fit`.
         TypeError
@@ -174,7 +164,6 @@ class TrainingCurveDisplay:
         After a warm start of a network, the best of all epochs need not be the one
         whose weights were kept.  So none is marked unless it is the last.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         ranker, _ = find_model(estimator)
         return cls(**vars(read_record(ranker)), name=name).plot(ax, **kwargs)
 
@@ -196,24 +185,17 @@ class TrainingCurveDisplay:
             Keyword arguments of matplotlib's `plot` for the curves of the training
             data, and for all others.
 
-        Returns
-        -------
-        display : TrainingCurveDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If there are not as many axes as panels.
         """
         measures = list(dict.fromkeys(m for c in self.curves.values() for m in c))
-        panels = get_panels(f"{type(self).__name__}.plot", ax, len(measures))
+        panels = get_panels(ax, len(measures))
         self.ax_ = panels[0] if len(panels) == 1 else np.array(panels)
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
-        self._draw_curves(panel_of, train_kwargs or {}, validation_kwargs or {})
+        self._draw_curves(panel_of, train_kwargs, validation_kwargs)
         for measure, panel in panel_of.items():
             style_axes(panel, grid="y")
             panel.set_ylabel(measure)
@@ -226,12 +208,10 @@ class TrainingCurveDisplay:
     def _draw_curves(
         self,
         panel_of: Mapping[str, Axes],
-        train_kwargs: Style,
-        validation_kwargs: Style,
+        train_kwargs: Style | None,
+        validation_kwargs: Style | None,
     ) -> None:
         """Draw the curves of each set in one color, and mark the step kept."""
-        from matplotlib.lines import Line2D
-
         first_panel = next(iter(panel_of.values()))
         followed = next((name for name in self.curves if name != TRAIN_SET), None)
         self.lines_: dict[str, dict[str, Line2D]] = {}
@@ -250,8 +230,8 @@ class TrainingCurveDisplay:
                 is_followed = marked is None and set_name == (followed or TRAIN_SET)
                 if is_followed and set_name != TRAIN_SET:
                     options |= self._kept_marker(set_name)
-                options |= read_style(given, Line2D)
-                line = self._draw_curve(panel_of[measure], values, options)
+                style = line_style(given, **options)
+                line = self._draw_curve(panel_of[measure], values, style)
                 self.lines_[set_name][measure] = line
                 color = line.get_color()
                 marked = line if is_followed else marked
@@ -288,6 +268,37 @@ class TrainingCurveDisplay:
             "marker": "o",
             "markevery": [int(self.kept - self.steps[0])],
         }
+
+
+def get_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
+    """Return the axes of stacked panels: new ones, those given, or parts of one."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size = (6.4, 2.0 + 2.2 * n_panels)
+        figure = plt.figure(figsize=size, layout="constrained")
+        return list(figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0])
+    given = [ax] if hasattr(ax, "plot") else list(ax)
+    if len(given) == 1 and n_panels > 1:
+        return divide_axes(given[0], n_panels)
+    if len(given) != n_panels:
+        raise ValueError(
+            f"ax must be one matplotlib Axes, or one for each panel, {n_panels} in "
+            f"all, got {len(given)}"
+        )
+    return given
+
+
+def divide_axes(ax: Axes, n_panels: int) -> list[Axes]:
+    """Hide `ax` and return panels that are stacked in its area."""
+    subplot = ax.get_subplotspec()
+    if subplot is None:
+        raise ValueError(
+            f"ax must be divided into {n_panels} panels, but it is not part of a grid "
+            f"of subplots: make it with subplots(), or give {n_panels} Axes"
+        )
+    ax.set_axis_off()
+    return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
 
 
 def next_color(panel: Axes) -> ColorType:

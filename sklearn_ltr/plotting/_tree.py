@@ -12,21 +12,23 @@ from sklearn_ltr._inspection.trees import depths, named_trees, values_and_rows
 from sklearn_ltr._parameters import integer
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export import Tree
+from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import (
+    MAX_NAME_LENGTH,
     Style,
-    check_matplotlib,
     escape_label,
-    get_axes,
+    read_style,
     set_integer_ticks,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
-from sklearn_ltr.plotting._features import MAX_NAME_LENGTH, read_feature_names
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class TreeDisplay:
+@complete_display
+class TreeDisplay(Display):
     """One tree of a model, from its root on the left to its leaves on the right.
 
     A node shows what it tests, the gain of its split and its training rows.  Documents
@@ -37,8 +39,6 @@ class TreeDisplay:
     ----------
     tree : Tree
         As in the `trees` of :func:`sklearn_ltr.export.to_tree_model`.
-    feature_names : array-like of shape (n_features,), default=None
-        Names of the features.  None: x0, x1, ...
     name : str, default=None
         Title.  None: no title.
 
@@ -48,10 +48,6 @@ class TreeDisplay:
         The text of each node shown, by its number.
     lines_ : list of matplotlib Line2D
         The lines from each node shown to its children.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -91,7 +87,7 @@ class TreeDisplay:
         if feature_names is not None:
             n_features = max(n_features, len(np.atleast_1d(feature_names)))
         self.tree, self.name = tree, name
-        self.feature_names = read_feature_names(feature_names, n_features)
+        self.feature_names = read_item_names(feature_names, n_features)
 
     @classmethod
     def from_estimator(
@@ -110,19 +106,9 @@ class TreeDisplay:
             Fitted, as in :func:`sklearn_ltr.inspection.trees_to_dataframe`.
         tree : int, default=0
             Number of the tree, from 0; negative ones are counted from the end.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : TreeDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError
             Before `fit`.
         TypeError
@@ -130,7 +116,6 @@ class TreeDisplay:
         ValueError
             If there is no such tree.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         trees, names = named_trees(estimator)
         n_trees = len(trees)
         number = integer(-n_trees, n_trees - 1).read_as("tree", tree) % n_trees
@@ -161,15 +146,8 @@ class TreeDisplay:
         line_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the lines between nodes.
 
-        Returns
-        -------
-        display : TreeDisplay
-            Itself.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         TypeError, ValueError
             If `max_depth` is not an integer >= 0 or None.
         """
@@ -180,19 +158,15 @@ class TreeDisplay:
         value, n_rows = values_and_rows(tree)
         n_levels, n_last = int(depth[shown].max()) + 1, int(height.max()) + 1
         size = 1.0 + 1.9 * n_levels, 1.2 + 0.5 * n_last
-        ax = get_axes(f"{type(self).__name__}.plot", ax, size)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._set_axes(ax, size)
         self.lines_ = []
-        line: dict[str, object] = {"color": "0.6", "linewidth": 1.0, "zorder": 1}
+        line = read_style(line_kwargs, color="0.6", linewidth=1.0, zorder=1)
         for node in shown[~tree.is_leaf[shown]]:
             for child in (tree.left[node], tree.right[node]):
                 if child in shown:
-                    self.lines_ += ax.plot(
-                        depth[[node, child]],
-                        height[[node, child]],
-                        **line | dict(line_kwargs or {}),
-                    )
-        options: dict[str, object] = {"ha": "center", "va": "center", "fontsize": 8}
+                    ends = [node, child]
+                    self.lines_ += ax.plot(depth[ends], height[ends], **line)
+        centered = {"ha": "center", "va": "center"}
         self.texts_ = {}
         for node in shown.tolist():
             color = EQUAL
@@ -200,12 +174,8 @@ class TreeDisplay:
                 color = BETTER if value[node] > 0 else WORSE
             box = {"boxstyle": "round", "facecolor": "white", "edgecolor": color}
             text = self._text(node, float(value[node]), int(n_rows[node]))
-            self.texts_[node] = ax.text(
-                depth[node],
-                height[node],
-                text,
-                **options | {"bbox": box} | dict(text_kwargs or {}),
-            )
+            style = read_style(text_kwargs, bbox=box, fontsize=8, **centered)
+            self.texts_[node] = ax.text(depth[node], height[node], text, **style)
         ax.set_xlim(-0.5, n_levels - 0.5)
         ax.set_ylim(n_last - 0.5, -0.5)
         set_integer_ticks(ax.xaxis)

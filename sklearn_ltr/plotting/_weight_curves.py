@@ -16,25 +16,24 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._inspection.local_optimality import weight_curves
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import RowsLike, read_items
+from sklearn_ltr.plotting._arguments import RowsLike, read_item_names, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    check_matplotlib,
     draw_legend,
     escape_label,
-    get_axes,
+    line_style,
     name_of_metric,
-    read_style,
-    style_axes,
 )
 from sklearn_ltr.plotting._colors import UNNAMED
+from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
 
-class WeightCurvesDisplay:
+@complete_display
+class WeightCurvesDisplay(Display):
     """A metric against each weight of a network, around its trained value.
 
     All curves go through one point, the mean metric M at the trained weights w*.  If it
@@ -53,8 +52,6 @@ class WeightCurvesDisplay:
         M at w*.
     names : array-like of shape (n_curves,), default=None
         Names of the weights.  None: w0, w1, ...
-    metric_name : str, default="metric"
-        Name of the metric.
 
     Attributes
     ----------
@@ -68,10 +65,6 @@ class WeightCurvesDisplay:
         Horizontal line at M(w*).
     legend_ : matplotlib Legend
         Names of the curves with the widest range.
-    ax_ : matplotlib Axes
-        The axes drawn on.
-    figure_ : matplotlib Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -114,14 +107,7 @@ class WeightCurvesDisplay:
         if not (np.diff(self.moved) > 0).all():
             raise ValueError("moved must hold increasing values for each curve")
         self.value = float(read_items([value], "value", "display")[0])
-        if names is None:
-            names = [f"w{curve}" for curve in range(n)]
-        self.names = np.asarray(names, dtype=object)
-        if self.names.shape != (n,):
-            raise ValueError(
-                f"names must hold one name for each of the {n} curves, got shape "
-                f"{self.names.shape}"
-            )
+        self.names = read_item_names(names, n, "names", "curve", "w")
         self.metric_name = metric_name
         self.order = np.argsort(-np.ptp(self.values, axis=1), kind="stable")
 
@@ -149,23 +135,12 @@ class WeightCurvesDisplay:
             ends in one.
         X, y, groups, metric, weights, moves, sample_weight
             As in :func:`sklearn_ltr.inspection.weight_curves`; `moves` in any order.
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
-        **kwargs : dict
-            Keyword arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : WeightCurvesDisplay
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.weight_curves`.
         """
-        check_matplotlib(f"{cls.__name__}.from_estimator")
         curves = weight_curves(
             estimator,
             X,
@@ -196,27 +171,13 @@ class WeightCurvesDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on.  None: axes of a new figure.
         n_named : int, default=6
             Number of curves, those of the widest range, with a color and a name in the
             legend.  The others are gray.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for all curves.
-
-        Returns
-        -------
-        display : WeightCurvesDisplay
-            Itself.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
         """
-        ax = get_axes(f"{type(self).__name__}.plot", ax, (6.4, 4.2))
-        self.ax_, self.figure_ = ax, ax.figure
-        style_axes(ax, grid="y")
+        ax = self._set_axes(ax, grid="y")
         dotted: Style = {
             "color": "black",
             "linewidth": 0.8,
@@ -232,22 +193,18 @@ class WeightCurvesDisplay:
 
     def _draw_curves(self, n_named: int, style: Style | None) -> list[Line2D]:
         """Draw each curve, those without a name behind the others."""
-        from matplotlib.lines import Line2D
-
         lines: list[Line2D] = []
         for i, curve in enumerate(self.order):
-            options: dict[str, object] = {"linewidth": 1.2}
+            options: dict[str, object] = {"color": UNNAMED, "zorder": 1.5}
             if i < n_named:
-                options |= {"color": f"C{i}", "zorder": 2.5}
+                options = {"color": f"C{i}", "zorder": 2.5}
                 options["label"] = escape_label(self.names[curve])
-            else:
-                options |= {"color": UNNAMED, "zorder": 1.5}
-                if i == n_named:
-                    options["label"] = f"{len(self.order) - n_named} others"
+            elif i == n_named:
+                options["label"] = f"{len(self.order) - n_named} others"
             lines += self.ax_.plot(
                 self.moved[curve] - self.learned[curve],
                 self.values[curve],
-                **options | read_style(style, Line2D),
+                **line_style(style, linewidth=1.2, **options),
             )
         return lines
 

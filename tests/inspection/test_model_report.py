@@ -320,7 +320,7 @@ def test_training_queries_are_recognised(trees):
 )
 def test_the_curve_of_every_metric_is_drawn(trees, metric):
     pytest.importorskip("matplotlib")
-    subject = _model_report.Subject.read(trees, *HELD_OUT.values(), metric, None)
+    subject = _model_report.Subject(trees, *HELD_OUT.values(), metric, None)
     assert _model_report.cutoff_curve(subject).startswith("<img")
 
 

@@ -66,6 +66,10 @@ def legend_of(display) -> list[str]:
     return [text.get_text() for text in display.legend_.get_texts()]
 
 
+def widths(display) -> list[float]:
+    return [bar.get_width() for bar in display.bars_]
+
+
 def labels(axis) -> list[str]:
     return [label.get_text() for label in axis.get_ticklabels()]
 

@@ -219,6 +219,12 @@ def new(name, **changes):
     return getattr(plotting, name)(**DISPLAYS[name][0] | changes)
 
 
+def drawing_methods(name):
+    found = [m for m in dir(getattr(plotting, name)) if m.startswith(("from_", "plot"))]
+    assert len(found) >= 2
+    return found
+
+
 @every_display
 def test_plot_draws_readable_text_on_new_axes_only_if_none_are_given(name, ax):
     display = new(name)
@@ -259,11 +265,7 @@ def test_without_matplotlib_numbers_are_kept_and_methods_say_what_to_install(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     display = new(name)
-    methods = [
-        method for method in dir(display) if method.startswith(("from_", "plot"))
-    ]
-    assert len(methods) >= 2
-    for method in methods:
+    for method in drawing_methods(name):
         call = getattr(display, method)
         required = {
             p.name: None
@@ -273,6 +275,19 @@ def test_without_matplotlib_numbers_are_kept_and_methods_say_what_to_install(
         message = rf"{name}\.{method} requires .*pip install matplotlib"
         with pytest.raises(ImportError, match=message):
             call(**required)
+
+
+@every_display
+def test_docstrings_say_what_is_true_of_all_displays(name):
+    display = getattr(plotting, name)
+    assert re.search(r"^figure_ : .*\n    The figure of", display.__doc__, re.M)
+    for method in drawing_methods(name):
+        text = getattr(display, method).__doc__
+        assert re.search(r"^ax : .*\n    Axes to draw on", text, re.M) or (
+            re.search(r", ax, \*\*kwargs\n    As in :meth:`from_predictions`", text)
+        )
+        assert f"Returns\n-------\ndisplay : {name}\n" in text
+        assert "Raises\n------\nImportError" in text
 
 
 def test_colors_that_mean_something_are_named_in_one_place():

@@ -1,4 +1,4 @@
-"""Bars and colors show the features that they are labelled with."""
+"""Bars, colors and points show the SHAP values that they are labelled with."""
 
 from __future__ import annotations
 
@@ -7,144 +7,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
-from sklearn.compose import ColumnTransformer
-from sklearn.inspection import permutation_importance
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.inspection import shap_values
-from sklearn_ltr.metrics import ndcg_score
 from sklearn_ltr.plotting import (
-    FeatureImportancesDisplay,
+    ShapBeeswarmDisplay,
     ShapHeatmapDisplay,
     ShapValuesDisplay,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE
-from tests.plotting.conftest import assert_text_is_readable, labels
+from tests.plotting.conftest import assert_text_is_readable, labels, widths
 
 ROUNDING = {"rtol": 1e-9, "atol": 1e-12}
-
-
-def widths(display):
-    return [bar.get_width() for bar in display.bars_]
-
-
-# --- importances ------------------------------------------------------------------
-
-
-def test_the_importances_of_a_ranker_are_its_fractions_of_the_gain(ax, mart):
-    display = FeatureImportancesDisplay.from_estimator(mart, ax=ax)
-    importances = mart.feature_importances_
-    assert_array_equal(widths(display), np.sort(importances)[::-1])
-    assert labels(ax.yaxis)[0] == f"x{np.argmax(importances)}"
-    assert ax.get_xlabel() == "fraction of the gain of all splits"
-    assert ax.get_title() == ""
-    # equal ones by index
-    display = FeatureImportancesDisplay([0.1, -0.2, 0.7, 0.1, 0.3])
-    assert_array_equal(display.order, [2, 4, 0, 3, 1])
-
-
-def test_permutation_importances_have_error_bars(ax, data, mart):
-    X, y, groups = data.test.values()
-
-    def score(ranker, X, y):
-        return ndcg_score(y, ranker.predict(X), groups=groups, k=5)
-
-    result = permutation_importance(
-        mart, X, y, scoring=score, n_repeats=3, random_state=0
-    )
-    names = [f"feature {i}" for i in range(8)]
-    display = FeatureImportancesDisplay.from_importances(
-        result, feature_names=names, ax=ax
-    )
-    means, deviations = result.importances.mean(axis=1), result.importances.std(1)
-    order = np.argsort(-means, kind="stable")
-    assert_array_equal(display.order, order)
-    assert labels(ax.yaxis) == [names[feature] for feature in order]
-    assert_allclose(widths(display), means[order])
-    segments = display.bars_.errorbar.lines[2][0].get_segments()
-    expected = np.stack([means - deviations, means + deviations], axis=1)[order]
-    assert_allclose([s[:, 0] for s in segments], expected, rtol=1e-12, atol=1e-15)
-    assert "shuffled" in ax.get_xlabel()
-    assert_text_is_readable(display.figure_)
-
-
-def test_names_come_through_pipelines_and_searches(ax, data):
-    pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(data.train["X"], columns=list("abcdefgh"))
-    selected = ColumnTransformer(
-        [("scaled", StandardScaler(), ["d", "b"]), ("as_is", "passthrough", ["a"])]
-    ).fit(X)
-    ranker = LambdaMARTRanker(n_estimators=2, random_state=0)
-    inner = make_pipeline(StandardScaler(), ranker)
-    groups = {"lambdamartranker__groups": data.train["groups"]}
-    inner.fit(selected.transform(X), data.train["y"], **groups)
-    pipeline = make_pipeline(selected, inner)
-    for estimator in (pipeline, Bunch(best_estimator_=pipeline)):
-        display = FeatureImportancesDisplay.from_estimator(estimator, ax=ax)
-        expected = ["scaled__d", "scaled__b", "as_is__a"]
-        assert_array_equal(display.feature_names, expected)
-
-
-def test_only_the_most_important_features_are_shown(ax):
-    importances = np.random.default_rng(0).random(30)
-    display = FeatureImportancesDisplay(importances)
-    options = {20: {}, 3: {"n_features": 3}, 30: {"n_features": None}}
-    for n_bars, chosen in options.items():
-        display.plot(ax, **chosen)
-        assert_array_equal(widths(display), np.sort(importances)[::-1][:n_bars])
-        assert ax.get_title() == (f"{n_bars} of 30 features" if n_bars < 30 else "")
-        tops = [bar.get_window_extent().y1 for bar in display.bars_]
-        assert tops == sorted(tops, reverse=True)
-        ax.clear()
-
-
-@pytest.mark.parametrize(
-    ("importances", "names"),
-    [
-        (np.zeros(3), None),
-        ([0.2, -0.1], ["from $} to ${", "a name " * 20]),
-        (np.linspace(1, 0, 250), None),
-    ],
-    ids=["no splits", "special characters and a long name", "250 features"],
-)
-def test_importances_are_readable(importances, names):
-    display = FeatureImportancesDisplay(importances, feature_names=names)
-    display.plot(n_features=None)
-    assert_text_is_readable(display.figure_)
-    assert display.figure_.get_figheight() < 62  # 1 inch, and 0.24 for each name
-    assert len(display.bars_) == len(importances)
-
-
-def test_a_long_name_is_shortened_in_the_middle(ax):
-    name = "term frequency of the query in the body, normalised by its length"
-    FeatureImportancesDisplay([1.0], feature_names=[name]).plot(ax)
-    (shown,) = labels(ax.yaxis)
-    head, tail = shown.split("…")
-    assert len(shown) == 32
-    assert name.startswith(head) and name.endswith(tail)
-    assert len(head) - len(tail) in (0, 1)
-
-
-def test_what_has_no_importances_is_refused(ax, ranknet):
-    for n_features in (0, -1, 2.5, "all", True):
-        message = "n_features must be an integer >= 1 or None, got"
-        with pytest.raises(ValueError, match=message):
-            FeatureImportancesDisplay([1, 2]).plot(ax, n_features=n_features)
-    message = (
-        "RankNetRanker has no feature_importances_: call sklearn.inspection."
-        "permutation_importance, .* FeatureImportancesDisplay.from_importances"
-    )
-    with pytest.raises(TypeError, match=message):
-        FeatureImportancesDisplay.from_estimator(ranknet)
-    one = Bunch(importances_mean=[1.0], importances_std=[0.1])
-    message = r"give the result of one of \['ndcg', 'map'\]"
-    with pytest.raises(TypeError, match=message):
-        FeatureImportancesDisplay.from_importances({"ndcg": one, "map": one})
-    with pytest.raises(TypeError, match="result must be what .* got <class 'list'>"):
-        FeatureImportancesDisplay.from_importances([1.0])
 
 
 # --- SHAP values of a document or a pair ------------------------------------------
@@ -277,3 +151,96 @@ def test_a_heatmap_is_readable(shape):
     display = ShapHeatmapDisplay(values, feature_names=names).plot()
     assert_text_is_readable(display.figure_)
     ShapHeatmapDisplay(np.zeros(shape)).plot()
+
+
+# --- SHAP values of many documents ------------------------------------------------
+
+
+def places(display):
+    """Return where the points are: x and the distance from the middle of their row."""
+    return [
+        points.get_offsets().data - [0, row]
+        for row, points in enumerate(display.points_)
+    ]
+
+
+def test_points_are_at_the_values_of_the_most_important_features(ax, data, mart):
+    X = data.test["X"]
+    display = ShapBeeswarmDisplay.from_estimator(mart, X, ax=ax, n_features=3)
+    values = shap_values(mart, X).values
+    order = np.argsort(-np.abs(values).mean(axis=0), kind="stable")
+    assert_array_equal(display.order, order)
+    assert len(display.points_) == 3
+    for feature, place, points in zip(
+        order, places(display), display.points_, strict=False
+    ):
+        assert_allclose(place[:, 0], values[:, feature])
+        assert (np.abs(place[:, 1]) < 0.4 + 1e-9).all()
+        ranks = np.argsort(np.argsort(X[:, feature])) / (len(X) - 1)  # all differ
+        assert_allclose(points.get_array(), ranks)
+    assert labels(ax.yaxis) == [f"x{feature}" for feature in order[:3]]
+    assert ax.yaxis_inverted()  # the most important feature is above
+    assert ax.get_title() == "3 of 8 features"
+    assert labels(display.colorbar_.ax.yaxis) == ["low", "high"]
+    r, _, b, _ = display.points_[0].to_rgba(1.0)
+    assert r > b  # red is high
+    assert_text_is_readable(display.figure_)
+
+
+def test_points_of_about_the_same_value_are_beside_each_other(ax):
+    values = np.array([[0.0], [0.001], [0.0], [1.0], [0.002], [0.0]])
+    display = ShapBeeswarmDisplay(values).plot(ax)
+    (place,) = places(display)
+    together = place[[0, 1, 2, 4, 5], 1]
+    assert_allclose(np.sort(together), [-0.16, -0.08, 0, 0.08, 0.16])
+    assert place[3, 1] == 0
+    many = ShapBeeswarmDisplay(np.zeros((1001, 1))).plot(ax)
+    assert_allclose(np.sort(places(many)[0][:, 1]), np.linspace(-0.4, 0.4, 1001))
+
+
+def test_places_and_colors_do_not_depend_on_the_order_of_the_documents(ax):
+    rng = np.random.default_rng(0)
+    values, given = rng.normal(size=(2, 200, 3))
+    rows = rng.permutation(200)
+    one = ShapBeeswarmDisplay(values, given).plot(ax)
+    other = ShapBeeswarmDisplay(values[rows], given[rows]).plot(ax)
+    for a, b in zip(one.points_, other.points_, strict=True):
+        assert_array_equal(a.get_offsets()[rows], b.get_offsets())
+        assert_array_equal(a.get_array()[rows], b.get_array())
+
+
+def test_colors_are_ranks_and_what_is_no_number_is_gray(ax):
+    given = np.array([[1e9, 7, "b"], [None, 7, "a"], [-1, 7, "c"], [0.5, 7, "a"]], "O")
+    display = ShapBeeswarmDisplay(np.zeros((4, 3)), given).plot(ax)
+    numbers, constant, text = (points.get_array() for points in display.points_)
+    assert_array_equal(np.ma.filled(numbers, np.nan), [1, np.nan, 0, 0.5])
+    assert_array_equal(constant, [0.5] * 4)
+    assert np.isnan(np.ma.filled(text, np.nan)).all()
+    colors = display.points_[2].to_rgba(np.ma.masked_invalid([np.nan]))
+    assert_allclose(colors, [[0.6, 0.6, 0.6, 1]])
+    assert ShapBeeswarmDisplay([[1, 2]]).plot(ax).colorbar_ is None
+
+
+def test_frames_and_sparse_tables_are_drawn_as_arrays(ax, data, mart):
+    pandas = pytest.importorskip("pandas")
+    X = np.where(np.abs(data.test["X"]) < 1, 0, data.test["X"])
+    frame = pandas.DataFrame(X, columns=list("abcdefgh"))
+    named = LambdaMARTRanker(n_estimators=3, random_state=0).fit(
+        frame, data.test["y"], groups=data.test["groups"]
+    )
+    plain = ShapBeeswarmDisplay.from_estimator(mart, X, ax=ax)
+    sparse = ShapBeeswarmDisplay.from_estimator(mart, csr_matrix(X), ax=ax)
+    for a, b in zip(plain.points_, sparse.points_, strict=True):
+        assert_array_equal(a.get_array(), b.get_array())
+        assert_array_equal(a.get_offsets(), b.get_offsets())
+    display = ShapBeeswarmDisplay.from_estimator(named, frame)
+    assert set(labels(display.ax_.yaxis)) == set("abcdefgh")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (300, 40)])
+def test_a_beeswarm_is_readable(shape):
+    values, given = np.random.default_rng(0).normal(size=(2, *shape))
+    names = [f"a long name of feature {i}, with $" for i in range(shape[1])]
+    display = ShapBeeswarmDisplay(values, given, feature_names=names)
+    assert_text_is_readable(display.plot().figure_)
+    assert len(display.plot(n_features=None).points_) == shape[1]
