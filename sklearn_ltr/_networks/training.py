@@ -123,6 +123,30 @@ class BatchObjective(Objective, Protocol):
         """Return the objective of the queries in another order."""
 
 
+class Batch(NamedTuple):
+    """The rows of an update, each of which is scored once."""
+
+    rows: NDArray[np.intp]
+    place: NDArray[np.intp] | None  # of each document among them; None: in order
+
+    @classmethod
+    def of(cls, rows: NDArray[np.intp], is_repeated: bool) -> Self:
+        """Return the batch of documents, whose rows may repeat."""
+        if not is_repeated:
+            return cls(rows, None)
+        return cls(*np.unique(rows, return_inverse=True))
+
+    def to_documents(self, values: FloatArray) -> FloatArray:
+        """Return the value of each document, given those of rows."""
+        return values if self.place is None else values[self.place]
+
+    def to_rows(self, values: FloatArray) -> FloatArray:
+        """Return the sum of the values of documents for each row."""
+        if self.place is None:
+            return values
+        return np.bincount(self.place, values, len(self.rows))
+
+
 class Training:
     """The training of a network on the queries of `data.learned`.
 
@@ -227,15 +251,18 @@ class Training:
         objective = self._objective.reordered(queries)
         offsets, documents = objective.offsets, objective.documents
         rows = self._data.learned.rows[documents]
+        # a row may be in several judged pairs, each of which is a query
+        is_repeated = len(rows) > len(self._data.train.rows)
         scores, gradient, hessian = np.zeros((3, len(documents)))
         with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
             # overflow shows in scores that are not finite
             for first in range(0, len(queries), self._batch_size):
                 last = min(first + self._batch_size, len(queries))
                 own = slice(offsets[first], offsets[last])
-                scores[own] = self._forward(rows[own])
+                batch = Batch.of(rows[own], is_repeated)
+                scores[own] = batch.to_documents(self._forward(batch.rows))
                 gradient[own], hessian[own] = objective.derivatives(scores, first, last)
-                self._update(gradient[own], last - first)
+                self._update(batch.to_rows(gradient[own]), last - first)
         found = np.empty((3, len(documents)))
         found[:, documents] = scores, gradient, hessian
         for measure in self._measures[0].values():

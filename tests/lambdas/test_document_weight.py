@@ -97,7 +97,7 @@ def test_lambdas_are_sums_over_pairs_of_products_of_weights(name, options, sprea
     data, scores = training_data(), spread * SCORES
     weights = pair_weights_of(data, None, 0.05)
     with ThreadTeam(1) as team:
-        found = GradedLambdas(data, metric, options, team, weights)(scores)
+        found = GradedLambdas(data, metric, options, team, weights).derivatives(scores)
     for query in range(5):
         own = query == GROUPS
         expected = weighted_lambdas(
@@ -264,10 +264,10 @@ def test_the_measured_cost_is_the_one_whose_gradient_is_followed(tied):
     assert measure.value() == pytest.approx(expected, rel=1e-12)
     with ThreadTeam(1) as team:
         weights = pair_weights_of(data, None, 0.05)
-        objective = GradedLambdas(data, None, PairOptions(SIGMA), team, weights)
-        gradient, _ = objective.derivatives(SCORES)
-        if tied:
-            objective.add_tied_pairs(SCORES, 0, 5)
+        lambdas = GradedLambdas(
+            data, None, PairOptions(SIGMA), team, weights, tied_pairs=tied
+        )
+        gradient, _ = lambdas.derivatives(SCORES)
     for i in range(0, N, 5):
         step, query = 1e-5 * (np.arange(N) == i), GROUPS[i]
         change = [pair_cost(SCORES + e, query, tied)[0] for e in (step, -step)]

@@ -330,8 +330,8 @@ def in_canonical_order(data: Ranking) -> Ranking:
 def test_a_weight_multiplies_the_lambdas_of_its_query(options):
     data = in_canonical_order(ragged(16))
     weights = np.array([0.0, 1.0, 0.25, 2.0] * 4)[: len(np.unique(data.groups))]
-    gradient, hessian = objective_of(data, NDCG(), **options)(data.scores)
-    weighted = objective_of(data, NDCG(), weights, **options)(data.scores)
+    gradient, hessian = objective_of(data, NDCG(), **options).derivatives(data.scores)
+    weighted = objective_of(data, NDCG(), weights, **options).derivatives(data.scores)
     by_row = weights[data.groups]  # powers of two: exact
     np.testing.assert_array_equal(weighted[0], by_row * gradient)
     np.testing.assert_array_equal(weighted[1], by_row * hessian)
@@ -341,9 +341,9 @@ def test_a_weight_multiplies_the_lambdas_of_its_query(options):
 def test_lambdas_do_not_depend_on_the_scores_before(metric):
     data = in_canonical_order(ragged(17))
     compute = objective_of(data, metric)
-    compute(np.random.default_rng(0).normal(size=len(data.y)))
-    second = [values.copy() for values in compute(data.scores)]
-    fresh = objective_of(data, metric)(data.scores)
+    compute.derivatives(np.random.default_rng(0).normal(size=len(data.y)))
+    second = [values.copy() for values in compute.derivatives(data.scores)]
+    fresh = objective_of(data, metric).derivatives(data.scores)
     np.testing.assert_array_equal(second[0], fresh[0])
     np.testing.assert_array_equal(second[1], fresh[1])
 

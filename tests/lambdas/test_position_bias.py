@@ -193,7 +193,7 @@ def test_the_weights_follow_the_queries_into_another_order():
         compute = objective("ndcg", PairOptions(1.0), weights, team)
         gradient = compute.derivatives(scores)[0].copy()
         other = compute.reordered(np.array([3, 0, 4, 2]))
-        moved, _ = other(scores[other.documents])
+        moved, _ = other.derivatives(scores[other.documents])
     assert moved.tobytes() == gradient[other.documents].tobytes()
 
 

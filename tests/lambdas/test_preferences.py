@@ -106,7 +106,7 @@ def by_hand(scores, delta, pairs, chances, weights, options):
 def test_a_pair_weighs_what_a_swap_of_its_documents_changes(name, options, weights):
     metric, data = metric_of(name), judged(weights=weights)
     with ThreadTeam(1) as team:
-        found = JudgedLambdas(data, metric, options, team)(SCORES)
+        found = JudgedLambdas(data, metric, options, team).derivatives(SCORES)
     assert np.abs(found[0]).sum() > 0.1
     for query, start in enumerate(np.cumsum(SIZES) - SIZES):
         own, of_query = query == GROUPS, GROUPS[PAIRS[:, 0]] == query
@@ -145,8 +145,12 @@ def test_all_pairs_of_the_grades_are_the_lambdas_of_the_grades(name, spread):
         PairOptions(SIGMA, True, True),
     )
     with ThreadTeam(1) as team:
-        found = JudgedLambdas(data, metric_of(name), options, team)(spread * SCORES)
-        graded = GradedLambdas(data, metric_of(name), options, team)(spread * SCORES)
+        found = JudgedLambdas(data, metric_of(name), options, team).derivatives(
+            spread * SCORES
+        )
+        graded = GradedLambdas(data, metric_of(name), options, team).derivatives(
+            spread * SCORES
+        )
     for one, other in zip(found, graded, strict=True):
         assert_allclose(one, other, rtol=1e-10, atol=1e-14)
 
