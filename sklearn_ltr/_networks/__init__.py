@@ -16,18 +16,3 @@ from sklearn_ltr._networks.optimizers import (
 )
 from sklearn_ltr._networks.perceptron import MultilayerPerceptron
 from sklearn_ltr._networks.torch import TorchNetwork
-
-__all__ = [
-    "GRADIENTS",
-    "SMALLEST_SINGLE",
-    "SOLVERS",
-    "Batch",
-    "MultilayerPerceptron",
-    "Network",
-    "Optimizer",
-    "TorchNetwork",
-    "check_network",
-    "descend",
-    "predict",
-    "read_solver_params",
-]
