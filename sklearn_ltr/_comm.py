@@ -69,8 +69,8 @@ ONE_PROCESS: Comm = OneProcess()
 
 def sum_exactly(values: NDArray[np.float64], comm: Comm = ONE_PROCESS) -> float:
     """Return the sum of the finite values of all workers, rounded once."""
-    # so it depends neither on the order of the values nor on the workers that have them;
-    # the sum of one worker is that of a few numbers, each the rest of those before it
+    # It does not depend on the order of the values, nor on which worker has them.  The
+    # sum of one worker is that of a few numbers, each the rest of those before it.
     addends: list[float] = values.tolist()
     parts: list[float] = []
     while rest := fsum([*addends, *(-part for part in parts)]):
