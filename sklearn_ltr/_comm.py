@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from math import fsum
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -64,3 +65,14 @@ class OneProcess:
 
 
 ONE_PROCESS: Comm = OneProcess()
+
+
+def sum_exactly(values: NDArray[np.float64], comm: Comm = ONE_PROCESS) -> float:
+    """Return the sum of the finite values of all workers, rounded once."""
+    # It does not depend on the order of the values, nor on which worker has them.  The
+    # sum of one worker is that of a few numbers, each the rest of those before it.
+    addends: list[float] = values.tolist()
+    parts: list[float] = []
+    while rest := fsum([*addends, *(-part for part in parts)]):
+        parts.append(rest)
+    return fsum(part for of_worker in comm.gather(parts) for part in of_worker)

@@ -6,11 +6,18 @@ import argparse
 import os
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 LARGEST = 10**18 - 1
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_files(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the files of a command, which may stand on both sides of its options."""
+    parser.add_argument("files", nargs="*", action="extend", metavar="file", help=what)
 
 
 class ListBeforeFiles(argparse.Action):

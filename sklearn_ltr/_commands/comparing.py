@@ -1,4 +1,4 @@
-"""Compare models, or runs, on the same queries."""
+"""The command compare: test the differences of models, or runs, query by query."""
 
 from __future__ import annotations
 
@@ -8,13 +8,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._commands.arguments import (
+    Commands,
+    ListBeforeFiles,
+    add_files,
+    positive,
+    refusal,
+    whole_number,
+)
 from sklearn_ltr._commands.evaluating import (
+    add_measuring,
     measured_model,
     measured_run,
     read_measures,
 )
+from sklearn_ltr._commands.files import add_features, is_model_file
 from sklearn_ltr._commands.measures import NamedMeasure
 from sklearn_ltr.model_selection._comparison import compare_values
+
+
+def add_compare(commands: Commands) -> None:
+    """Add the command, with its arguments, to the parser."""
+    parser = commands.add_parser(
+        "compare",
+        help="compare runs, or models, query by query, and test the differences",
+        epilog="A difference is a later file minus an earlier one: its mean, the "
+        "interval by the bootstrap, the p-value of a permutation test, the same "
+        "corrected by Holm for the number of pairs, and the queries needed "
+        "to see a --difference with power 80%.  Metrics are named as for evaluate.",
+    )
+    add_files(
+        parser,
+        "judgements, qrels or a LETOR file, and two or more TREC runs; or a LETOR "
+        "file for models",
+    )
+    parser.add_argument(
+        "--models",
+        action=ListBeforeFiles,
+        is_value=is_model_file,
+        metavar="MODEL",
+        help="two or more models: .json, or .pkl (which are executed)",
+    )
+    metric = add_measuring(parser)
+    parser.add_argument(
+        "--difference",
+        type=positive,
+        default=0.01,
+        help="the smallest difference that matters, 0.01 by default",
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="seed of the draws"
+    )
+    add_features(parser)
+    parser.set_defaults(run=run_compare, refuse=refusal(parser, metric))
 
 
 def run_compare(given: argparse.Namespace) -> None:

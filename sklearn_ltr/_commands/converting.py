@@ -1,4 +1,4 @@
-"""Write a model in the format of another program."""
+"""The command convert: write a model in the format of another program."""
 
 from __future__ import annotations
 
@@ -8,10 +8,43 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from sklearn_ltr._commands.files import WRITERS, load_model, write_file
+from sklearn_ltr._commands.arguments import Commands
+from sklearn_ltr._commands.files import READERS, WRITERS, load_model, write_file
 
 #: Options that some writers take; some need them
 OPTIONS = ("missing", "name", "feature_set", "store", "features")
+
+
+def add_convert(commands: Commands) -> None:
+    """Add the command, with its arguments, to the parser."""
+    parser = commands.add_parser(
+        "convert",
+        help="write a model in the format of another program",
+        epilog="elasticsearch is the plugin Learning to Rank, also of OpenSearch; "
+        "elasticsearch-ml is Elastic's own.  For these and solr the file holds the "
+        "requests that upload the model, a JSON list of method, path and body.",
+    )
+    parser.add_argument("model", help="file of the model")
+    parser.add_argument("output", help="file to write")
+    parser.add_argument(
+        "--from", choices=READERS, dest="format", help="by default json"
+    )
+    parser.add_argument("--to", choices=WRITERS, required=True)
+    parser.add_argument(
+        "--missing",
+        choices=("branch", "zero"),
+        help="ranklib, xgboost, solr: where missing values go, as in Python",
+    )
+    parser.add_argument("--name", help="name of the model in a search engine")
+    parser.add_argument("--feature-set", help="elasticsearch: name of the feature set")
+    parser.add_argument("--store", help="solr: feature store, _DEFAULT_ by default")
+    parser.add_argument(
+        "--features",
+        metavar="FILE",
+        help="search engines: a JSON object with what the engine computes for each "
+        "feature, to upload with the model",
+    )
+    parser.set_defaults(run=run_convert)
 
 
 def run_convert(given: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Measure a model or a run."""
+"""The command evaluate: measure a model or a run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,89 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._commands.files import load_for, load_model
+from sklearn_ltr._commands.arguments import (
+    Commands,
+    ListBeforeFiles,
+    add_files,
+    positive,
+    refusal,
+    whole_number,
+)
+from sklearn_ltr._commands.files import A_MODEL, add_features, load_for, load_model
 from sklearn_ltr._commands.lists import EvaluatedLists, Rows, rank_lists, rank_rows
-from sklearn_ltr._commands.measures import NamedMeasure, measures_of
+from sklearn_ltr._commands.measures import (
+    DEFAULTS,
+    IR_MEASURES,
+    LIST_MEASURES,
+    MEASURES,
+    OFFICIAL,
+    NamedMeasure,
+    is_measure,
+    measures_of,
+)
 from sklearn_ltr.datasets import join_run, load_qrels, load_run
 from sklearn_ltr.datasets._letor import is_letor, load_letor_judgements
 from sklearn_ltr.datasets._trec import JoinedRun, Run
 from sklearn_ltr.metrics import BPref, Metric
+
+
+def add_evaluate(commands: Commands) -> None:
+    """Add the command, with its arguments, to the parser."""
+    trec_eval = ", ".join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))
+    parser = commands.add_parser(
+        "evaluate",
+        help="measure a model on a LETOR file, or a TREC run by judgements",
+        epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
+        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and {OFFICIAL}: "
+        "all that trec_eval prints by default); or as in ir_measures, "
+        f"{', '.join(IR_MEASURES)}: nDCG@10.  NDCG has exponential gains in the first, "
+        "linear ones in the others.",
+    )
+    add_files(
+        parser,
+        "judgements, qrels or a LETOR file, and a TREC run; or a LETOR file for "
+        "a model",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--model", help=A_MODEL)
+    source.add_argument("--run", help="TREC run", dest="run_file")
+    metric = add_measuring(parser)
+    parser.add_argument(
+        "-q", "--per-query", action="store_true", help="print each query's value, too"
+    )
+    add_features(parser)
+    parser.set_defaults(run=run_evaluate, refuse=refusal(parser, metric))
+
+
+def add_measuring(parser: argparse.ArgumentParser) -> argparse.Action:
+    """Add the options of measuring; return the one of metrics."""
+    metric = parser.add_argument(
+        "-m",
+        "--metric",
+        action=ListBeforeFiles,
+        is_value=is_measure,
+        help="ndcg@10 by default; files may follow, after '--' if named like a metric",
+    )
+    parser.add_argument(
+        "-l",
+        "--level",
+        type=positive,
+        help="the lowest relevant grade, for metrics of relevant documents",
+    )
+    parser.add_argument(
+        "-c",
+        "--complete",
+        action="store_true",
+        help="a judged query without a line in a run counts 0",
+    )
+    parser.add_argument(
+        "-M",
+        "--max-documents",
+        type=whole_number(1),
+        metavar="N",
+        help="only the first N documents of each list count as retrieved",
+    )
+    return metric
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from sklearn_ltr import export
+from sklearn_ltr._commands.arguments import whole_number
 from sklearn_ltr.datasets import load_letor
 
 WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, or a list of requests
@@ -52,7 +53,24 @@ OPTIONS = {
     "n_features=": "--n-features ",
     "give a frame of them to join_run": "write them as qrels, 'topic 0 document grade'",
 }
-MISSING = ("branch", "zero")  # what writers of some formats take
+A_MODEL = "a model: .json, or .pkl (loading it executes it: only files you trust)"
+
+
+def add_features(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the features of LETOR files."""
+    parser.add_argument(
+        "--n-features",
+        type=whole_number(1),
+        metavar="N",
+        help="number of features; by default the highest in the files, or the model's",
+    )
+    parser.add_argument(
+        "--zero-based",
+        choices=ZERO_BASED,
+        default="no",
+        help="whether features are numbered from 0 (default no: from 1); auto: if the "
+        "number 0 occurs",
+    )
 
 
 def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:

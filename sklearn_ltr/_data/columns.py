@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.pairs import PAIR_ARGUMENTS
-from sklearn_ltr._data.rows import read_numbers
+from sklearn_ltr._data.rows import check_each, read_numbers, read_weights
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
 
@@ -43,7 +43,7 @@ def check_grades(
     valid = (grades >= 0) & (grades < np.inf)
     advice = "" if valid.all() else advice_on_grade(float(grades[np.argmin(valid)]))
     required = f"{name} must hold finite relevance grades >= 0"
-    _check_rows(valid, grades, queries, required, advice)
+    check_each(valid, grades, queries.describe_row, required, advice)
     return queries.sort(grades)
 
 
@@ -66,7 +66,8 @@ def check_scores(
     valid = np.isfinite(scores)
     is_unranked = not valid.all() and scores[np.argmin(valid)] == -np.inf
     advice = NOT_RANKED if is_unranked else ""
-    _check_rows(valid, scores, queries, f"{name} must be finite to be ranked", advice)
+    required = f"{name} must be finite to be ranked"
+    check_each(valid, scores, queries.describe_row, required, advice)
     return queries.sort(scores)
 
 
@@ -82,10 +83,7 @@ def check_sample_weight(
             f"{name} is given per row, but query {empty} has no row, only documents in "
             f"groups_missing: leave {name} out"
         )
-    rows = _read_rows(sample_weight, queries, name)
-    valid = (rows >= 0) & (rows < np.inf)
-    _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
-    canonical = queries.sort(rows)
+    canonical = _sorted_weights(sample_weight, queries, name)
     weights = canonical[queries.offsets[:-1]]
     differs = canonical != np.repeat(weights, queries.sizes)
     if differs.any():
@@ -107,10 +105,7 @@ def check_document_weight(
     name: str = "document_weight",
 ) -> FloatArray:
     """Return weights of documents in canonical order, some above 0 in each query."""
-    rows = _read_rows(document_weight, queries, name)
-    valid = (rows >= 0) & (rows < np.inf)
-    _check_rows(valid, rows, queries, f"{name} must be finite and >= 0")
-    canonical = queries.sort(rows)
+    canonical = _sorted_weights(document_weight, queries, name)
     counts = np.logical_or.reduceat(canonical > 0, queries.offsets[:-1])
     if not counts.all():
         query = queries.describe(int(np.argmin(counts)))
@@ -223,19 +218,10 @@ def _read_rows(
     )
 
 
-def _check_rows(
-    valid: NDArray[np.bool_],
-    rows: FloatArray,
-    queries: QueryGroups,
-    requirement: str,
-    advice: str = "",
-) -> None:
-    """Raise a ValueError that names the first row that is not valid, and its query."""
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            f"{requirement}, but {queries.describe_row(row)} has {rows[row]}{advice}"
-        )
+def _sorted_weights(values: object, queries: QueryGroups, name: str) -> FloatArray:
+    """Return a weight for each row, finite and >= 0, in canonical order."""
+    n, describe = queries.n_documents, queries.describe_row
+    return queries.sort(read_weights(values, n, name, describe=describe))
 
 
 def check_canonical(grades: object, offsets: object) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_ltr._compile import float64_bits, int64, kernel, uint64
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, HashArray, mix_bits
-from sklearn_ltr._data.rows import read_numbers
+from sklearn_ltr._data.rows import check_each, read_numbers, read_weights
 from sklearn_ltr._typing import FloatArray, IntArray
 
 
@@ -214,13 +214,9 @@ def check_probabilities(
     if pair_probabilities is None:
         return np.ones(n_pairs)
     chances = read_numbers(pair_probabilities, n_pairs, "pair_probabilities", "pair")
-    bad = ~((chances >= 0) & (chances <= 1))
-    if bad.any():
-        number = int(np.argmax(bad))
-        raise ValueError(
-            f"pair_probabilities must lie in [0, 1], but pair {number} has "
-            f"{chances[number]}"
-        )
+    valid = (chances >= 0) & (chances <= 1)
+    required = "pair_probabilities must lie in [0, 1]"
+    check_each(valid, chances, "pair {}".format, required)
     return chances
 
 
@@ -228,14 +224,7 @@ def check_pair_weights(pair_weights: ArrayLike | None, n_pairs: int) -> FloatArr
     """Return (n_pairs,) float64, finite and >= 0, some above 0; 1 where None."""
     if pair_weights is None:
         return np.ones(n_pairs)
-    weights = read_numbers(pair_weights, n_pairs, "pair_weights", "pair")
-    bad = ~((weights >= 0) & (weights < np.inf))
-    if bad.any():
-        number = int(np.argmax(bad))
-        raise ValueError(
-            f"pair_weights must be finite and >= 0, but pair {number} has "
-            f"{weights[number]}"
-        )
+    weights = read_weights(pair_weights, n_pairs, "pair_weights", "pair")
     if not weights.any():
         raise ValueError(
             "pair_weights is zero for every pair: there is nothing to learn"

@@ -184,6 +184,36 @@ def read_numbers(
     )
 
 
+def read_weights(
+    values: object,
+    n: int,
+    name: str,
+    item: str = "row",
+    describe: Callable[[int], str] | None = None,
+) -> FloatArray:
+    """Return a weight for each row (or pair, ...), finite and >= 0."""
+    describe = describe or (lambda number: f"{item} {number}")
+    weights = read_numbers(values, n, name, item, describe)
+    valid = (weights >= 0) & (weights < np.inf)
+    check_each(valid, weights, describe, f"{name} must be finite and >= 0")
+    return weights
+
+
+def check_each(
+    valid: NDArray[np.bool_],
+    numbers: FloatArray,
+    describe: Callable[[int], str],
+    requirement: str,
+    advice: str = "",
+) -> None:
+    """Raise a ValueError that names the first row (or pair, ...) that is not valid."""
+    if not valid.all():
+        first = int(np.argmin(valid))
+        raise ValueError(
+            f"{requirement}, but {describe(first)} has {numbers[first]}{advice}"
+        )
+
+
 def find_merged(
     rows: NDArray[Any], numbers: FloatArray
 ) -> tuple[Rows, NDArray[np.bool_], NDArray[np.bool_]]:

@@ -14,16 +14,3 @@ from sklearn_ltr._networks.optimizers import (
 )
 from sklearn_ltr._networks.perceptron import MultilayerPerceptron
 from sklearn_ltr._networks.torch import TorchNetwork
-
-__all__ = [
-    "GRADIENTS",
-    "SMALLEST_SINGLE",
-    "SOLVERS",
-    "MultilayerPerceptron",
-    "Network",
-    "Optimizer",
-    "TorchNetwork",
-    "check_network",
-    "predict",
-    "read_solver_params",
-]

@@ -144,7 +144,7 @@ class Batch(NamedTuple):
         """Return the sum of the values of documents for each row."""
         if self.place is None:
             return values
-        return np.bincount(self.place, values, len(self.rows))
+        return np.asarray(np.bincount(self.place, values, len(self.rows)))
 
 
 class Training:

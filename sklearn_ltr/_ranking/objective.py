@@ -30,13 +30,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from math import fsum
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._comm import ONE_PROCESS, Comm
+from sklearn_ltr._comm import ONE_PROCESS, Comm, sum_exactly
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import LabelRows, TrainingData
 from sklearn_ltr._data.labels import LabelGrades
@@ -369,15 +368,6 @@ def kept_forces(earlier: Mapping[str, object], grades: LabelGrades) -> FloatArra
             "warm_start keeps were grown: fit with warm_start=False"
         )
     return forces
-
-
-def sum_exactly(values: FloatArray, comm: Comm) -> float:
-    """Return the sum of the finite values of all workers, rounded once."""
-    # the sum of one worker is that of a few numbers, each the rest of those before it
-    parts: list[float] = []
-    while rest := fsum([*values.tolist(), *(-part for part in parts)]):
-        parts.append(rest)
-    return fsum(part for of_worker in comm.gather(parts) for part in of_worker)
 
 
 # --- is there anything to learn? ------------------------------------------------------

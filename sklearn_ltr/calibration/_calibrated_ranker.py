@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._data import (
@@ -52,6 +51,11 @@ from sklearn_ltr.ensemble._members import (
     predict_scores,
     read_rows,
 )
+from sklearn_ltr.ensemble._meta_estimators import (
+    NO_VALIDATION,
+    check_estimator,
+    features_of,
+)
 from sklearn_ltr.metrics import Metric, get_metric
 
 MOST_GRADES = 1000  # each has a map of its own
@@ -84,13 +88,7 @@ class CalibrationParameters:
             raise ValueError(
                 f"cv={PREFIT!r} needs a fitted ranker, but ranker is None: give one"
             )
-        if self.ranker is not None and (
-            isinstance(self.ranker, type) or not hasattr(self.ranker, "predict")
-        ):
-            raise TypeError(
-                "ranker must be an estimator with fit and predict, or None, got "
-                f"{self.ranker!r}"
-            )
+        check_estimator("ranker", self.ranker)
 
 
 class CalibratedRanker(BaseRanker):
@@ -200,13 +198,7 @@ class CalibratedRanker(BaseRanker):
     True
     """
 
-    # the validation arguments of BaseRanker do not apply: folds have rows of their own
-    __metadata_request__fit: ClassVar[dict[str, str]] = {
-        "X_val": UNUSED,
-        "y_val": UNUSED,
-        "groups_val": UNUSED,
-        "sample_weight_val": UNUSED,
-    }
+    __metadata_request__fit: ClassVar[dict[str, str]] = NO_VALIDATION
 
     _takes_labels = True
     _attributes: ClassVar[Attributes] = {
@@ -245,16 +237,7 @@ class CalibratedRanker(BaseRanker):
         rankers = [] if self.ranker is None else [self.ranker]
         return labels_of_rankers(y, rankers, measured=measured)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by `fit`."""
-        return int(self.ranker_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the features seen by `fit`."""
-        names: NDArray[np.object_] = self.ranker_.feature_names_in_
-        return names
+    n_features_in_, feature_names_in_ = features_of(lambda self: self.ranker_)
 
     @takes_columns(pairs=True)
     def fit(

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
@@ -64,6 +64,11 @@ from sklearn_ltr.ensemble._members import (
     predict_scores,
     read_rows,
 )
+from sklearn_ltr.ensemble._meta_estimators import (
+    check_estimator,
+    features_of,
+    with_seeds,
+)
 from sklearn_ltr.metrics import Metric, get_metric
 
 POOL_THREADS = 3  # threads that joblib starts beside those that fit
@@ -85,14 +90,7 @@ class BaggingParameters:
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
-        estimator = self.estimator
-        if estimator is not None and (
-            isinstance(estimator, type) or not hasattr(estimator, "predict")
-        ):
-            raise TypeError(
-                "estimator must be an estimator with fit and predict, or None, got "
-                f"{estimator!r}"
-            )
+        check_estimator("estimator", self.estimator)
         get_metric(self.metric)
         if self.oob_score and not self.bootstrap and self.max_samples == 1.0:
             raise ValueError(
@@ -231,16 +229,7 @@ class BaggingRanker(BaseRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by `fit`."""
-        return int(self.estimators_[0].n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the features seen by `fit`."""
-        names: NDArray[np.object_] = self.estimators_[0].feature_names_in_
-        return names
+    n_features_in_, feature_names_in_ = features_of(lambda self: self.estimators_[0])
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -337,7 +326,7 @@ class BaggingRanker(BaseRanker):
             for m in range(p.n_estimators):
                 rng = np.random.default_rng([seed, m])
                 drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
-                members.append(new_member(self._estimator(), rng))
+                members.append(with_seeds(self._estimator(), rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
             check_taken(rows, [taken])
@@ -471,17 +460,6 @@ def draw_queries(
     if bootstrap:
         return np.sort(rng.integers(n_queries, size=n_drawn))
     return np.sort(rng.choice(n_queries, n_drawn, replace=False))
-
-
-def new_member(estimator: BaseEstimator, rng: np.random.Generator) -> BaseEstimator:
-    """Return a clone with new seeds for all that has a `random_state`."""
-    member = clone(estimator)
-    seeded = [
-        name
-        for name in sorted(member.get_params(deep=True))
-        if name == "random_state" or name.endswith("__random_state")
-    ]
-    return member.set_params(**{name: int(rng.integers(2**31)) for name in seeded})
 
 
 def fit_members(

@@ -22,13 +22,12 @@ from typing import (
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
@@ -61,6 +60,11 @@ from sklearn_ltr.ensemble._members import (
     labels_of_rankers,
     predict_scores,
     read_rows,
+)
+from sklearn_ltr.ensemble._meta_estimators import (
+    NO_VALIDATION,
+    features_of,
+    is_estimator,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
@@ -112,7 +116,7 @@ class BlendingParameters:
                     f"parameters of the blend, and have no '__'; got {name!r}"
                 )
         for m, ranker in enumerate(unnamed(self.rankers)):
-            if isinstance(ranker, type) or not hasattr(ranker, "predict"):
+            if not is_estimator(ranker):
                 raise TypeError(
                     f"rankers[{m}] must be an estimator with fit and predict, got "
                     f"{ranker!r}"
@@ -211,13 +215,7 @@ class BlendedRanker(BaseRanker):
     ((2,), True)
     """
 
-    # the validation arguments of BaseRanker do not apply to a blend
-    __metadata_request__fit: ClassVar[dict[str, str]] = {
-        "X_val": UNUSED,
-        "y_val": UNUSED,
-        "groups_val": UNUSED,
-        "sample_weight_val": UNUSED,
-    }
+    __metadata_request__fit: ClassVar[dict[str, str]] = NO_VALIDATION
 
     def __init__(
         self,
@@ -250,16 +248,7 @@ class BlendedRanker(BaseRanker):
         rankers = [] if self.rankers is None else unnamed(self.rankers)
         return labels_of_rankers(y, rankers, measured=measured)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by `fit`."""
-        return int(self.rankers_[0].n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the features seen by `fit`."""
-        names: NDArray[np.object_] = self.rankers_[0].feature_names_in_
-        return names
+    n_features_in_, feature_names_in_ = features_of(lambda self: self.rankers_[0])
 
     _takes_labels = True
     _attributes: ClassVar[Attributes] = {

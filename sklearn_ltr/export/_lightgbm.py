@@ -43,6 +43,7 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
     category_codes,
+    category_tests,
     check_names,
     node_means,
 )
@@ -220,15 +221,11 @@ def tree_text(tree: Tree, codes: Sequence[dict[Category, int] | None]) -> str:
     decision = (MISSING_NAN << 2) + DEFAULT_LEFT * tree.missing_left.astype(np.int64)
     threshold: list[float | int] = tree.threshold.tolist()
     bitsets: list[NDArray[np.uint32]] = []
-    for node, categories in sorted(tree.left_categories.items()):
-        code = codes[tree.feature[node]] or {}
-        goes_left = set(categories)
-        # LightGBM sends missing values right at a set: exchange the children
-        if tree.missing_left[node]:
-            left[node], right[node] = right[node], left[node]
-            goes_left = set(code) - goes_left
+    for node, test in category_tests(tree, lambda j: codes[j] or {}).items():
+        # LightGBM sends missing values right at a set
+        left[node], right[node] = test.child, test.other
         decision[node], threshold[node] = CATEGORICAL, len(bitsets)
-        bitsets.append(bitset([code[category] for category in goes_left]))
+        bitsets.append(bitset(test.codes))
     fields: dict[str, int | Iterable[object]] = {
         "num_leaves": len(leaves),
         "num_cat": len(bitsets),

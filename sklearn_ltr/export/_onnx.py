@@ -9,6 +9,7 @@ of the categories that go right, so that unseen categories go the missing way.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,13 @@ from sklearn_ltr.export._networks import (
     layers_of,
     split_pipeline,
 )
-from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
+from sklearn_ltr.export._tree_model import (
+    Codes,
+    Tree,
+    TreeModel,
+    category_tests,
+    codes_of,
+)
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -89,8 +96,7 @@ def to_onnx(estimator: BaseEstimator) -> ModelProto:
         graph.add_layers(layers_of(fitted))
     else:
         graph.add_trees(fitted)
-    axis = graph.constant(np.array([1], dtype=np.int64))
-    graph.nodes.append(helper.make_node("Squeeze", [graph.last, axis], ["scores"]))
+    graph.end("Squeeze")
     inputs = helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", len(names)])
     output = helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n"])
     model = helper.make_model(
@@ -135,6 +141,15 @@ class OnnxGraph:
         )
         self.last = output
 
+    def end(self, operator: str, **attributes: object) -> None:
+        """Add the operator that makes `scores` of the last output, (n, columns)."""
+        from onnx import helper
+
+        axis = self.constant(np.array([1], dtype=np.int64))
+        self.nodes.append(
+            helper.make_node(operator, [self.last, axis], ["scores"], **attributes)
+        )
+
     def add_scaling(self, scaling: Scaling) -> None:
         """Add a scaler, in the order of scikit-learn's operations, in float64."""
         if isinstance(scaling, Standardization):
@@ -175,14 +190,15 @@ def tree_ensemble_attributes(model: TreeModel) -> dict[str, object]:
     first_leaf = np.cumsum([0, *(int(t.is_leaf.sum()) for t in trees)])
     columns: dict[str, list[NDArray[Any]]] = {}
     members: list[float] = []
+    codes = codes_of(model)
     for m, tree in enumerate(trees):
-        arrays, sets = node_arrays(tree, model, int(first_inner[m]), int(first_leaf[m]))
+        arrays, sets = node_arrays(tree, codes, int(first_inner[m]), int(first_leaf[m]))
         for key, values in arrays.items():
             columns.setdefault(key, []).append(values)
         members += sets
     joined = {key: np.concatenate(parts) for key, parts in columns.items()}
     modes = joined.pop("nodes_modes").astype(np.uint8)
-    weights = np.concatenate([t.value[t.is_leaf] for t in trees])
+    weights = leaf_values(trees)
     attributes: dict[str, object] = {
         "aggregate_function": SUM,
         "post_transform": NO_TRANSFORM,
@@ -220,8 +236,13 @@ def whole_tree(tree: Tree) -> Tree:
     )
 
 
+def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
+    """Return the values of all leaves, tree by tree."""
+    return np.concatenate([tree.value[tree.is_leaf] for tree in trees])
+
+
 def node_arrays(
-    tree: Tree, model: TreeModel, first_inner: int, first_leaf: int
+    tree: Tree, codes: Codes, first_inner: int, first_leaf: int
 ) -> tuple[dict[str, NDArray[Any]], list[float]]:
     """Return what describes the inner nodes of a tree; their sets, NaN after each."""
     inner = np.flatnonzero(~tree.is_leaf)
@@ -234,16 +255,11 @@ def node_arrays(
     split, tracks_true = tree.threshold.copy(), tree.missing_left.copy()
     true, false = tree.left.copy(), tree.right.copy()
     members: list[float] = []
-    for node, categories in sorted(tree.left_categories.items()):
-        code = category_codes(model.features[tree.feature[node]]) or {}
-        among = set(categories)
-        if tree.missing_left[node]:
-            true[node], false[node] = false[node], true[node]
-            among = set(code) - among
-        tracks_true[node] = False
-        if among:
+    for node, test in category_tests(tree, codes).items():
+        true[node], false[node], tracks_true[node] = test.child, test.other, False
+        if test.codes:
             mode[node], split[node] = MEMBER, 0.0
-            members += [*sorted(float(code[category]) for category in among), np.nan]
+            members += [*map(float, test.codes), np.nan]
         else:  # no set is empty in ONNX: no number is at most minus infinity
             split[node] = -np.inf
     arrays = {

@@ -15,8 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr.export._estimators import ESTIMATORS, trees_alone
 from sklearn_ltr.export._networks import NETWORKS, layers_of
-from sklearn_ltr.export._onnx import OnnxGraph, whole_tree
-from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
+from sklearn_ltr.export._onnx import OnnxGraph, leaf_values, whole_tree
+from sklearn_ltr.export._tree_model import (
+    CategoryTest,
+    Tree,
+    TreeModel,
+    category_tests,
+    codes_of,
+)
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -116,7 +122,7 @@ def scores_type() -> Any:
 
 def add_model(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a model to the container of skl2onnx."""
-    from onnx import TensorProto, helper
+    from onnx import TensorProto
 
     graph = OnnxGraph()
     names = {"scores": operator.outputs[0].full_name}  # in the graph: in the container
@@ -131,8 +137,7 @@ def add_model(scope: Any, operator: Any, container: Any) -> None:
         graph.add("Concat", *columns[1:], axis=1)
     if isinstance(operator.raw_operator, NETWORKS):
         graph.add_layers(layers_of(operator.raw_operator))
-        axis = graph.constant(np.array([1], dtype=np.int64))
-        graph.nodes.append(helper.make_node("Squeeze", [graph.last, axis], ["scores"]))
+        graph.end("Squeeze")
     else:
         add_trees(graph, trees_alone(operator.raw_operator))
     for constant in graph.constants:
@@ -164,7 +169,7 @@ def add_node(
 
 def add_trees(graph: OnnxGraph, model: TreeModel) -> None:
     """Add trees, whose leaves are found, looked up and added."""
-    from onnx import TensorProto, helper
+    from onnx import TensorProto
 
     trees = [whole_tree(tree) for tree in model.trees]
     graph.add("TreeEnsembleRegressor", domain=ML_DOMAIN, **leaf_finder(trees, model))
@@ -173,12 +178,9 @@ def add_trees(graph: OnnxGraph, model: TreeModel) -> None:
     first = np.cumsum([0, *n_leaves[:-1]], dtype=np.int64)
     graph.add("Add", graph.constant(first))
     found = graph.last
-    graph.last = graph.constant(np.concatenate([t.value[t.is_leaf] for t in trees]))
+    graph.last = graph.constant(leaf_values(trees))
     graph.add("Gather", found)
-    axis = graph.constant(np.array([1], dtype=np.int64))
-    graph.nodes.append(
-        helper.make_node("ReduceSum", [graph.last, axis], ["scores"], keepdims=0)
-    )
+    graph.end("ReduceSum", keepdims=0)
 
 
 class Node(NamedTuple):
@@ -198,7 +200,8 @@ def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
     # its output m is the number of the leaf among those of tree m
     from onnx import numpy_helper
 
-    by_tree = [nodes_of(tree, model) for tree in trees]
+    codes = codes_of(model)
+    by_tree = [nodes_of(tree, category_tests(tree, codes)) for tree in trees]
     nodes = [node for tree_nodes in by_tree for node in tree_nodes]
     leaves = [np.flatnonzero(tree.is_leaf) for tree in trees]
     tree_of_leaf = np.repeat(np.arange(len(trees)), [len(part) for part in leaves])
@@ -226,39 +229,39 @@ def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
     }
 
 
-def nodes_of(tree: Tree, model: TreeModel) -> list[Node]:
+def nodes_of(tree: Tree, tests: dict[int, CategoryTest]) -> list[Node]:
     """Return the nodes of a tree, the root first; further nodes test categories."""
     nodes, n_nodes = [], len(tree.feature)
     for node in range(n_nodes):
         if tree.is_leaf[node]:
             nodes.append(Node(node))
             continue
-        feature, missing_left = int(tree.feature[node]), bool(tree.missing_left[node])
-        left, right = int(tree.left[node]), int(tree.right[node])
-        if node not in tree.left_categories:
-            threshold = float(tree.threshold[node])
+        feature = int(tree.feature[node])
+        if node not in tests:
             nodes.append(
-                Node(node, "BRANCH_LEQ", feature, threshold, missing_left, left, right)
+                Node(
+                    node,
+                    "BRANCH_LEQ",
+                    feature,
+                    float(tree.threshold[node]),
+                    bool(tree.missing_left[node]),
+                    int(tree.left[node]),
+                    int(tree.right[node]),
+                )
             )
             continue
-        # One node for each category that goes another way than missing ones, so that
-        # unseen ones, and NaN, which equals no number, fail all tests.
-        code = category_codes(model.features[feature]) or {}
-        among = set(tree.left_categories[node])
-        passed, failed = left, right
-        if missing_left:
-            passed, failed, among = right, left, set(code) - among
-        codes = sorted(float(code[category]) for category in among)
+        codes, child, other = tests[node]
         if not codes:  # no number is at most minus infinity
             nodes.append(
-                Node(node, "BRANCH_LEQ", feature, -np.inf, False, passed, failed)
+                Node(node, "BRANCH_LEQ", feature, -np.inf, False, child, other)
             )
+        # a node for each category; NaN equals no number, and so fails all tests
         number = node
-        for place, value in enumerate(codes):
+        for place, code in enumerate(codes):
             is_last = place == len(codes) - 1
-            other = failed if is_last else n_nodes
+            failed = other if is_last else n_nodes
             nodes.append(
-                Node(number, "BRANCH_EQ", feature, value, False, passed, other)
+                Node(number, "BRANCH_EQ", feature, float(code), False, child, failed)
             )
             number = n_nodes
             n_nodes += 0 if is_last else 1

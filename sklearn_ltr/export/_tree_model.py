@@ -13,7 +13,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
 LARGEST_CATEGORY = 2**20  # of a category that is a number
 Category = int | float | str
 Part = TypeVar("Part")
+# the code of each category of a feature, which is given by its index
+Codes: TypeAlias = Callable[[int], Mapping[Category, int]]
 
 
 @dataclass(frozen=True)
@@ -362,6 +365,36 @@ def category_codes(feature: Feature) -> dict[Category, int] | None:
                 "column text and fit again"
             )
     return {category: int(category) for category in feature.categories}
+
+
+def codes_of(model: TreeModel) -> Codes:
+    """Return the codes of a model's categories, computed where they are asked for."""
+    return cache(lambda j: category_codes(model.features[j]) or {})
+
+
+class CategoryTest(NamedTuple):
+    """A node that sends some categories to a child, and all else to the other one.
+
+    All else is other, unseen and missing categories: so formats that do not know unseen
+    categories send them the missing way, as here.
+    """
+
+    codes: list[int]  # ascending, of those that go another way than missing ones
+    child: int
+    other: int
+
+
+def category_tests(tree: Tree, codes: Codes) -> dict[int, CategoryTest]:
+    """Return the nodes of a tree that test categories, ascending."""
+    tests = {}
+    for node, categories in sorted(tree.left_categories.items()):
+        code, among = codes(int(tree.feature[node])), set(categories)
+        child, other = int(tree.left[node]), int(tree.right[node])
+        if tree.missing_left[node]:
+            child, other, among = other, child, set(code) - among
+        listed = sorted(code[category] for category in among)
+        tests[node] = CategoryTest(listed, child, other)
+    return tests
 
 
 def check_no_categories(model: TreeModel, readers_know: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sklearn_ltr.export._estimators import BoostedTrees, served_trees
-from sklearn_ltr.export._tree_model import Tree, TreeModel, category_codes
+from sklearn_ltr.export._tree_model import Codes, Tree, category_tests, codes_of
 
 if TYPE_CHECKING:
     from treelite import Model
@@ -80,20 +80,30 @@ def to_treelite(estimator: BoostedTrees, *, missing: str = "branch") -> Model:
         else PostProcessorFunc("identity"),
         base_scores=[0.0],
     )
+    codes = codes_of(model)
     for tree in model.trees:
-        add_tree(builder, tree, model)
+        add_tree(builder, tree, codes)
     return builder.commit()
 
 
-def add_tree(builder: ModelBuilder, tree: Tree, model: TreeModel) -> None:
+def add_tree(builder: ModelBuilder, tree: Tree, codes: Codes) -> None:
     """Add a tree."""
+    tests = category_tests(tree, codes)
     builder.start_tree()
     for node, is_leaf in enumerate(tree.is_leaf.tolist()):
         builder.start_node(node)
         if is_leaf:
             builder.leaf(float(tree.value[node]))
-        elif node in tree.left_categories:
-            build_category_test(builder, tree, node, model)
+        elif node in tests:
+            missing_left = bool(tree.missing_left[node])
+            builder.categorical_test(
+                feature_id=int(tree.feature[node]),
+                default_left=missing_left,
+                category_list=tests[node].codes,
+                category_list_right_child=missing_left,
+                left_child_key=int(tree.left[node]),
+                right_child_key=int(tree.right[node]),
+            )
         else:
             builder.numerical_test(
                 feature_id=int(tree.feature[node]),
@@ -105,24 +115,3 @@ def add_tree(builder: ModelBuilder, tree: Tree, model: TreeModel) -> None:
             )
         builder.end_node()
     builder.end_tree()
-
-
-def build_category_test(
-    builder: ModelBuilder, tree: Tree, node: int, model: TreeModel
-) -> None:
-    """Add a test of a set of categories."""
-    # the set is of those that go the other way than missing ones, so that unseen
-    # categories go the missing way
-    code = category_codes(model.features[tree.feature[node]]) or {}
-    missing_left = bool(tree.missing_left[node])
-    among = set(tree.left_categories[node])
-    if missing_left:
-        among = set(code) - among
-    builder.categorical_test(
-        feature_id=int(tree.feature[node]),
-        default_left=missing_left,
-        category_list=sorted(code[category] for category in among),
-        category_list_right_child=missing_left,
-        left_child_key=int(tree.left[node]),
-        right_child_key=int(tree.right[node]),
-    )

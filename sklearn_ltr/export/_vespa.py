@@ -20,6 +20,7 @@ from sklearn_ltr.export._tree_model import (
     Category,
     Tree,
     TreeModel,
+    category_tests,
     check_names,
     fold,
 )
@@ -111,7 +112,7 @@ def category_positions(model: TreeModel, j: int) -> dict[Category, int]:
 def tree_json(tree: Tree, codes: list[dict[Category, int]]) -> str:
     """Return a tree."""
     threshold = np.minimum(above(tree.threshold), LARGEST).astype(np.float64).tolist()
-    value = tree.value.tolist()
+    value, tests = tree.value.tolist(), category_tests(tree, codes.__getitem__)
 
     def leaf(node: int) -> str:
         return json.dumps({"leaf_value": value[node]})
@@ -124,14 +125,13 @@ def tree_json(tree: Tree, codes: list[dict[Category, int]]) -> str:
             "decision_type": "<=",
             "default_left": bool(tree.missing_left[node]),
         }
-        if node in tree.left_categories:
-            among = set(tree.left_categories[node])
+        if node in tests:
             if tree.missing_left[node]:
-                left, right, among = right, left, set(codes[j]) - among
-            if not among:  # nothing goes left
+                left, right = right, left
+            if not tests[node].codes:  # nothing goes left
                 return right
             fields |= {
-                "threshold": "||".join(str(codes[j][c]) for c in sorted(among)),
+                "threshold": "||".join(map(str, tests[node].codes)),
                 "decision_type": "==",
                 "default_left": False,
             }

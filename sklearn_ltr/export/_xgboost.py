@@ -41,12 +41,14 @@ from sklearn_ltr.export._imported import (
 from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
+    Codes,
     Feature,
     Tree,
     TreeModel,
-    category_codes,
+    category_tests,
     check_names,
     check_no_categories,
+    codes_of,
     fold,
     made_up_names,
     node_means,
@@ -153,7 +155,11 @@ def xgboost_text(model: TreeModel) -> str:
     model = float32_model(model)
     check_names(model.features, r"[\[\]<\x00-\x1f]", "XGBoost refuses or misreads")
     names = [feature.name for feature in model.features]
-    trees = [xgboost_tree_value(tree, model, m) for m, tree in enumerate(model.trees)]
+    codes = codes_of(model)
+    trees = [
+        xgboost_tree_value(tree, m, model.n_features, codes)
+        for m, tree in enumerate(model.trees)
+    ]
     n_trees = len(trees)
     booster = {
         "gbtree_model_param": {"num_trees": str(n_trees), "num_parallel_tree": "1"},
@@ -220,9 +226,11 @@ def thresholds(tree: Tree) -> NDArray[np.float64]:
     return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
 
 
-def xgboost_tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, object]:
+def xgboost_tree_value(
+    tree: Tree, number: int, n_features: int, codes: Codes
+) -> dict[str, object]:
     """Return a tree of a model."""
-    left, right, default_left, right_codes = sides(tree, model)
+    left, right, default_left, right_codes = sides(tree, codes)
     # nodes are renumbered level by level: `order` lists them, `place` is the reverse
     order = breadth_first(left, right)
     place = np.argsort(order)
@@ -244,7 +252,7 @@ def xgboost_tree_value(tree: Tree, model: TreeModel, number: int) -> dict[str, o
         "id": number,
         "tree_param": {
             "num_nodes": str(len(order)),
-            "num_feature": str(model.n_features),
+            "num_feature": str(n_features),
             "num_deleted": "0",
             "size_leaf_vector": "1",
         },
@@ -270,20 +278,14 @@ Sides = tuple[
 ]
 
 
-def sides(tree: Tree, model: TreeModel) -> Sides:
+def sides(tree: Tree, codes: Codes) -> Sides:
     """Return left, right, default_left, and the codes that nodes send right."""
     left, right = tree.left.copy(), tree.right.copy()
     default_left = tree.missing_left.copy()
     right_codes = {}
-    for node, categories in tree.left_categories.items():
-        code = category_codes(model.features[tree.feature[node]]) or {}
-        goes_right = set(categories)
-        if tree.missing_left[node]:
-            goes_right = set(code) - goes_right
-        else:
-            left[node], right[node] = right[node], left[node]
-        default_left[node] = True
-        right_codes[node] = sorted(code[category] for category in goes_right)
+    for node, test in category_tests(tree, codes).items():
+        left[node], right[node], default_left[node] = test.other, test.child, True
+        right_codes[node] = test.codes
     return left, right, default_left, right_codes
 
 

@@ -47,6 +47,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 # ruff: noqa: F403
 from typing import TYPE_CHECKING, Any
 
+from sklearn_ltr._other_libraries import OTHER_FUNCTIONS
 from sklearn_ltr._saved import publish
 from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
@@ -69,24 +70,6 @@ publish(globals())
 _arguments.explain_constructor(_metric.Metric)  # `dataclass` has made them by now
 for _class in _metric.METRICS.values():
     _arguments.explain_constructor(_class)
-
-#: names that other libraries have for these functions
-OTHER_FUNCTIONS = {
-    "mean_average_precision": "map_score",
-    "average_precision": "map_score",
-    "average_precision_score": "map_score",
-    "map_at_k": "map_score",
-    "mapk": "map_score",
-    "mean_reciprocal_rank": "mrr_score",
-    "reciprocal_rank": "mrr_score",
-    "ndcg_at_k": "ndcg_score",
-    "dcg_at_k": "dcg_score",
-    "precision_at_k": "precision_score",
-    "recall_at_k": "recall_score",
-    "hit_rate": "hit_rate_score",
-    "expected_reciprocal_rank": "err_score",
-    "rank_biased_precision": "rbp_score",
-}
 
 if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._parameters import no_such_arguments, with_close_match
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,36 +18,6 @@ CLOSE = 0.75  # least similarity of a misspelt name
 
 Advice = Mapping[str, tuple[str, str]]
 
-_ROWS = "one value per row"
-_BY_CALL = ("", "it goes to the call, metric(y_true, y_score, groups=groups)")
-#: argument of another library or call: what to give, and how; without a name, how
-OTHER_ARGUMENTS: dict[str, tuple[str, str]] = {
-    "group": ("groups", _ROWS),
-    "qid": ("groups", _ROWS),
-    "query": ("groups", _ROWS),
-    "at": ("k", ""),
-    "n": ("k", ""),
-    "topk": ("k", ""),
-    "top_k": ("k", ""),
-    "cutoff": ("k", ""),
-    "k": ("", "it goes to the metric, as in NDCG(10)"),
-    "ignore_ties": ("ties", '"average" is what scikit-learn has without it'),
-    "log_base": ("discount", "a function of the ranks"),
-    "label_gain": ("gain", "a list by grade"),
-    "exp_gain": ("gain", '"exponential" or "linear"'),
-    "rel_lvl": ("relevant_from", ""),
-    "relevance_level": ("relevant_from", ""),
-    "max_rel": ("max_grade", ""),
-    "p": ("persistence", ""),
-    "y_pred": ("y_score", ""),
-    "y_prob": ("y_score", ""),
-    "labels": ("y_true", "by position"),
-    "scores": ("y_score", "by position"),
-    "y_true": _BY_CALL,
-    "y_score": _BY_CALL,
-    "groups": _BY_CALL,
-    "sample_weight": _BY_CALL,
-}
 AS_ROWS = (
     "one row for each document, not one for each query as in scikit-learn: give "
     "np.ravel(y_true), np.ravel(y_score) and groups=np.repeat(np.arange(n_queries), "
@@ -74,7 +45,7 @@ def explain_call(call: F) -> F:
             raise ValueError(f"{name}() takes {AS_ROWS}")
         if unknown:
             known = list(parameters)[n_first:]
-            explain = partial(advise, known=known, others=OTHER_ARGUMENTS)
+            explain = partial(advise, known=known, others=METRIC_ARGUMENTS)
             raise no_such_arguments(name, unknown, known, explain)
         if "groups" not in named:
             raise TypeError(
@@ -86,7 +57,7 @@ def explain_call(call: F) -> F:
     return cast(F, checked)
 
 
-def explain_options(function: F, others: Advice = OTHER_ARGUMENTS) -> F:
+def explain_options(function: F, others: Advice = METRIC_ARGUMENTS) -> F:
     """Make a function or an ``__init__`` explain its arguments if it gets others."""
     parameters = list(inspect.signature(function).parameters.values())
     names = [p.name for p in parameters if p.name != "self"]

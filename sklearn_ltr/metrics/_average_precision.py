@@ -50,7 +50,12 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MAP", "map_score"]
@@ -195,18 +200,4 @@ def map_score(
     >>> round(map_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
     0.5833
     """
-    metric = MAP(
-        k,
-        relevant_from=relevant_from,
-        divide_by=divide_by,
-        ties=ties,
-        no_relevant=no_relevant,
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(MAP, **locals())

@@ -50,7 +50,12 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["BPref", "bpref_score"]
@@ -204,17 +209,4 @@ def bpref_score(
     >>> round(bpref_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
     0.0
     """
-    metric = BPref(
-        k,
-        relevant_from=relevant_from,
-        ties=ties,
-        no_relevant=no_relevant,
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(BPref, **locals())

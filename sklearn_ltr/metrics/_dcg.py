@@ -34,7 +34,12 @@ from sklearn_ltr._data import (
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]
@@ -113,15 +118,7 @@ def cg_score(
     >>> round(cg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     1.0
     """
-    metric = CG(k, gain=gain, ties=ties, no_relevant=no_relevant)
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(CG, **locals())
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,15 +183,7 @@ def dcg_score(
     >>> round(dcg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     0.6309
     """
-    metric = DCG(k, gain=gain, discount=discount, ties=ties, no_relevant=no_relevant)
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(DCG, **locals())
 
 
 @dataclass(frozen=True, repr=False)
@@ -286,22 +275,7 @@ def ndcg_score(
     >>> round(ndcg_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     0.1738
     """
-    metric = NDCG(
-        k,
-        gain=gain,
-        discount=discount,
-        short_lists=short_lists,
-        ties=ties,
-        no_relevant=no_relevant,
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(NDCG, **locals())
 
 
 def check_gain(gain: Gain) -> Gain:

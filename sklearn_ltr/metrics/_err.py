@@ -47,7 +47,12 @@ from sklearn_ltr.metrics._closed_form import (
     SwapFactors,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]
@@ -230,12 +235,4 @@ def err_score(
     >>> round(err_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     0.125
     """
-    metric = ERR(k, max_grade=max_grade, ties=ties, no_relevant=no_relevant)
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(ERR, **locals())

@@ -618,3 +618,25 @@ def score_function(
         return function
 
     return document
+
+
+def compute_score(
+    metric: type[Metric],
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    groups: IdsLike,
+    sample_weight: ArrayLike | None,
+    y_missing: ArrayLike | None,
+    groups_missing: IdsLike | None,
+    **options: Any,
+) -> float:
+    """Return the mean of a metric, given the arguments of its score function."""
+    return metric(**options)(
+        y_true,
+        y_score,
+        groups=groups,
+        sample_weight=sample_weight,
+        y_missing=y_missing,
+        groups_missing=groups_missing,
+    )

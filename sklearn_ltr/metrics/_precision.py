@@ -34,7 +34,12 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 
 __all__ = [
     "Precision",
@@ -113,17 +118,7 @@ def precision_score(
     >>> round(precision_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     0.5
     """
-    metric = Precision(
-        k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(Precision, **locals())
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,21 +189,7 @@ def recall_score(
     >>> round(recall_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     0.5
     """
-    metric = Recall(
-        k,
-        relevant_from=relevant_from,
-        divide_by=divide_by,
-        ties=ties,
-        no_relevant=no_relevant,
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(Recall, **locals())
 
 
 @dataclass(frozen=True, repr=False)
@@ -276,17 +257,4 @@ def r_precision_score(
     >>> round(r_precision_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
     0.5
     """
-    metric = RPrecision(
-        k,
-        relevant_from=relevant_from,
-        ties=ties,
-        no_relevant=no_relevant,
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(RPrecision, **locals())

@@ -22,7 +22,12 @@ from sklearn_ltr.metrics._closed_form import (
     JudgedLists,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 
 __all__ = ["RBP", "rbp_score"]
 
@@ -101,18 +106,4 @@ def rbp_score(
     >>> round(rbp_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
     0.288
     """
-    metric = RBP(
-        k,
-        persistence=persistence,
-        relevant_from=relevant_from,
-        ties=ties,
-        no_relevant=no_relevant,
-    )
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(RBP, **locals())

@@ -37,7 +37,12 @@ from sklearn_ltr.metrics._closed_form import (
     cut_at,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
@@ -170,15 +175,7 @@ def mrr_score(
     >>> round(mrr_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7]), 4)
     0.5
     """
-    metric = MRR(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(MRR, **locals())
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,12 +223,4 @@ def hit_rate_score(
     >>> round(hit_rate_score([2, 0, 1], [0.3, 0.9, 0.5], groups=[7, 7, 7], k=2), 4)
     1.0
     """
-    metric = HitRate(k, relevant_from=relevant_from, ties=ties, no_relevant=no_relevant)
-    return metric(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    return compute_score(HitRate, **locals())

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import (
@@ -24,7 +24,6 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
@@ -61,6 +60,12 @@ from sklearn_ltr.ensemble._members import (
     predict_scores,
     read_rows,
 )
+from sklearn_ltr.ensemble._meta_estimators import (
+    NO_VALIDATION,
+    check_estimator,
+    features_of,
+    with_seeds,
+)
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._search_space import lambdamart_search_space
 
@@ -88,14 +93,7 @@ class SearchParameters:
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
-        ranker = self.ranker
-        if ranker is not None and (
-            isinstance(ranker, type) or not hasattr(ranker, "predict")
-        ):
-            raise TypeError(
-                "ranker must be an estimator with fit and predict, or None, got "
-                f"{ranker!r}"
-            )
+        check_estimator("ranker", self.ranker)
         if self.time is None and self.n_iter is None:
             raise ValueError(
                 "time and n_iter are both None, so the search would not end: give "
@@ -109,7 +107,7 @@ class SearchParameters:
                 "a number of folds or a splitter"
             )
         for space in spaces_of(self.read_space()):
-            known = candidate_ranker(ranker).get_params()
+            known = candidate_ranker(self.ranker).get_params()
             for name in space:
                 if name not in known:
                     raise ValueError(
@@ -275,13 +273,7 @@ class RankerSearch(BaseRanker):
     True
     """
 
-    # the validation arguments of BaseRanker do not apply: folds have rows of their own
-    __metadata_request__fit: ClassVar[dict[str, str]] = {
-        "X_val": UNUSED,
-        "y_val": UNUSED,
-        "groups_val": UNUSED,
-        "sample_weight_val": UNUSED,
-    }
+    __metadata_request__fit: ClassVar[dict[str, str]] = NO_VALIDATION
 
     _takes_labels = True
     _attributes: ClassVar[Attributes] = {
@@ -329,16 +321,7 @@ class RankerSearch(BaseRanker):
         rankers = [candidate_ranker(self.ranker)]
         return labels_of_rankers(y, rankers, measured=measured)
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen by `fit`."""
-        return int(self.best_estimator_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[np.object_]:
-        """Names of the features seen by `fit`."""
-        names: NDArray[np.object_] = self.best_estimator_.feature_names_in_
-        return names
+    n_features_in_, feature_names_in_ = features_of(lambda self: self.best_estimator_)
 
     @takes_columns(pairs=True)
     def fit(
@@ -496,35 +479,28 @@ def has_distributions(space: Space) -> bool:
     )
 
 
-def with_seed(ranker: BaseEstimator, seed: int, number: int) -> BaseEstimator:
-    """Return a clone of a candidate with a seed for each `random_state` of None."""
-    model = clone(ranker)
-    rng = np.random.default_rng([seed, number])
-    unset = [
-        name
-        for name, value in sorted(model.get_params(deep=True).items())
-        if value is None and (name == "random_state" or name.endswith("__random_state"))
-    ]
-    return model.set_params(**{name: int(rng.integers(2**31)) for name in unset})
-
-
 def all_candidates(
     p: SearchParameters, X: MatrixLike
 ) -> Iterator[tuple[dict[str, Any], BaseEstimator]]:
     """Yield settings and rankers: defaults, then those drawn; never two the same."""
     seed = draw_seed(p.random_state)
+
+    def seeded(candidate: BaseEstimator, number: int) -> BaseEstimator:
+        rng = np.random.default_rng([seed, number])
+        return with_seeds(candidate, rng, only_unset=True)
+
     ranker = p.ranker
     if ranker is None:
         ranker = LambdaMARTRanker(metric=p.metric)
-    yield {}, with_seed(ranker, seed, 0)
+    yield {}, seeded(ranker, 0)
     number = 1
     if p.ranker is None and suits_network(X):
         _, network = make_rankers(p.metric)
-        yield {"ranker": "network"}, with_seed(network, seed, number)
+        yield {"ranker": "network"}, seeded(network, number)
         number += 1
     for params in draw_settings(p.read_space(), seed):
         candidate = clone(ranker).set_params(**clone(params, safe=False))
-        yield params, with_seed(candidate, seed, number)
+        yield params, seeded(candidate, number)
         number += 1
 
 

@@ -31,9 +31,9 @@ from sklearn_ltr._data.labels import (
     read_label_grades,
     select_rows,
 )
+from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._arguments import OTHER_ARGUMENTS as METRIC_ARGUMENTS
 from sklearn_ltr.metrics._arguments import explain_options
 from sklearn_ltr.metrics._metric import METRICS
 

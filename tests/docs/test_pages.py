@@ -21,10 +21,10 @@ from sklearn_ltr._estimators.base import PAGE, Estimator, page_template
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import json_schema
 from sklearn_ltr.mart import MARTRegressor
+from tests import coming_from
 from tests.package.test_public_surface import PUBLIC
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PATH = "coming_from/{}.md"
 KEYWORD = re.compile(r"\b([A-Za-z_][A-Za-z_0-9]*)=")
 DATA = make_ranking(20, random_state=0)
 X, Y, GROUPS = StandardScaler().fit_transform(DATA.data), DATA.target, DATA.groups
@@ -90,28 +90,19 @@ ELSEWHERE = {
 }
 
 
-def rows(page: Path) -> list[list[str]]:
-    """Return the cells of the tables of a page."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    cells = [line[1:-1].split(" | ") for line in lines if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in cells if "---" not in row[0]]
-
-
 @pytest.mark.parametrize(("page", "cell"), RUN)
 def test_what_replaces_the_setting_of_ranklib_or_allrank_runs(page, cell):
     model, settings = OURS[page][cell]
     fit = {} if model in (MARTRegressor, LinearRegression) else {"groups": GROUPS}
     assert np.isfinite(model(**settings).fit(X, Y, **fit).predict(X)).all()
-    (ours,) = [
-        ours for theirs, ours in rows(DOCS / PATH.format(page)) if theirs == cell
-    ]
+    (ours,) = [ours for theirs, ours in coming_from.rows(page) if theirs == cell]
     named = {*KEYWORD.findall(ours), *re.findall(r"`([a-z_]+)`", ours)}
     assert named <= set(settings), ours
 
 
 @pytest.mark.parametrize("page", OURS)
 def test_every_row_of_the_page_runs(page):
-    cells = [theirs for theirs, _ in rows(DOCS / PATH.format(page))[1:]]
+    cells = [theirs for theirs, _ in coming_from.rows(page)]
     assert [cell for cell in cells if cell not in ELSEWHERE] == list(OURS[page])
 
 

@@ -9,7 +9,6 @@ import inspect
 import pickle
 import re
 from copy import copy, deepcopy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,12 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, clicks
-from sklearn_ltr._estimators.arguments import (
-    METHODS,
-    OTHER_ATTRIBUTES,
-    OTHER_NAMES,
-)
+from sklearn_ltr._estimators.arguments import METHODS
 from sklearn_ltr._estimators.base import Estimator
+from sklearn_ltr._other_libraries import OTHER_ATTRIBUTES, OTHER_NAMES
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
@@ -30,8 +26,8 @@ from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.preprocessing import CategoryPairs
+from tests import coming_from
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "coming_from"
 DATA = make_ranking(12, n_features=4, n_informative=2, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
 SIZES = np.unique(GROUPS, return_counts=True)[1]
@@ -206,12 +202,10 @@ def test_missing_attributes_are_as_python_has_them():
 
 @pytest.mark.parametrize("page", ["lightgbm", "xgboost", "catboost"])
 def test_every_attribute_of_the_tables_of_coming_from_is_known(page):
-    lines = (DOCS / f"{page}.md").read_text(encoding="utf-8").splitlines()
     frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abcd"))
     ranker = LambdaMARTRanker(n_estimators=2).fit(frame, Y, groups=GROUPS)
     seen = 0
-    for line in (line for line in lines if line.startswith("| `")):
-        theirs, _, ours = line[1:-1].split("|")[:3]
+    for theirs, _, ours, _ in coming_from.rows(page):
         theirs = re.sub(r"`\w+\(\w+=.*?\)`", "", theirs)  # of one argument only
         words = re.findall(r"`(best_\w+|get_\w+|\w+_(?=`)|\w+(?=\())", theirs)
         for word in set(words) & {*OTHER_ATTRIBUTES}:
@@ -259,15 +253,13 @@ def test_a_class_of_the_user_keeps_its_own_arguments():
 
 @pytest.mark.parametrize("page", ["lightgbm", "xgboost", "catboost"])
 def test_every_parameter_of_the_tables_of_coming_from_is_known(page):
-    lines = (DOCS / f"{page}.md").read_text(encoding="utf-8").splitlines()
     ours = inspect.signature(LambdaMARTRanker).parameters
     seen = 0
-    for line in (line for line in lines if line.startswith("| `")):
-        cells = [cell.strip() for cell in line[1:-1].split("|")]
+    for cell, _, cell_here, _ in coming_from.rows(page):
         # names alone or with a value; not calls, methods and attributes
-        names = cells[0].split(" with ")[0]
+        names = cell.split(" with ")[0]
         theirs = re.findall(r"`(\w+[a-z])(?:=[^`(]*)?`", names)
-        expected = {name for name in re.findall(r"`(\w+)", cells[2]) if name in ours}
+        expected = {name for name in re.findall(r"`(\w+)", cell_here) if name in ours}
         for word in theirs if expected else ():
             if word in ours or hasattr(LambdaMARTRanker, word):
                 continue

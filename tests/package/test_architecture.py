@@ -19,6 +19,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     "_compile": set(),
     "_typing": set(),
     "_parameters": set(),
+    "_other_libraries": set(),
     "_saved": set(),
     "_comm": set(),
     "_data": set(),
@@ -123,7 +124,14 @@ ROOMS_A_ROOM_MAY_IMPORT = {
     },
 }
 # every room may import these
-SHARED = {"_compile", "_parameters", "_saved", "_comm", "_typing"}
+SHARED = {
+    "_compile",
+    "_parameters",
+    "_other_libraries",
+    "_saved",
+    "_comm",
+    "_typing",
+}
 OPTIONAL = {
     "catboost",
     "cloudpickle",

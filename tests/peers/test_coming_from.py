@@ -12,7 +12,6 @@ import json
 import re
 import tempfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from sklearn_ltr.export import (
 )
 from sklearn_ltr.inspection import shap_values, split_counts, trees_to_dataframe
 from sklearn_ltr.metrics import NDCG
+from tests import coming_from
 
 pytestmark = [
     # LightGBM before 4.6 beside scikit-learn from 1.6 on
@@ -37,7 +37,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The .* use `_get_tags`:FutureWarning"),
 ]
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "coming_from"
 DATA = make_ranking(40, n_features=6, n_informative=4, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups  # rows of a query are consecutive
 X = np.c_[X, np.arange(len(X)) % 12]  # the last column is a category
@@ -679,20 +678,13 @@ CASES = [
 ]
 
 
-@cache
-def table(page: str) -> list[list[str]]:
-    lines = (DOCS / f"{page}.md").read_text(encoding="utf-8").splitlines()
-    rows = [line[1:-1].split("|") for line in lines if line.startswith("|")]
-    return [[cell.strip() for cell in row] for row in rows[2:]]
-
-
 def names_in(cell: str) -> list[str]:
     return re.findall(r"`(\w+)", cell)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_rows_are_those_of_the_page(page):
-    assert [row[0] for row in table(page)] == list(PAGES[page][0])
+    assert [row[0] for row in coming_from.rows(page)] == list(PAGES[page][0])
 
 
 @pytest.mark.slow
@@ -714,7 +706,7 @@ def test_both_libraries_accept_the_row_and_do_what_it_says(page, cell, capfd):
 @pytest.mark.parametrize("page", PAGES)
 def test_the_defaults_of_the_peer_are_those_of_the_page(page):
     defaults = PAGES[page][2]()
-    for cell, default, _, _ in table(page):
+    for cell, default, _, _ in coming_from.rows(page):
         if default:
             known = [name for name in names_in(cell) if name in defaults]
             assert known, cell
@@ -724,7 +716,7 @@ def test_the_defaults_of_the_peer_are_those_of_the_page(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_our_defaults_are_those_of_the_page(page):
     signature = inspect.signature(LambdaMARTRanker).parameters
-    for _, _, cell, default in table(page):
+    for _, _, cell, default in coming_from.rows(page):
         known = [name for name in names_in(cell) if name in signature]
         if default:
             assert {str(signature[name].default) for name in known} == {
@@ -741,7 +733,7 @@ def test_the_script_of_the_peer_runs_on_the_frame_of_ours(page, tmp_path, monkey
     if page == "lightgbm" and not takes_eval_X(library.LGBMRanker()):
         pytest.skip("eval_X is of LightGBM 4.7")
     monkeypatch.chdir(tmp_path)
-    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    text = coming_from.text(page)
     (theirs,) = re.findall(r"^```py\n(.*?)^```", text, flags=re.M | re.S)
     setup = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)[:2]
     names: dict[str, Any] = {}

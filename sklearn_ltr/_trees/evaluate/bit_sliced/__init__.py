@@ -140,5 +140,3 @@ The files, in the order of reading
 """
 
 from sklearn_ltr._trees.evaluate.bit_sliced.evaluator import BitSlicedEvaluator
-
-__all__ = ["BitSlicedEvaluator"]

@@ -1,4 +1,4 @@
-"""Train a ranker, and rank documents by it."""
+"""The command train: fit a ranker to files, or cross-validate it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._commands.arguments import (
+    Commands,
+    ListBeforeFiles,
+    add_files,
+    refusal,
+    whole_number,
+)
 from sklearn_ltr._commands.files import (
     WRITERS,
+    add_features,
     format_of,
     join_files,
     load_alike,
-    load_for,
-    load_model,
     write_file,
 )
-from sklearn_ltr.datasets import dump_run
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.scorers import make_ranking_scorer
@@ -36,6 +41,49 @@ RANKERS: dict[str, type[BaseEstimator]] = {
     "ranknet": RankNetRanker,
     "mart": MARTRegressor,
 }
+
+
+def add_train(commands: Commands) -> None:
+    """Add the command, with its arguments, to the parser."""
+    parser = commands.add_parser(
+        "train",
+        help="train a ranker on LETOR files",
+        epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
+        "--model model.json --set n_estimators=500 learning_rate=0.05",
+    )
+    add_files(
+        parser,
+        "LETOR files, plain, .gz or .bz2; their rows are joined",
+    )
+    parser.add_argument("--model", help="file to write: .json or .pkl")
+    parser.add_argument("--valid", help="LETOR file for early stopping")
+    parser.add_argument(
+        "--folds",
+        "-kcv",
+        type=whole_number(2),
+        metavar="K",
+        help="cross-validate by K folds of whole queries; --model learns from all",
+    )
+    parser.add_argument("--ranker", choices=RANKERS, default="lambdamart")
+    parser.add_argument(
+        "--metric", help="metric to train for, and to report by --folds"
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, 2**32 - 1),
+        default=0,
+        help="random_state, 0 by default",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print no progress")
+    parameters = parser.add_argument(
+        "--set",
+        action=ListBeforeFiles,
+        is_value=lambda word: "=" in word,
+        metavar="NAME=VALUE",
+        help="parameters of the ranker, by their names in Python",
+    )
+    add_features(parser)
+    parser.set_defaults(run=run_train, refuse=refusal(parser, parameters))
 
 
 def run_train(given: argparse.Namespace) -> None:
@@ -127,15 +175,6 @@ def cross_validate_ranker(
         print(f"{metric.name:<22}\tfold_{fold}\t{value:.4f}")
     print(f"{metric.name:<22}\tmean\t{found.mean():.4f}")
     print(f"{metric.name:<22}\tstd\t{found.std():.4f}", flush=True)
-
-
-def run_rank(given: argparse.Namespace) -> None:
-    """Write the run of a model on a LETOR file."""
-    model = load_model(given.model)
-    data = load_for(model, given.data, given)
-    scores = model.predict(data.data)
-    names = {"groups": data.groups, "documents": data.documents}
-    dump_run(given.to, scores, **names, tag=given.tag)
 
 
 def parameter(text: str) -> tuple[str, object]:
