@@ -71,7 +71,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "_gallery",
     "filename_pattern": r"/\d\d_",
-    "ignore_pattern": r"/python_docs\.py",  # what the examples import
+    "ignore_pattern": r"python_docs\.py",  # what the examples import
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
