@@ -3,7 +3,6 @@
     python benchmarks/fit.py --preset a
     python benchmarks/fit.py --preset wide --threads 1
     python benchmarks/fit.py --preset fold --data PATH
-    python benchmarks/fit.py --preset networks [--data PATH]
 
 Every fit runs in a new process, which has imported the library, compiled kernels and
 loaded X before the clock starts. What is timed is a fit from the raw array, binning
@@ -19,7 +18,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-import epochs
 import numpy as np
 import quality
 from measuring import cost_of, in_a_new_process, in_turns
@@ -150,16 +148,6 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
         print(f"{N_MEMBERS} bagged: CPU seconds of {bag / one:.2f} fits")
 
 
-def compare_networks(arguments: argparse.Namespace) -> None:
-    """Time epochs of RankNet and LambdaRank, on real or synthetic data."""
-    if arguments.data is not None:
-        data = epochs.first_fold(arguments.data)
-    else:
-        train, test = synthetic("a", "float32")
-        data = epochs.standardized(epochs.Part(*train), epochs.Part(*test))
-    epochs.compare(data, arguments)
-
-
 def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None:
     """Run the libraries interleaved on a preset, each run in a new process."""
     settings = replace(PRESETS[arguments.preset][2], n_threads=arguments.threads)
@@ -194,16 +182,13 @@ def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> No
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    add_arguments(parser, [*PRESETS, "networks"])
+    add_arguments(parser, list(PRESETS))
+    parser.add_argument("--data", type=Path, help="of the preset fold, see quality.py")
     peers.add_arguments(parser, tuple(FITS))
-    epochs.add_arguments(parser)
     arguments = parser.parse_args()
 
-    print(peers.machine(more=("torch",)))
-    if arguments.preset == "networks":
-        compare_networks(arguments)
-    else:
-        compare(measure, arguments)
+    print(peers.machine())
+    compare(measure, arguments)
 
 
 if __name__ == "__main__":

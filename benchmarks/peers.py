@@ -28,7 +28,7 @@ import numpy as np
 OURS = "sklearn_ltr"
 BAGGED = f"{OURS} bagged"
 BLENDED = f"{OURS} blended"
-PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx")
+PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost")
 BINS = 255
 THREADS = 2
 N_MEMBERS = 5

@@ -4,7 +4,6 @@
     python benchmarks/predict.py --preset 255 --libraries sklearn_ltr "XGBoost in place"
     python benchmarks/predict.py --preset 31 --rows 100 --threads 1 \
         --libraries sklearn_ltr "sklearn_ltr, a DataFrame"
-    python benchmarks/predict.py --preset slopes
 
 Every library trains an ensemble of the same size on the same data and predicts the
 same unseen float32 rows in memory through its public Python interface. The calls are
@@ -21,7 +20,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -29,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from fit import MSLR_LIKE
-from measuring import cost_of, in_turns, slope, take_turns
+from measuring import cost_of, in_turns
 
 import peers
 from peers import OURS, Settings
@@ -249,45 +248,9 @@ def new_rows(n_rows: int) -> np.ndarray:
     return np.ascontiguousarray(made.data[:n_rows])
 
 
-def print_slopes(arguments: argparse.Namespace) -> None:
-    """Print our time in one thread for growing rows, trees and leaves."""
-    made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
-
-    def train(**size: int):
-        settings = replace(ENSEMBLES["31"], **size)
-        ranker = train_best_first(made.data, made.target, made.groups, settings)
-        return ranker.set_params(n_jobs=1)
-
-    X = new_rows(max(arguments.rows))
-    few = X[: len(X) // 10]
-    ranker = train()
-    steps = [10**power for power in range(3, 7) if 10**power <= len(X)]
-    sizes = {
-        "rows": {n: (ranker, X[:n]) for n in steps},
-        "trees": {n: (train(n_estimators=n), few) for n in (10, 30, 100, 300, 1000)},
-        "leaves": {
-            n: (train(max_leaf_nodes=n), few) for n in (8, 16, 31, 63, 127, 255, 1000)
-        },
-    }
-    print("\nmicroseconds per row, one thread; slopes are of total time, log over log")
-    for what, cases in sizes.items():
-        calls = {n: partial(ranker.predict, X) for n, (ranker, X) in cases.items()}
-        take_turns(calls, 1)  # warm up
-        seconds = take_turns(calls, arguments.repetitions)
-        cells = (
-            f"{n:,}: {1e6 * min(seconds[n]) / len(X):.3f}"
-            for n, (_, X) in cases.items()
-        )
-        print(f"{what:8} slope {slope(seconds):.2f}   " + "   ".join(cells))
-        records = [
-            {"what": what, "size": n, "seconds": runs} for n, runs in seconds.items()
-        ]
-        peers.append_json(arguments.json, records)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--preset", choices=[*ENSEMBLES, "slopes"], default="small")
+    parser.add_argument("--preset", choices=ENSEMBLES, default="small")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=5)
@@ -295,10 +258,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     print(peers.machine(more=("tl2cgen", "treelite", "lleaves")))
-    if arguments.preset == "slopes":
-        print_slopes(arguments)
-    else:
-        compare(arguments)
+    compare(arguments)
 
 
 if __name__ == "__main__":
