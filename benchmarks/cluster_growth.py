@@ -25,14 +25,14 @@ last --step microseconds; nothing of them is measured.
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from typing import Any
 
 import numpy as np
 
-from peers import BINS, add_json_argument, append_json, machine
+from peers import BINS
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.dask._comm import DaskComm
 from sklearn_ltr.dask._fit import open_endpoints
@@ -150,7 +150,7 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--rows", type=float, default=1e9)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--cores", type=int, default=16, help="of each worker")
@@ -159,7 +159,6 @@ def main() -> None:
     parser.add_argument("--bytes-per-row", type=float, default=300.0)
     parser.add_argument("--measured-rows", type=int, default=200_000)
     parser.add_argument("--trees", type=int, default=20)
-    add_json_argument(parser)
     arguments = parser.parse_args()
     print(machine(["dask", "distributed"]))
     of = {"row": seconds_per_row(arguments.measured_rows, arguments.trees)}

@@ -36,6 +36,16 @@ def take_turns(
     return seconds
 
 
+def results_in_turns(
+    calls: Mapping[Name, Callable[[], Any]], repetitions: int
+) -> dict[Name, list[Any]]:
+    """Run the calls interleaved; return what each repetition returns, by name."""
+    results: dict[Name, list[Any]] = {name: [] for name in calls}
+    for name, _, result in in_turns(calls, repetitions):
+        results[name].append(result)
+    return results
+
+
 def cost_of(call: Callable[[], Any]) -> tuple[dict[str, float], Any]:
     """Return seconds, CPU seconds and peak memory of a call, and its result.
 

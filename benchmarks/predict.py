@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fit import MSLR_LIKE
-from measuring import cost_of, in_turns
 
 import peers
+from measuring import cost_of, in_turns
 from peers import OURS, Settings
-from sklearn_ltr.datasets import make_ranking
+from queries import MSLR_LIKE, made_like_mslr
+from records import append_json, machine, parser_of
 from sklearn_ltr.export import from_lightgbm, from_xgboost
 
 Predict = Callable[[Any], np.ndarray]
@@ -161,15 +161,14 @@ def n_leaves(model, n_trees: int) -> float:
 
 def trained(names: list[str], settings: Settings) -> Iterator[tuple[str, object]]:
     """Train the models of the libraries; print their size."""
-    made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
+    X, y, groups = made_like_mslr(TRAINING_QUERIES)
     models: dict[tuple[Callable, bool], object] = {}
     for name in names:
         train, _ = LIBRARIES[name]
         of = train, name.endswith(IN_A_FRAME)
         if of not in models:
             start = time.perf_counter()
-            table = table_for(name, made.data)
-            models[of] = train(table, made.target, made.groups, settings)
+            models[of] = train(table_for(name, X), y, groups, settings)
             size = n_leaves(models[of], settings.n_estimators)
             seconds = time.perf_counter() - start
             print(f"{name}: trained in {seconds:.0f} s, {size:.1f} leaves per tree")
@@ -239,25 +238,24 @@ def compare(arguments: argparse.Namespace) -> None:
         records = measure(models, rows, n_threads, times * arguments.repetitions)
         print_table(records)
         about = {"preset": arguments.preset} | asdict(settings)
-        peers.append_json(arguments.json, [about | record for record in records])
+        append_json(arguments.json, [about | record for record in records])
 
 
 def new_rows(n_rows: int) -> np.ndarray:
     n_queries = int(n_rows / MSLR_LIKE["n_documents"]) + 10
-    made = make_ranking(n_queries, random_state=1, dtype="float32", **MSLR_LIKE)
-    return np.ascontiguousarray(made.data[:n_rows])
+    return np.ascontiguousarray(made_like_mslr(n_queries, seed=1).X[:n_rows])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--preset", choices=ENSEMBLES, default="small")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=5)
-    peers.add_arguments(parser, [*LIBRARIES])
+    peers.add_libraries(parser, [*LIBRARIES])
     arguments = parser.parse_args()
 
-    print(peers.machine(more=("tl2cgen", "treelite", "lleaves")))
+    print(machine(more=("tl2cgen", "treelite", "lleaves")))
     compare(arguments)
 
 

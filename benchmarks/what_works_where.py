@@ -10,7 +10,6 @@ The first line of the error is stored, so that it can be seen why a cell says "n
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import pickle
@@ -39,6 +38,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import peers
+from records import append_json, machine, parser_of
 from sklearn_ltr import calibration, inspection
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_lightgbm, to_json, to_onnx, to_xgboost
@@ -931,13 +931,12 @@ def cell(name: str, library: Library) -> tuple[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     known = [library.name for library in LIBRARIES]
     parser.add_argument("--libraries", nargs="+", choices=known, default=known)
     parser.add_argument("--features", default="", help="only those with these words")
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     warnings.simplefilter("ignore")
     for name in FEATURES:
         if arguments.features not in name:
@@ -948,9 +947,7 @@ def main() -> None:
             said, why = cell(name, library)
             print(f"{name} | {library.name}: {said}  {why}", flush=True)
             record = {"feature": name, "library": library.name, "cell": said}
-            peers.append_json(
-                arguments.json, [record | ({"error": why} if why else {})]
-            )
+            append_json(arguments.json, [record | ({"error": why} if why else {})])
 
 
 if __name__ == "__main__":
