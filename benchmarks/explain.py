@@ -27,9 +27,9 @@ from itertools import product
 import numpy as np
 
 import peers
-from measuring import cost_of, take_turns
+from measuring import take_turns
 from peers import OURS, Settings
-from predict import SMALL_STEP, new_rows, print_table
+from predict import SMALL_STEP, measured, new_rows, print_table
 from queries import made_like_mslr
 from records import append_json, machine, parser_of
 from sklearn_ltr.export import from_lightgbm
@@ -118,24 +118,6 @@ def working(
     return calls
 
 
-def measure(
-    calls: dict[str, Explain], X: np.ndarray, n_threads: int, repetitions: int
-) -> list[dict]:
-    """Time the calls interleaved."""
-    bound = {name: partial(call, X) for name, call in calls.items()}
-    seconds = take_turns(bound, repetitions)
-    return [
-        {
-            "library": name,
-            "threads": n_threads,
-            "rows": len(X),
-            "seconds": seconds[name],
-            "peak_mb": cost_of(call)[0]["peak_mb"],
-        }
-        for name, call in bound.items()
-    ]
-
-
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--preset", choices=PRESETS, default="small")
@@ -162,7 +144,9 @@ def main() -> None:
         print(f"background rows: {arguments.background}, threads: {n_threads}")
         names = arguments.libraries
         calls = working(names, booster, X[:50], background, n_threads)
-        records = measure(calls, X[:n_rows], n_threads, arguments.repetitions)
+        bound = {name: partial(call, X[:n_rows]) for name, call in calls.items()}
+        seconds = take_turns(bound, arguments.repetitions)
+        records = measured(bound, seconds, threads=n_threads, rows=n_rows)
         print_table(records)
         rows = [about | asdict(settings) | record for record in records]
         append_json(arguments.json, rows)

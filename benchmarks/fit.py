@@ -172,7 +172,7 @@ def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> No
 def main() -> None:
     parser = parser_of(__doc__)
     add_arguments(parser, list(PRESETS))
-    parser.add_argument("--data", type=Path, help="of the preset fold, see quality.py")
+    parser.add_argument("--data", type=Path, help="of the preset fold, see queries.py")
     peers.add_libraries(parser, tuple(FITS))
     arguments = parser.parse_args()
 

@@ -199,15 +199,17 @@ def measure(
     for name, elapsed, scores in in_turns(predictions, repetitions):
         seconds[name].append(elapsed)
         np.testing.assert_array_equal(scores, first[name], err_msg=name)
+    return measured(predictions, seconds, threads=n_threads, rows=len(X))
+
+
+def measured(
+    calls: dict[str, Callable[[], Any]], seconds: dict[str, list[float]], **about: Any
+) -> list[dict]:
+    """Return a record of each library: what it is about, seconds, and peak memory."""
     return [
-        {
-            "library": name,
-            "threads": n_threads,
-            "rows": len(X),
-            "seconds": seconds[name],
-            "peak_mb": cost_of(call)[0]["peak_mb"],
-        }
-        for name, call in predictions.items()
+        {"library": name, **about, "seconds": seconds[name]}
+        | {"peak_mb": cost_of(call)[0]["peak_mb"]}
+        for name, call in calls.items()
     ]
 
 

@@ -141,12 +141,7 @@ def evaluate_trees(fits, fold: Fold, seeds: Sequence[int]) -> list[Values]:
 
 def measured(test: Part, scores: np.ndarray) -> np.ndarray:
     """Return all measures of the test queries, (n_measures, n_queries)."""
-    return np.array(
-        [
-            metric.per_query(test.y, scores, groups=test.groups)
-            for metric in ALL_MEASURES.values()
-        ]
-    )
+    return np.array([test.values(metric, scores) for metric in ALL_MEASURES.values()])
 
 
 def fit_network(name: str, settings: dict, fold: Fold, seed: int):

@@ -31,7 +31,7 @@ MSLR_LIKE = {
 
 
 class Part(NamedTuple):
-    """The rows of some queries, each numbered in the order of the rows."""
+    """The rows of some queries."""
 
     X: Any
     y: np.ndarray
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
     @property
     def n_queries(self) -> int:
-        return int(self.groups[-1]) + 1
+        return len(np.unique(self.groups))
 
     def subset(self, rows) -> Part:
         return Part(*(column[rows] for column in self))
@@ -70,7 +70,7 @@ class Fold(NamedTuple):
 
 
 def load(path: Path) -> list[Part]:
-    """Return the five parts of a collection."""
+    """Return the five parts; queries are numbered in the order of the rows."""
     data = np.load(path)
     part_of_row = data["s"] if "s" in data else data["testfold"]
     parts = []
