@@ -2,7 +2,7 @@
 
     python benchmarks/budget.py --data PATH --json results.jsonl
 
-On each of the five folds of a collection (see quality.py for PATH and the folds) a
+On each of the five folds of a collection (see queries.py for PATH and the folds) a
 search is fitted to four parts and ranks the fifth. It tries a number of candidates, not
 a number of seconds, so that a busy machine changes nothing. Beside it stand its first
 candidate alone, which is LambdaMARTRanker with its defaults, and BlendedRanker(), which
@@ -11,32 +11,19 @@ searches nothing.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 import sklearn
-from blending import without
-from quality import MEASURES, Part, has_relevant, load
-from scipy.stats import sem
 
-import peers
+from paired import minus
+from queries import Part, folds, has_relevant, joined, load, made_parts
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.model_selection import RankerSearch
 
-METRIC = MEASURES["NDCG@10"]
 DEFAULTS, BLENDED = "LambdaMARTRanker()", "BlendedRanker()"
-
-
-def made_parts(n_queries: int) -> list[Part]:
-    """Return five parts of made data, for a quick run of this script."""
-    parts = []
-    for seed in range(5):
-        data = make_ranking(n_queries, random_state=seed)
-        parts.append(Part(data.data, data.target, data.groups))
-    return parts
 
 
 def scores_of_search(
@@ -44,7 +31,7 @@ def scores_of_search(
 ) -> dict[str, np.ndarray]:
     """Return scores by the best candidate, and by the model, which may be a blend."""
     search = RankerSearch(time=None, n_iter=n_candidates, random_state=seed)
-    search.fit(train.X, train.y, groups=train.groups)
+    train.fit(search)
     best = search.best_estimator_
     if len(search.members_) > 1:
         best = best.rankers_[0]  # the best candidate is the first member
@@ -57,42 +44,36 @@ def scores_of_search(
 def measure(parts: list[Part], counts: list[int], seed: int) -> dict[str, np.ndarray]:
     """Return NDCG@10 of every query by models that were not trained on its part."""
     values: dict[str, list[np.ndarray]] = {}
-    for test, part in enumerate(parts):
-        train = without(parts, test)
-        given = {"X": train.X, "y": train.y, "groups": train.groups}
+    for number, fold in enumerate(folds(parts)):
+        train, test = joined([fold.train, fold.validation]), fold.test
         scores = {
-            DEFAULTS: LambdaMARTRanker(random_state=seed).fit(**given).predict(part.X),
-            BLENDED: BlendedRanker(random_state=seed).fit(**given).predict(part.X),
+            DEFAULTS: train.fit(LambdaMARTRanker(random_state=seed)).predict(test.X),
+            BLENDED: train.fit(BlendedRanker(random_state=seed)).predict(test.X),
         }
         for n_candidates in counts:
-            scores |= scores_of_search(n_candidates, train, part.X, seed)
+            scores |= scores_of_search(n_candidates, train, test.X, seed)
         for name, of_name in scores.items():
-            of_queries = METRIC.per_query(part.y, of_name, groups=part.groups)
-            values.setdefault(name, []).append(of_queries)
-        print(f"fold {test}, seed {seed}: done", flush=True)
+            values.setdefault(name, []).append(test.ndcg(of_name))
+        print(f"fold {number}, seed {seed}: done", flush=True)
     return {name: np.concatenate(of_folds) for name, of_folds in values.items()}
 
 
 def print_differences(values: dict[str, np.ndarray]) -> None:
     print(f"{'':20}{'NDCG@10':>9}   minus {DEFAULTS} (paired standard error)")
     for name, of_queries in values.items():
-        difference = of_queries - values[DEFAULTS]
-        print(
-            f"{name:20}{of_queries.mean():9.4f}   {difference.mean():+.4f} "
-            f"({sem(difference):.4f})"
-        )
+        difference = minus(of_queries, values[DEFAULTS])
+        print(f"{name:20}{of_queries.mean():9.4f}   {difference}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--made", type=int, help="queries of made data, without --data")
     parser.add_argument("--candidates", type=int, nargs="+", default=[5, 20])
     parser.add_argument("--seeds", type=int, default=1)
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     sklearn.set_config(enable_metadata_routing=True)
-    print(peers.machine())
+    print(machine())
     made = arguments.data is None
     parts = made_parts(arguments.made) if made else load(arguments.data)
     name = "made" if made else arguments.data.name
@@ -109,7 +90,7 @@ def main() -> None:
          "ndcg@10": of_queries.round(5).tolist()}
         for model, of_queries in values.items()
     ]  # fmt: skip
-    peers.append_json(arguments.json, records)
+    append_json(arguments.json, records)
     print(f"\n{name}: {relevant.sum()} queries with a relevant document")
     print_differences(values)
 

@@ -18,26 +18,25 @@ Differences are from the pointwise models, with standard errors: of sums over qu
 and for calibration errors, which are no sums, from 1,000 draws of the queries, the same
 for both models.
 
-PATH and the folds are those of `quality.py`; with `--made N` the data are N queries of
+PATH and the folds are those of `queries.py`; with `--made N` the data are N queries of
 `make_ranking`.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quality import Part, load, training_part
 
 import peers
+from paired import with_error
+from queries import NDCG_10, Part, folds, joined, load, made_parts
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.calibration import CalibratedRanker
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.metrics import NDCG
 
 N_BINS, N_DRAWS = 10, 1000
 SEED = {"random_state": 0, "n_jobs": peers.THREADS}
@@ -62,8 +61,7 @@ def pointwise(train: Part, test: Part) -> Predicted:
 
 
 def calibrated(ranker: Any, method: str, train: Part, test: Part) -> Predicted:
-    model = CalibratedRanker(ranker, method=method)
-    model.fit(train.X, train.y, groups=train.groups)
+    model = train.fit(CalibratedRanker(ranker, method=method))
     return {
         "grade": model.predict_grade(test.X, groups=test.groups),
         "relevance": model.predict_relevance(test.X, groups=test.groups),
@@ -74,16 +72,15 @@ def calibrated(ranker: Any, method: str, train: Part, test: Part) -> Predicted:
 def predict_all(parts: list[Part], rankers: list[str]) -> dict[tuple[str, str], Any]:
     """Return what each model and method predicts for all test parts."""
     found: dict[tuple[str, str], list[Predicted]] = {}
-    for t, test in enumerate(parts):
-        train = training_part(parts, t)
+    for train, _, test in folds(parts):
         found.setdefault((POINTWISE, "none"), []).append(pointwise(train, test))
         for name in rankers:
             for method in METHODS:
                 predicted = calibrated(RANKERS[name](), method, train, test)
                 found.setdefault((name, method), []).append(predicted)
     return {
-        key: {k: np.concatenate([fold[k] for fold in folds]) for k in folds[0]}
-        for key, folds in found.items()
+        key: {k: np.concatenate([fold[k] for fold in of_folds]) for k in of_folds[0]}
+        for key, of_folds in found.items()
     }
 
 
@@ -126,7 +123,7 @@ class Measures:
         """Return the errors, each a function of how often each query counts."""
         grade, relevance, score = predicted.values()
         relevant = (self.y >= 1).astype(float)
-        ndcg = NDCG(10).per_query(self.y, score, groups=self.query)
+        ndcg = NDCG_10.per_query(self.y, score, groups=self.query)
         return {
             "grade": self.squared(grade, self.y),
             "grade bins": self.in_bins(grade, self.y),
@@ -149,50 +146,37 @@ class Measures:
         return found
 
 
-def made_parts(n_queries: int) -> list[Part]:
-    data = make_ranking(n_queries, n_query_features=2, random_state=0)
-    parts = []
-    for number in range(5):
-        rows = data.groups % 5 == number
-        groups = data.groups[rows] // 5
-        parts.append(Part(data.data[rows], data.target[rows], groups))
-    return parts
-
-
 def evaluate(parts: list[Part], data: str, rankers: list[str]) -> list[dict]:
     """Print a row for each model, and return what is stored."""
-    n_queries = np.cumsum([0] + [part.groups[-1] + 1 for part in parts])
-    query = [p.groups + n for p, n in zip(parts, n_queries[:-1], strict=True)]
-    y = np.concatenate([part.y for part in parts])
-    measures = Measures(y.astype(float), np.concatenate(query))
+    every = joined(parts)
+    measures = Measures(every.y.astype(float), every.groups)
     predicted = predict_all(parts, rankers)
     records = []
-    print(f"\n{data}: {n_queries[-1]} queries, {len(y)} documents")
+    print(f"\n{data}: {every.n_queries} queries, {len(every.y)} documents")
     for (ranker, method), ours in predicted.items():
         found = measures.compare(ours, predicted[POINTWISE, "none"])
         if not records:
             print(f"{'':34}" + "".join(f"{name:>25}" for name in found))
-        cells = (f"{v:.4f} {d:+.4f} ({e:.4f})" for v, d, e in found.values())
+        cells = (f"{v:.4f} {with_error(d, e)}" for v, d, e in found.values())
         print(f"{ranker:18}{method:16}" + "".join(f"{cell:>25}" for cell in cells))
         record = {"data": data, "ranker": ranker, "method": method}
-        records.append(record | {"queries": int(n_queries[-1]), **found})
+        records.append(record | {"queries": every.n_queries, **found})
     return records
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, nargs="+", default=[])
     parser.add_argument("--made", type=int, metavar="QUERIES")
     parser.add_argument("--rankers", nargs="+", choices=RANKERS, default=list(RANKERS))
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     collections = {path.name: load(path) for path in arguments.data}
     if arguments.made is not None:
         collections[f"made, {arguments.made}"] = made_parts(arguments.made)
     for name, parts in collections.items():
         records = evaluate(parts, name, arguments.rankers)
-        peers.append_json(arguments.json, records)
+        append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

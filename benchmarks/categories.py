@@ -28,17 +28,16 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
-from fit import MSLR_LIKE
-from measuring import in_turns
-from python_names import python_names
-from scipy.stats import sem
 from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import OneHotEncoder
 
 import peers
+from measuring import in_turns
+from paired import paired, with_error
 from peers import OURS, THREADS, ScoresAfter, Settings
-from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.metrics import NDCG
+from python_names import python_names
+from queries import Part, made_like_mslr
+from records import append_json, machine, parser_of
 from sklearn_ltr.preprocessing import CategoryPairs
 
 SIZES = (10, 100, 1000, 3000, 10_000)
@@ -53,15 +52,14 @@ MORE_QUERIES = 4
 STOP_STEP = 20
 GRADE_SHARES = (0.5, 0.8, 0.93, 0.98)  # quantiles where the grades 1 to 4 begin
 ONE_HOT_COLUMNS = 50  # for each categorical feature
-METRIC = NDCG(10)
 
 
 def made(n_queries: int, seed: int):
     """Return X, y and groups; X is a frame with categories."""
-    ranking = make_ranking(n_queries, random_state=seed, **MSLR_LIKE)
-    rng, n_rows = np.random.default_rng(seed), len(ranking.target)
-    X = pd.DataFrame(ranking.data).add_prefix("x")
-    latent = ranking.target + rng.normal(scale=0.3, size=n_rows)
+    numbers, grades, groups = made_like_mslr(n_queries, seed, dtype="float64")
+    rng, n_rows = np.random.default_rng(seed), len(grades)
+    X = pd.DataFrame(numbers).add_prefix("x")
+    latent = grades + rng.normal(scale=0.3, size=n_rows)
     for name, size in zip(X.columns[-len(SIZES) :], SIZES, strict=True):
         # the k-th most frequent value has a share of about 1 / (k + 10); its number is
         # drawn
@@ -70,14 +68,14 @@ def made(n_queries: int, seed: int):
         latent += rng.normal(scale=0.5, size=size)[codes]
         X[name] = pd.Categorical.from_codes(codes, np.arange(size))
     y = np.digitize(latent, np.quantile(latent, GRADE_SHARES))
-    return X, y, ranking.groups
+    return X, y, groups
 
 
 read_python_names = cache(python_names)
 
 
 def make_parts(data: str, preset: str, seed: int):
-    """Return (X, y, groups) of training, validation and test."""
+    """Return the parts for training, validation and test."""
     sizes = np.array(PRESETS[preset][0])
     if data == "made":
         X, y, groups = made(sizes.sum(), seed)
@@ -93,8 +91,8 @@ def make_parts(data: str, preset: str, seed: int):
     part[order[-sizes[2] :]] = 2
     part[order[: sizes[0]]] = 0
     part[order[sizes[0] : sizes[0] + sizes[1]]] = 1
-    rows = [part[query_of_row] == number for number in range(3)]
-    return [(X[kept], y[kept], query_of_row[kept]) for kept in rows]
+    every = Part(X, y, query_of_row)
+    return [every.subset(part[query_of_row] == number) for number in range(3)]
 
 
 def categorical(X: pd.DataFrame) -> list[str]:
@@ -168,19 +166,9 @@ def fit_catboost(X, y, groups, settings: Settings, **options) -> ScoresAfter:
         names = categorical(X)
         return catboost.Pool(codes(X, names), cat_features=names, **more)
 
-    model = catboost.CatBoost(
-        {
-            "loss_function": "YetiRank",
-            "iterations": settings.n_estimators,
-            "learning_rate": settings.learning_rate,
-            "depth": round(np.log2(settings.max_leaf_nodes)),
-            "thread_count": settings.n_threads,
-            "random_seed": settings.random_state,
-            "allow_writing_files": False,
-            "verbose": False,
-            **options,
-        }
-    ).fit(pool(X, label=y, group_id=groups))
+    parameters = peers.catboost_parameters(settings) | options
+    parameters["depth"] = peers.symmetric_depth(settings)
+    model = catboost.CatBoost(parameters).fit(pool(X, label=y, group_id=groups))
 
     def scores_after(X, stops):
         table = pool(X)
@@ -214,12 +202,10 @@ FITS: dict[str, Callable] = {
 def test_values(scores_after: ScoresAfter, validation, test, n_estimators: int):
     """Return NDCG@10 of each test query, and the number of trees that was chosen."""
     stops = range(STOP_STEP, n_estimators + 1, STOP_STEP)
-    X, y, groups = validation
-    values = [METRIC(y, s, groups=groups) for s in scores_after(X, stops)]
+    values = [validation.ndcg(s).mean() for s in scores_after(validation.X, stops)]
     n_trees = stops[int(np.argmax(values))]
-    X, y, groups = test
-    (scores,) = scores_after(X, [n_trees])
-    return METRIC.per_query(y, scores, groups=groups), n_trees
+    (scores,) = scores_after(test.X, [n_trees])
+    return test.ndcg(scores), n_trees
 
 
 def compare(arguments: argparse.Namespace) -> list[dict]:
@@ -255,8 +241,7 @@ def summaries(records: list[dict]) -> list[dict]:
         if name == OURS:
             ours = values
         elif ours is not None:
-            difference = values - ours
-            summary |= {"difference": difference.mean(), "error": sem(difference)}
+            summary |= zip(("difference", "error"), paired(values, ours), strict=True)
         found.append(summary)
     return found
 
@@ -268,12 +253,12 @@ def print_table(table: list[dict]) -> None:
         row = f"{r['library']:30}{r['seconds']:9.2f}{np.median(r['trees']):7.0f}"
         row += f"{r['ndcg@10']:9.4f}"
         if "difference" in r:
-            row += f"{r['difference']:+13.4f} ({r['error']:.4f})"
+            row += f"{with_error(r['difference'], r['error']):>22}"
         print(row)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--preset", choices=PRESETS, default="small")
     parser.add_argument("--data", choices=("made", "python_names"), default="made")
     parser.add_argument("--repetitions", type=int, default=3)
@@ -282,14 +267,14 @@ def main() -> None:
         "--encodings", action="store_true", help="also other ways to give categories"
     )
     libraries = [name for name in FITS if "," not in name]
-    peers.add_arguments(parser, libraries)
+    peers.add_libraries(parser, libraries)
     arguments = parser.parse_args()
 
-    print(peers.machine())
+    print(machine())
     table = summaries(compare(arguments))
     print_table(table)
     about = {name: getattr(arguments, name) for name in ("preset", "data", "threads")}
-    peers.append_json(arguments.json, [about | summary for summary in table])
+    append_json(arguments.json, [about | summary for summary in table])
 
 
 if __name__ == "__main__":

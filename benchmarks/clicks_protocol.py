@@ -48,9 +48,7 @@ Rounds go from cheap to expensive, and all settings of a round come before the n
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -59,14 +57,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import quality
-from quality import Part
 
 import peers
 from peers import Settings
+from queries import Fold, Part, folds, has_relevant, load, made_like_mslr
+from records import append_json, machine, parser_of, read_json
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.clicks import InterventionHarvesting, simulate_clicks
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import NDCG
 
 NDCG_10 = NDCG(10, no_relevant="skip")
@@ -100,51 +97,22 @@ class Log(NamedTuple):
 
 
 @cache
-def load_mq2008(path: Path) -> list[Part]:
-    return quality.load(path)
-
-
-def mq2008(path: Path, seed: int) -> tuple[Part, Part, Part]:
-    """Return the training, validation and test parts of a fold."""
-    parts, test = load_mq2008(path), seed % 5
-    return quality.training_part(parts, test), parts[(test + 4) % 5], parts[test]
+def mq2008(path: Path) -> list[Fold]:
+    return folds(load(path))
 
 
 @cache
-def made(seed: int, n_queries: int) -> tuple[Part, Part, Part]:
-    data = make_ranking(
-        3 * n_queries,
-        n_documents=121.74,
-        n_features=136,
-        n_informative=40,
-        n_query_features=5,
-        heavy_tails=0.6,
-        integers=0.3,
-        zeros=0.4,
-        random_state=seed,
-        dtype=np.float32,
-    )
-    third = data.groups // n_queries
-    parts = [third == part for part in range(3)]
-    train, validation, test = (
-        Part(data.data[rows], data.target[rows], data.groups[rows] % n_queries)
-        for rows in parts
-    )
-    return train, validation, test
+def made(seed: int, n_queries: int) -> Fold:
+    every = made_like_mslr(3 * n_queries, seed)
+    third = every.groups // n_queries
+    every = every._replace(groups=every.groups % n_queries)
+    return Fold(*(every.subset(third == part) for part in range(3)))
 
 
-def reader(data: str, arguments) -> Callable[[int], tuple[Part, Part, Part]]:
-    """Return what gives the parts of a seed."""
+def read_fold(data: str, seed: int, arguments) -> Fold:
     if data == "mq2008":
-        return partial(mq2008, arguments.mq2008)
-    return partial(made, n_queries=arguments.queries)
-
-
-def is_learnable(part: Part) -> np.ndarray:
-    """Return which queries have a relevant document, (n_queries,)."""
-    best = np.zeros(part.groups[-1] + 1)
-    np.maximum.at(best, part.groups, part.y)
-    return best > 0
+        return mq2008(arguments.mq2008)[seed % 5]
+    return made(seed, arguments.queries)
 
 
 # --- clicks ---------------------------------------------------------------------------
@@ -152,14 +120,13 @@ def is_learnable(part: Part) -> np.ndarray:
 
 def weak_rankers(train: Part, seed: int) -> list[LambdaMARTRanker]:
     """Return rankers that were trained on different 1% of the queries."""
-    learnable = is_learnable(train)
+    learnable = has_relevant([train])
     n = max(1, round(0.01 * len(learnable)))
     drawn = np.random.default_rng(seed).choice(
         np.flatnonzero(learnable), (N_RANKERS, n), replace=False
     )
     rankers = []
     for queries in drawn:
-        rows = np.isin(train.groups, queries)
         ranker = LambdaMARTRanker(
             n_estimators=10,
             max_leaf_nodes=4,
@@ -168,9 +135,7 @@ def weak_rankers(train: Part, seed: int) -> list[LambdaMARTRanker]:
             random_state=seed,
             n_jobs=1,
         )
-        rankers.append(
-            ranker.fit(train.X[rows], train.y[rows], groups=train.groups[rows])
-        )
+        rankers.append(train.of_queries(queries).fit(ranker))
     return rankers
 
 
@@ -366,8 +331,8 @@ def rounds(seeds: int, sessions: list[int]) -> Iterator[tuple[int, int]]:
 def run(arguments, finished: set[tuple]) -> None:
     for seed, n_sessions in rounds(arguments.seeds, arguments.sessions):
         for data in arguments.data:
-            read = reader(data, arguments)
-            study = Study(data, *read(seed), seed, finished, arguments.json)
+            fold = read_fold(data, seed, arguments)
+            study = Study(data, fold, seed, finished, arguments.json)
             study.limits()
             for users in arguments.users:
                 for strength in arguments.strengths:
@@ -377,8 +342,9 @@ def run(arguments, finished: set[tuple]) -> None:
 class Study:
     """One collection and seed: fits what is not finished, and stores its lines."""
 
-    def __init__(self, data, train, validation, test, seed, finished, path) -> None:
-        self.data, self.train, self.test, self.seed = data, train, test, seed
+    def __init__(self, data, fold: Fold, seed, finished, path) -> None:
+        self.data, self.seed = data, seed
+        self.train, _, self.test = fold
         self.finished, self.path = finished, path
         self.settings = replace(SETTINGS, random_state=seed)
 
@@ -394,7 +360,7 @@ class Study:
 
     def store(self, key: tuple, **values) -> None:
         record = dict(zip(KEY, key, strict=True)) | values
-        peers.append_json(self.path, [record])
+        append_json(self.path, [record])
         self.finished.add(key)
         print(*key, *(f"{value:.4g}" for value in values.values()), flush=True)
 
@@ -453,11 +419,10 @@ def grid(arguments) -> None:
         for data, seeds in ("mq2008", range(5)), ("made", range(1)):
             if data not in arguments.data:
                 continue
-            read = reader(data, arguments)
             for library in peers.OURS, "LightGBM", "XGBoost hist":
                 values = []
                 for seed in seeds:
-                    train, validation, _ = read(seed)
+                    train, validation, _ = read_fold(data, seed, arguments)
                     scores_after = peers.FITS[library](*train, settings)
                     values.append(
                         [
@@ -477,15 +442,8 @@ def grid(arguments) -> None:
                 )
 
 
-def stored(path: str | None) -> list[dict]:
-    if path is None or not Path(path).exists():
-        return []
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--mq2008", type=Path, help="mq2008.npz")
     parser.add_argument("--data", nargs="+", choices=["mq2008", "made"])
     parser.add_argument(
@@ -498,15 +456,15 @@ def main() -> None:
     names = list(METHODS)
     parser.add_argument("--methods", nargs="+", default=names, choices=names)
     parser.add_argument("--grid", action="store_true", help="compare settings instead")
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     if arguments.data is None:
         arguments.data = ["mq2008", "made"] if arguments.mq2008 else ["made"]
-    print(peers.machine())
+    print(machine())
     if arguments.grid:
         grid(arguments)
         return
-    records = stored(arguments.json)
+    path = arguments.json
+    records = read_json(path) if path is not None and Path(path).exists() else []
     run(arguments, {tuple(record[name] for name in KEY) for record in records})
 
 

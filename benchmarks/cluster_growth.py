@@ -25,36 +25,33 @@ last --step microseconds; nothing of them is measured.
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from typing import Any
 
 import numpy as np
 
-from peers import BINS, add_json_argument, append_json, machine
+from peers import BINS
+from queries import Part, made
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.dask._comm import DaskComm
 from sklearn_ltr.dask._fit import open_endpoints
-from sklearn_ltr.datasets import make_ranking
 
 N_FEATURES = 136
 N_EXCHANGES = 500
 BYTES_PER_BIN_OF_PEERS = 16
 
 
-def made(n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    data = make_ranking(
-        n_rows // 100, n_documents=100, n_features=N_FEATURES, random_state=0
-    )
-    return data.data, data.target, data.groups
+def made_rows(n_rows: int) -> Part:
+    return made(n_rows // 100, n_documents=100, n_features=N_FEATURES, random_state=0)
 
 
 def seconds_per_row(n_rows: int, n_trees: int) -> float:
     """Return the seconds of one thread per row and tree."""
     found = {}
     for size in (n_rows // 4, n_rows):
-        X, y, groups = made(size)
+        X, y, groups = made_rows(size)
         of_trees = []
         for trees in (1, 1 + n_trees):
             ranker = LambdaMARTRanker(n_estimators=trees, random_state=0, n_jobs=1)
@@ -74,7 +71,7 @@ def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
 
     from sklearn_ltr.dask import DaskLambdaMARTRanker
 
-    X, y, groups = made(n_rows)
+    X, y, groups = made_rows(n_rows)
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
@@ -150,7 +147,7 @@ def on_paper(n_workers: int, of: dict[str, float], arguments: Any) -> dict[str, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--rows", type=float, default=1e9)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--cores", type=int, default=16, help="of each worker")
@@ -159,7 +156,6 @@ def main() -> None:
     parser.add_argument("--bytes-per-row", type=float, default=300.0)
     parser.add_argument("--measured-rows", type=int, default=200_000)
     parser.add_argument("--trees", type=int, default=20)
-    add_json_argument(parser)
     arguments = parser.parse_args()
     print(machine(["dask", "distributed"]))
     of = {"row": seconds_per_row(arguments.measured_rows, arguments.trees)}

@@ -15,7 +15,6 @@ memory of a worker, above that before the fit; and NDCG@10 on held-out queries.
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from collections.abc import Callable
@@ -26,13 +25,20 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from fit import MSLR_LIKE, PRESETS, synthetic
-from measuring import in_turns, memory
 
-from peers import BINS, Settings, add_json_argument, append_json, machine, query_sizes
-from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.metrics import NDCG
+from fit import PRESETS, divided, synthetic
+from measuring import in_turns, memory
+from peers import (
+    BINS,
+    Settings,
+    add_libraries,
+    make_sklearn_ltr,
+    our_parameters,
+    query_sizes,
+    xgboost_parameters,
+)
+from queries import Part, made_like_mslr
+from records import append_json, machine, parser_of
 
 NARROW_ROWS, NARROW_FEATURES = 143_336, 50
 N_FILES = 6
@@ -46,30 +52,17 @@ def loopback_bytes() -> int:
     return int(line.split(":")[1].split()[0])
 
 
-def options_of(settings: Settings) -> dict[str, Any]:
-    return {
-        "n_estimators": settings.n_estimators,
-        "learning_rate": settings.learning_rate,
-        "max_leaf_nodes": settings.max_leaf_nodes,
-        "min_samples_leaf": settings.min_samples_leaf,
-        "max_bins": BINS,
-        "random_state": settings.random_state,
-    }
-
-
 def fit_in_one_process(
     rows: Any, parts: Any, settings: Settings
 ) -> tuple[Predict, dict[str, float]]:
-    X, y, groups = rows
-    ranker = LambdaMARTRanker(**options_of(settings), n_jobs=settings.n_threads)
-    return ranker.fit(X, y, groups=groups).predict, {}
+    return rows.fit(make_sklearn_ltr(settings)).predict, {}
 
 
 def fit_ours(parts: Any, settings: Settings) -> tuple[Predict, dict[str, float]]:
     from sklearn_ltr.dask import DaskLambdaMARTRanker
 
     X, y, groups, _ = parts
-    ranker = DaskLambdaMARTRanker(**options_of(settings)).fit(X, y, groups=groups)
+    ranker = DaskLambdaMARTRanker(**our_parameters(settings)).fit(X, y, groups=groups)
     n_trees, traffic = ranker.n_iter_, ranker.traffic_
     counted = {
         "exchanges_per_tree": traffic.n_exchanges / n_trees,
@@ -104,19 +97,11 @@ def fit_xgboost(parts: Any, settings: Settings) -> tuple[Predict, dict[str, floa
     data = xgboost.dask.DaskQuantileDMatrix(
         get_client(), X, y, qid=groups, max_bin=BINS
     )
-    parameters = {
-        "objective": "rank:ndcg",
-        "tree_method": "hist",
-        "grow_policy": "lossguide",
-        "max_depth": 0,
-        "max_leaves": settings.max_leaf_nodes,
-        "eta": settings.learning_rate,
-        "min_child_weight": settings.min_samples_leaf / 20,
-        "max_bin": BINS,
-        "seed": settings.random_state,
-    }
     booster = xgboost.dask.train(
-        get_client(), parameters, data, num_boost_round=settings.n_estimators
+        get_client(),
+        xgboost_parameters(settings),
+        data,
+        num_boost_round=settings.n_estimators,
     )["booster"]
     return lambda X: booster.predict(xgboost.DMatrix(X)), {}
 
@@ -125,15 +110,12 @@ FITS = {"sklearn_ltr": fit_ours, "LightGBM": fit_lightgbm, "XGBoost hist": fit_x
 ONE_PROCESS = "one process"
 
 
-def made_rows(preset: str) -> Any:
-    """Return made rows for training and held-out ones: X, y, groups."""
+def made_rows(preset: str) -> tuple[Part, Part]:
+    """Return made rows for training and held-out ones."""
     if preset != "narrow":
         return synthetic(preset, "float64")
-    kind = MSLR_LIKE | {"n_features": NARROW_FEATURES, "n_informative": 15}
-    made = make_ranking(1500, random_state=0, **kind)
-    held_out = made.groups > made.groups[NARROW_ROWS - 1]
-    columns = made.data, made.target, made.groups
-    return [[c[rows] for c in columns] for rows in (slice(NARROW_ROWS), held_out)]
+    kind = {"n_features": NARROW_FEATURES, "n_informative": 15, "dtype": "float64"}
+    return divided(made_like_mslr(1500, **kind), NARROW_ROWS)
 
 
 def cut(rows: Any, n_parts: int) -> list[Any]:
@@ -193,23 +175,22 @@ def reset_memory() -> float:
     return memory("VmRSS")
 
 
-def measure(client: Any, fit: Any, parts: Any, settings: Settings, test: Any) -> dict:
+def measure(client: Any, fit: Any, parts: Any, settings: Settings, test: Part) -> dict:
     before = client.run(reset_memory)
     start_bytes = loopback_bytes()
     predict, counted = fit(parts, settings)
     moved = loopback_bytes() - start_bytes
     peaks = client.run(memory, "VmHWM")
-    X, y, groups = test
-    scores = np.asarray(predict(X), dtype=np.float64)
+    scores = np.asarray(predict(test.X), dtype=np.float64)
     return counted | {
         "bytes_per_tree": moved / settings.n_estimators,
         "peak_mb": max(peaks[worker] - before[worker] for worker in peaks),
-        "ndcg": NDCG(10)(y, scores, groups=groups),
+        "ndcg": float(test.ndcg(scores).mean()),
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     presets = ["small", "a", "b", "narrow"]
     parser.add_argument("--preset", choices=presets, default="small")
     parser.add_argument("--parquet", action="store_true", help="read rows in each fit")
@@ -217,14 +198,8 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, help="of each worker; default: all cores"
     )
-    parser.add_argument(
-        "--libraries",
-        nargs="+",
-        choices=[*FITS, ONE_PROCESS],
-        default=[*FITS, ONE_PROCESS],
-    )
+    add_libraries(parser, [*FITS, ONE_PROCESS])
     parser.add_argument("--repetitions", type=int, default=3)
-    add_json_argument(parser)
     arguments = parser.parse_args()
     from distributed import Client, LocalCluster
 

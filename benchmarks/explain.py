@@ -18,7 +18,6 @@ shap, fasttreeshap and woodelf take part where they are installed:
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict
@@ -26,13 +25,13 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from fit import MSLR_LIKE
-from measuring import cost_of, in_turns
-from predict import SMALL_STEP, new_rows, print_table
 
 import peers
+from measuring import take_turns
 from peers import OURS, Settings
-from sklearn_ltr.datasets import make_ranking
+from predict import SMALL_STEP, measured, new_rows, print_table
+from queries import made_like_mslr
+from records import append_json, machine, parser_of
 from sklearn_ltr.export import from_lightgbm
 from sklearn_ltr.inspection import shap_values
 
@@ -119,56 +118,38 @@ def working(
     return calls
 
 
-def measure(
-    calls: dict[str, Explain], X: np.ndarray, n_threads: int, repetitions: int
-) -> list[dict]:
-    """Time the calls interleaved."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    bound = {name: partial(call, X) for name, call in calls.items()}
-    for name, elapsed, _ in in_turns(bound, repetitions):
-        seconds[name].append(elapsed)
-    return [
-        {
-            "library": name,
-            "threads": n_threads,
-            "rows": len(X),
-            "seconds": seconds[name],
-            "peak_mb": cost_of(call)[0]["peak_mb"],
-        }
-        for name, call in bound.items()
-    ]
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--preset", choices=PRESETS, default="small")
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100])
     parser.add_argument("--background", type=int, help="background rows")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=5)
-    peers.add_arguments(parser, [*LIBRARIES])
+    peers.add_libraries(parser, [*LIBRARIES])
     arguments = parser.parse_args()
 
     warnings.simplefilter("ignore")  # of other libraries
-    print(peers.machine(more=PACKAGES))
+    print(machine(more=PACKAGES))
     n_queries, settings = PRESETS[arguments.preset]
-    made = make_ranking(n_queries, random_state=0, dtype="float32", **MSLR_LIKE)
-    booster = peers.train_lightgbm(made.data, made.target, made.groups, settings)
+    train = made_like_mslr(n_queries)
+    booster = peers.train_lightgbm(*train, settings)
     # what all libraries convert without rounding
     X = new_rows(max(arguments.rows)).astype(np.float64)
     background = None
     if arguments.background is not None:
-        background = made.data[: arguments.background].astype(np.float64)
+        background = train.X[: arguments.background].astype(np.float64)
     about = {"preset": arguments.preset, "background": arguments.background}
     for n_rows, n_threads in product(arguments.rows, arguments.threads):
         print(f"\n{n_rows:,} x {X.shape[1]} float64, {settings}")
         print(f"background rows: {arguments.background}, threads: {n_threads}")
         names = arguments.libraries
         calls = working(names, booster, X[:50], background, n_threads)
-        records = measure(calls, X[:n_rows], n_threads, arguments.repetitions)
+        bound = {name: partial(call, X[:n_rows]) for name, call in calls.items()}
+        seconds = take_turns(bound, arguments.repetitions)
+        records = measured(bound, seconds, threads=n_threads, rows=n_rows)
         print_table(records)
         rows = [about | asdict(settings) | record for record in records]
-        peers.append_json(arguments.json, rows)
+        append_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

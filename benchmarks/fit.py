@@ -3,7 +3,6 @@
     python benchmarks/fit.py --preset a
     python benchmarks/fit.py --preset wide --threads 1
     python benchmarks/fit.py --preset fold --data PATH
-    python benchmarks/fit.py --preset networks [--data PATH]
 
 Every fit runs in a new process, which has imported the library, compiled kernels and
 loaded X before the clock starts. What is timed is a fit from the raw array, binning
@@ -19,16 +18,14 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-import epochs
 import numpy as np
-import quality
-from measuring import cost_of, in_a_new_process, in_turns
 
 import peers
+from measuring import cost_of, in_a_new_process, results_in_turns
 from peers import BAGGED, N_MEMBERS, OURS, THREADS, Settings
+from queries import MSLR_LIKE, Part, folds, load, made_like_mslr
+from records import append_json, machine, parser_of
 from sklearn_ltr._rankers.lambdamart import MOST_SYMMETRIC_QUERIES
-from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.metrics import NDCG
 
 FITS = {
     **peers.FITS,
@@ -36,16 +33,7 @@ FITS = {
     f"{OURS} symmetric": partial(peers.fit_sklearn_ltr, grow_policy="symmetric"),
 }
 CATEGORICAL = {OURS: "categorical_features", "LightGBM": "categorical_feature"}
-MSLR_LIKE = {
-    "n_documents": 121.74,
-    "n_features": 136,
-    "n_informative": 40,
-    "n_query_features": 5,
-    "heavy_tails": 0.6,
-    "integers": 0.3,
-    "zeros": 0.4,
-}
-YAHOO_LIKE = MSLR_LIKE | {"n_features": 700, "n_informative": 100, "zeros": 1.0}
+YAHOO_LIKE = {"n_features": 700, "n_informative": 100, "zeros": 1.0}
 ZEROS = 0.9  # share of zeros in data like Yahoo's
 # Training queries, held-out queries, settings.
 PRESETS = {
@@ -62,37 +50,39 @@ SYNTHETIC = [preset for preset in PRESETS if preset != "fold"]
 def write_data(folder: Path, arguments: argparse.Namespace) -> None:
     """Write the training queries and the held-out queries of a preset."""
     if arguments.preset == "fold":
-        parts = quality.load(arguments.data)
-        train, test = quality.training_part(parts, 4), parts[4]
+        train, _, test = folds(load(arguments.data))[4]
     else:
         train, test = synthetic(arguments.preset, arguments.dtype)
     save(folder, train, test)
 
 
-def synthetic(preset: str, dtype: str):
+def synthetic(preset: str, dtype: str) -> tuple[Part, Part]:
     """Make exactly n_train x 121.74 training rows, and n_test held-out queries."""
     n_train, n_test, _ = PRESETS[preset]
-    kind = YAHOO_LIKE if preset == "wide" else MSLR_LIKE
-    made = make_ranking(n_train + n_test, random_state=0, dtype=dtype, **kind)
+    changes = YAHOO_LIKE if preset == "wide" else {}
+    every = made_like_mslr(n_train + n_test, dtype=dtype, **changes)
     if preset == "wide":
         rng = np.random.default_rng(0)
-        missing = 1 - (1 - ZEROS) / np.mean(made.data != 0)  # share to set to zero
-        made.data[rng.random(made.data.shape, np.float32) < missing] = 0
-    n_rows = round(n_train * kind["n_documents"])
-    held_out = made.groups > made.groups[n_rows - 1]
-    columns = made.data, made.target, made.groups
-    return [[column[rows] for column in columns] for rows in (slice(n_rows), held_out)]
+        missing = 1 - (1 - ZEROS) / np.mean(every.X != 0)  # share to set to zero
+        every.X[rng.random(every.X.shape, np.float32) < missing] = 0
+    return divided(every, round(n_train * MSLR_LIKE["n_documents"]))
 
 
-def save(folder: Path, train: Sequence, test: Sequence) -> None:
+def divided(part: Part, n_rows: int) -> tuple[Part, Part]:
+    """Return so many rows for training, and the queries after the last of them."""
+    held_out = part.groups > part.groups[n_rows - 1]
+    return part.subset(slice(n_rows)), part.subset(held_out)
+
+
+def save(folder: Path, train: Part, test: Part) -> None:
     """Write X, y and groups of both parts, for `read`."""
     for part, values in ("train", train), ("test", test):
         for name, column in zip("Xyg", values, strict=True):
             np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column))
 
 
-def read(folder: Path, part: str) -> list[np.ndarray]:
-    return [np.load(folder / f"{part}_{name}.npy") for name in "Xyg"]
+def read(folder: Path, part: str) -> Part:
+    return Part(*(np.load(folder / f"{part}_{name}.npy") for name in "Xyg"))
 
 
 def warm_up(fit: Callable, X, y, groups, settings: Settings) -> None:
@@ -116,14 +106,13 @@ def measure(
         fit = partial(fit, validation=read(folder, "test"))
     if categorical:
         fit = partial(fit, **{CATEGORICAL[name]: list(categorical)})
-    X, y, groups = read(folder, "train")
-    warm_up(fit, X, y, groups, settings)
+    train = read(folder, "train")
+    warm_up(fit, *train, settings)
 
-    cost, scores_after = cost_of(lambda: fit(X, y, groups, settings))
-    X_test, y_test, groups_test = read(folder, "test")
-    (scores,) = scores_after(X_test, [settings.n_estimators])
-    ndcg = NDCG(10)(y_test, scores, groups=groups_test)
-    return cost | {"ndcg@10": float(ndcg)}
+    cost, scores_after = cost_of(lambda: fit(*train, settings))
+    test = read(folder, "test")
+    (scores,) = scores_after(test.X, [settings.n_estimators])
+    return cost | {"ndcg@10": float(test.ndcg(scores).mean())}
 
 
 def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
@@ -150,30 +139,18 @@ def print_table(runs: dict[str, list[dict[str, float]]]) -> None:
         print(f"{N_MEMBERS} bagged: CPU seconds of {bag / one:.2f} fits")
 
 
-def compare_networks(arguments: argparse.Namespace) -> None:
-    """Time epochs of RankNet and LambdaRank, on real or synthetic data."""
-    if arguments.data is not None:
-        data = epochs.first_fold(arguments.data)
-    else:
-        train, test = synthetic("a", "float32")
-        data = epochs.standardized(epochs.Part(*train), epochs.Part(*test))
-    epochs.compare(data, arguments)
-
-
 def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None:
     """Run the libraries interleaved on a preset, each run in a new process."""
     settings = replace(PRESETS[arguments.preset][2], n_threads=arguments.threads)
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in arguments.libraries}
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), arguments)
         rows, columns = np.load(Path(folder, "train_X.npy"), mmap_mode="r").shape
         print(f"{rows:,} x {columns} {arguments.dtype}, {settings}")
         calls = {
             name: partial(in_a_new_process, measure, name, Path(folder), settings)
-            for name in runs
+            for name in arguments.libraries
         }
-        for name, _, result in in_turns(calls, arguments.repetitions):
-            runs[name].append(result)
+        runs = results_in_turns(calls, arguments.repetitions)
     print_table(runs)
     about = {"preset": arguments.preset, "dtype": arguments.dtype, **asdict(settings)}
     records = [
@@ -181,7 +158,7 @@ def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None
         for name, repetitions in runs.items()
         for result in repetitions
     ]
-    peers.append_json(arguments.json, records)
+    append_json(arguments.json, records)
 
 
 def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> None:
@@ -193,17 +170,14 @@ def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> No
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    add_arguments(parser, [*PRESETS, "networks"])
-    peers.add_arguments(parser, tuple(FITS))
-    epochs.add_arguments(parser)
+    parser = parser_of(__doc__)
+    add_arguments(parser, list(PRESETS))
+    parser.add_argument("--data", type=Path, help="of the preset fold, see queries.py")
+    peers.add_libraries(parser, tuple(FITS))
     arguments = parser.parse_args()
 
-    print(peers.machine(more=("torch",)))
-    if arguments.preset == "networks":
-        compare_networks(arguments)
-    else:
-        compare(measure, arguments)
+    print(machine())
+    compare(measure, arguments)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 import psutil
 
-from peers import add_json_argument, append_json, machine
+from records import append_json, machine, parser_of
 from sklearn_ltr.metrics import ndcg_score
 
 N_FEATURES = 136
@@ -204,7 +204,7 @@ def measure(folder: Path, arguments: argparse.Namespace, n_parts: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--gigabytes", type=float, default=1.0)
     parser.add_argument("--format", choices=list(FORMATS), default="map")
     parser.add_argument("--partition-rows", type=int, default=100_000)
@@ -221,7 +221,6 @@ def main() -> None:
         "--table", type=Path, default=None, help="a folder that is kept, and read again"
     )
     parser.add_argument("--check", action="store_true")
-    add_json_argument(parser)
     arguments = parser.parse_args()
     arguments.partition_rows -= arguments.partition_rows % QUERY_ROWS
     n_rows = arguments.gigabytes * 1e9 / (8 * N_FEATURES)

@@ -16,21 +16,19 @@ queries (for made data over queries and seeds, each of which has new data).
 from __future__ import annotations
 
 import argparse
-import json
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from fit import MSLR_LIKE
-from quality import MEASURES, Part, load, training_part
 from scipy.stats import sem
 
 import peers
+from paired import with_error
 from peers import FITS, OURS, Fit, Settings
-from sklearn_ltr.datasets import make_ranking
+from queries import Part, folds, load, made_like_mslr
+from records import append_json, machine, parser_of, read_json
 
-METRIC = MEASURES["NDCG@10"]
 STOPS = (25, 50, 100, 200, 400)
 # learning rate, leaves and smallest leaves
 REAL_SETTINGS = [(0.05, 7, 20), (0.05, 31, 20), (0.05, 31, 100)]
@@ -63,31 +61,21 @@ class Split(NamedTuple):
     test: Part
 
 
-def first_queries(part: Part, queries: np.ndarray) -> Part:
-    """Return the rows of some queries."""
-    rows = np.isin(part.groups, queries)
-    return Part(part.X[rows], part.y[rows], part.groups[rows])
-
-
 def real_splits(parts: list[Part], n_queries: int, seed: int) -> list[Split]:
     """Return the five folds, each with so many training queries."""
     rng, splits = np.random.default_rng(seed), []
-    for test in range(5):
-        train = training_part(parts, test)
-        drawn = rng.permutation(train.groups[-1] + 1)[:n_queries]
-        splits.append(Split(first_queries(train, drawn), parts[test]))
+    for train, _, test in folds(parts):
+        drawn = rng.permutation(train.n_queries)[:n_queries]
+        splits.append(Split(train.of_queries(drawn), test))
     return splits
 
 
 def made_splits(n_documents: float, n_queries: int, seed: int) -> list[Split]:
     """Return one split of new data in the shape of MSLR-WEB."""
-    kind = MSLR_LIKE | {"n_documents": n_documents}
-    made = make_ranking(
-        n_queries + MADE_TEST_QUERIES, random_state=10 + seed, dtype="float32", **kind
-    )
-    all_queries = Part(made.data, made.target, made.groups)
-    train, test = np.split(np.arange(made.groups[-1] + 1), [n_queries])
-    return [Split(first_queries(all_queries, train), first_queries(all_queries, test))]
+    n_made = n_queries + MADE_TEST_QUERIES
+    every = made_like_mslr(n_made, 10 + seed, n_documents=n_documents)
+    is_train = every.groups < n_queries
+    return [Split(every.subset(is_train), every.subset(~is_train))]
 
 
 def values_of(
@@ -100,12 +88,7 @@ def values_of(
         of_splits = []
         for train, test in splits:
             scores_after = fit(*train, chosen)
-            of_splits.append(
-                [
-                    METRIC.per_query(test.y, scores, groups=test.groups)
-                    for scores in scores_after(test.X, stops)
-                ]
-            )
+            of_splits.append([test.ndcg(s) for s in scores_after(test.X, stops)])
         of_settings.append(np.concatenate(of_splits, axis=1))
     return np.mean(of_settings, axis=0)
 
@@ -144,7 +127,7 @@ def measure(arguments: argparse.Namespace) -> list[dict]:
             for library, values in of_library.items()
         ]
         print_table(of_size)
-        peers.append_json(arguments.json, of_size)
+        append_json(arguments.json, of_size)
         records += of_size
     return records
 
@@ -171,7 +154,7 @@ def print_table(records: list[dict]) -> None:
             cells = "".join(f"{value:17.4f}" for value in own)
         else:
             pairs = zip(record["difference"], record["error"], strict=True)
-            cells = "".join(f"{f'{d:+.4f} ({e:.4f})':>17}" for d, e in pairs)
+            cells = "".join(f"{with_error(*pair):>17}" for pair in pairs)
         print(f"{record['library']:26}{cells}", flush=True)
 
 
@@ -214,7 +197,7 @@ def draw(records: list[dict], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument(
         "--made", type=float, default=120.0, help="mean length of made lists"
@@ -224,15 +207,14 @@ def main() -> None:
     parser.add_argument("--trees", type=int, nargs="+", default=STOPS)
     parser.add_argument("--from-json", type=Path, help="results to draw")
     parser.add_argument("--picture", type=Path)
-    peers.add_arguments(parser, tuple(LIBRARIES))
+    peers.add_libraries(parser, tuple(LIBRARIES))
     arguments = parser.parse_args()
     if OURS not in arguments.libraries:
         parser.error(f"--libraries must have {OURS}, the others are compared with it")
     if arguments.from_json is not None:
-        lines = arguments.from_json.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
+        records = read_json(arguments.from_json)
     else:
-        print(peers.machine())
+        print(machine())
         records = measure(arguments)
     if arguments.picture is not None:
         draw(records, arguments.picture)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 Name = TypeVar("Name")
 
@@ -38,10 +36,14 @@ def take_turns(
     return seconds
 
 
-def slope(seconds: Mapping[int, Sequence[float]]) -> float:
-    """Return the slope of log time over log size, from the fastest run of each size."""
-    fastest = [min(runs) for runs in seconds.values()]
-    return np.polyfit(np.log(list(seconds)), np.log(fastest), 1)[0]
+def results_in_turns(
+    calls: Mapping[Name, Callable[[], Any]], repetitions: int
+) -> dict[Name, list[Any]]:
+    """Run the calls interleaved; return what each repetition returns, by name."""
+    results: dict[Name, list[Any]] = {name: [] for name in calls}
+    for name, _, result in in_turns(calls, repetitions):
+        results[name].append(result)
+    return results
 
 
 def cost_of(call: Callable[[], Any]) -> tuple[dict[str, float], Any]:

@@ -13,18 +13,13 @@ normalizations and self-attention need PyTorch.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
 
-import fit
 import numpy as np
-import quality
-from quality import Part
-from scipy.stats import sem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -32,13 +27,15 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-import peers
+import fit
+from paired import paired, with_error
+from queries import Part, folds, load
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._networks.perceptron import initial_weights
-from sklearn_ltr.metrics import NDCG
 
-METRIC = NDCG(10)
+N_THREADS = 1
 RANKERS = {"RankNet": RankNetRanker, "LambdaRank": LambdaRankRanker}
 HIDDEN = 100
 NOISE = 0.3  # standard deviation, of standardized features
@@ -112,7 +109,7 @@ def torch_network(kind: str, n_features: int, seed: int) -> TorchNetwork:
             return (hidden + mixed)[0]
 
     torch.manual_seed(seed)
-    torch.set_num_threads(quality.THREADS)
+    torch.set_num_threads(N_THREADS)
     between = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
     if kind == "attention":
         layers = [AmongQuery(), nn.LayerNorm(HIDDEN)]
@@ -147,21 +144,19 @@ SETTINGS = {
 }
 
 
-def folds_of(data: Path | None, n_queries: int) -> list[tuple[Part, Part]]:
+def splits_of(data: Path | None, n_queries: int) -> list[tuple[Part, Part]]:
     """Return pairs of training and test queries: five folds, or one of made data."""
     if data is None:
-        train, test = (Part(*part) for part in fit.synthetic("a", "float32"))
-        few = train.groups < n_queries
-        return [(Part(*(column[few] for column in train)), test)]
-    parts = quality.load(data)
-    return [(quality.training_part(parts, t), part) for t, part in enumerate(parts)]
+        train, test = fit.synthetic("a", "float32")
+        return [(train.subset(train.groups < n_queries), test)]
+    return [(train, test) for train, _, test in folds(load(data))]
 
 
 def held_out_values(
-    kind: str, setting: dict, fold: tuple[Part, Part], seed: int
+    kind: str, setting: dict, split: tuple[Part, Part], seed: int
 ) -> np.ndarray:
     """Return NDCG@10 of each test query."""
-    train, test = fold
+    train, test = split
     options = dict(setting)
     scaler = make_pipeline(options.pop("first", None), StandardScaler())
     X, Z = scaler.fit_transform(train.X), scaler.transform(test.X)
@@ -169,13 +164,12 @@ def held_out_values(
         options["network"] = options["network"](X.shape[1], seed)
     if options.pop("attends", False):
         X, Z = np.c_[X, train.groups], np.c_[Z, test.groups]
-    ranker = RANKERS[kind](**options, random_state=seed, n_jobs=quality.THREADS)
-    ranker.fit(X, train.y, groups=train.groups)
-    return METRIC.per_query(test.y, ranker.predict(Z), groups=test.groups)
+    ranker = RANKERS[kind](**options, random_state=seed, n_jobs=N_THREADS)
+    return test.ndcg(train._replace(X=X).fit(ranker).predict(Z))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     data = parser.add_mutually_exclusive_group(required=True)
     data.add_argument("--data", type=Path)
     data.add_argument("--made", action="store_true")
@@ -183,11 +177,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rankers", nargs="+", default=list(RANKERS), choices=RANKERS)
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), metavar="NAME")
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine(["torch"]))
+    print(machine(["torch"]))
     warnings.simplefilter("ignore", UserWarning)  # quantiles of few distinct values
-    folds = folds_of(arguments.data, arguments.queries)
+    splits = splits_of(arguments.data, arguments.queries)
     name = "made" if arguments.made else arguments.data.name
     for kind in arguments.rankers:
         print(f"{kind:24}  NDCG@10   minus the first (standard error)   seconds")
@@ -196,17 +189,17 @@ def main() -> None:
             start = time.perf_counter()
             of_seeds = [
                 np.concatenate(
-                    [held_out_values(kind, SETTINGS[setting], f, seed) for f in folds]
+                    [held_out_values(kind, SETTINGS[setting], s, seed) for s in splits]
                 )
                 for seed in range(arguments.seeds)
             ]
             values = np.mean(of_seeds, axis=0)
             first = values if first is None else first
-            difference, error = (values - first).mean(), sem(values - first)
+            difference, error = paired(values, first)
             seconds = time.perf_counter() - start
             print(
-                f"{setting:24}{values.mean():9.4f}{difference:+11.4f} ({error:.4f})"
-                f"{seconds:24.0f}",
+                f"{setting:24}{values.mean():9.4f}"
+                f"{with_error(difference, error):>20}{seconds:24.0f}",
                 flush=True,
             )
             record = {
@@ -219,7 +212,7 @@ def main() -> None:
                 "difference": difference,
                 "standard_error": error,
             }
-            peers.append_json(arguments.json, [record])
+            append_json(arguments.json, [record])
 
 
 if __name__ == "__main__":

@@ -27,14 +27,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from calibration import made_parts
-from quality import Part, load, training_part
-from scipy.stats import sem
 from sklearn.preprocessing import StandardScaler
 
-import peers
+from paired import paired, with_error
+from queries import Part, folds, load, made_parts
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr.metrics import NDCG
 
 ON_GRADES = "LambdaMARTRanker, grades"
 Scorer = Callable[[np.ndarray], np.ndarray]
@@ -92,10 +90,8 @@ def fits(
     pairs, is_tie = judge_pairs(train, n_pairs, *judged, rng())
     rows, grades = judge_grades(train, n_grades, *judged, rng())
     half, half_grades = judge_grades(train, n_grades // 2, *judged, rng())
-    graded = Part(
-        train.X[half], train.y[half],
-        np.unique(train.groups[half], return_inverse=True)[1],
-    )  # fmt: skip
+    graded = train.subset(half)
+    graded = graded._replace(groups=np.unique(graded.groups, return_inverse=True)[1])
     among, _ = judge_pairs(graded, n_pairs // 2, *judged, rng())
     options: dict[str, Any] = {"random_state": seed, "n_jobs": 1}
     scaler = StandardScaler().fit(train.X)
@@ -139,22 +135,18 @@ def evaluate(
         for seconds in (given.seconds_pair, given.seconds_grade)
     )
     values: dict[str, list[np.ndarray]] = {}
-    for number, test in enumerate(parts):
-        train = training_part(parts, number)
+    for train, _, test in folds(parts):
         of_seeds: dict[str, list[np.ndarray]] = {}
         for seed in range(given.seeds):
             for name, score in fits(train, n_pairs, n_grades, given, seed).items():
-                of_queries = NDCG(10).per_query(
-                    test.y, score(test.X), groups=test.groups
-                )
-                of_seeds.setdefault(name, []).append(of_queries)
+                of_seeds.setdefault(name, []).append(test.ndcg(score(test.X)))
         for name, found in of_seeds.items():
             values.setdefault(name, []).append(np.mean(found, axis=0))
     return {name: np.concatenate(found) for name, found in values.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, help="none: queries of make_ranking")
     parser.add_argument("--made", type=int, default=200, metavar="QUERIES")
     parser.add_argument("--hours", nargs="+", type=float, default=[1, 2, 4, 8])
@@ -163,10 +155,9 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--error", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=5)
-    peers.add_json_argument(parser)
     given = parser.parse_args()
     parts = made_parts(given.made) if given.data is None else load(given.data)
-    print(peers.machine())
+    print(machine())
     settings = {"seconds_pair": given.seconds_pair, "depth": given.depth}
     settings |= {"seconds_grade": given.seconds_grade, "error": given.error}
     name = f"made, {given.made}" if given.data is None else given.data.name
@@ -175,14 +166,14 @@ def main() -> None:
         values = evaluate(parts, hours, given)
         print(f"{hours:g} hours, {round(3600 * hours / given.seconds_pair)} pairs")
         for ranker, found in values.items():
-            gain = found - values[ON_GRADES]
+            gain, error = paired(found, values[ON_GRADES])
             record = {"ranker": ranker, "hours": hours, "ndcg@10": float(found.mean())}
-            record |= {"difference": float(gain.mean()), "error_of": float(sem(gain))}
+            record |= {"difference": gain, "error_of": error}
             row = f"  {ranker:36}{found.mean():8.4f}"
             if ranker != ON_GRADES:
-                row += f"{gain.mean():+10.4f} ({sem(gain):.4f})"
+                row += f"{with_error(gain, error):>19}"
             print(row, flush=True)
-            peers.append_json(given.json, [record | settings])
+            append_json(given.json, [record | settings])
 
 
 if __name__ == "__main__":

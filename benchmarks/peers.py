@@ -12,23 +12,16 @@ below are set; all other parameters of a library keep their defaults.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import os
-import platform
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib import metadata
-from pathlib import Path
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 OURS = "sklearn_ltr"
 BAGGED = f"{OURS} bagged"
 BLENDED = f"{OURS} blended"
-PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost", "ranx")
 BINS = 255
 THREADS = 2
 N_MEMBERS = 5
@@ -55,18 +48,25 @@ def query_sizes(groups: np.ndarray) -> np.ndarray:
     return np.diff(np.r_[starts, len(groups)])
 
 
+def our_parameters(settings: Settings) -> dict[str, Any]:
+    """Return the parameters of a ranker, on one machine or many."""
+    return {
+        "metric": "ndcg@10",
+        "n_estimators": settings.n_estimators,
+        "learning_rate": settings.learning_rate,
+        "max_leaf_nodes": settings.max_leaf_nodes,
+        "min_samples_leaf": settings.min_samples_leaf,
+        "max_bins": BINS,
+        "random_state": settings.random_state,
+    }
+
+
 def make_sklearn_ltr(settings: Settings, **more):
     from sklearn_ltr import LambdaMARTRanker
 
     return LambdaMARTRanker(
-        metric="ndcg@10",
-        n_estimators=settings.n_estimators,
-        learning_rate=settings.learning_rate,
-        max_leaf_nodes=settings.max_leaf_nodes,
-        min_samples_leaf=settings.min_samples_leaf,
-        max_bins=BINS,
+        **our_parameters(settings),
         early_stopping=False,
-        random_state=settings.random_state,
         n_jobs=settings.n_threads,
         **more,
     )
@@ -214,16 +214,9 @@ def fit_lightgbm_goss(X, y, groups, settings: Settings) -> ScoresAfter:
     return fit_lightgbm(X, y, groups, settings, data_sample_strategy="goss")
 
 
-def train_xgboost(
-    X, y, groups, settings: Settings, weight=None, validation=None, **more
-):
-    """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1.
-
-    A weight is that of a group.
-    """
-    import xgboost
-
-    parameters = {
+def xgboost_parameters(settings: Settings) -> dict[str, Any]:
+    """XGBoost has no minimum of rows per leaf; 20 becomes its default hessian of 1."""
+    return {
         "objective": "rank:ndcg",
         "tree_method": "hist",
         "learning_rate": settings.learning_rate,
@@ -232,30 +225,28 @@ def train_xgboost(
         "max_depth": 0,
         "min_child_weight": settings.min_samples_leaf / 20,
         "max_bin": BINS,
-        "nthread": settings.n_threads,
         "seed": settings.random_state,
+    }
+
+
+def train_xgboost(
+    X, y, groups, settings: Settings, weight=None, validation=None, **more
+):
+    """A weight is that of a group."""
+    import xgboost
+
+    parameters = {
+        **xgboost_parameters(settings),
+        "nthread": settings.n_threads,
         "eval_metric": "ndcg@10",
         **more,
     }
-    data = xgboost.QuantileDMatrix(
-        X,
-        y,
-        weight=weight,
-        qid=groups,
-        max_bin=BINS,
-        nthread=settings.n_threads,
-    )
+    matrix = partial(xgboost.QuantileDMatrix, max_bin=BINS, nthread=settings.n_threads)
+    data = matrix(X, y, weight=weight, qid=groups)
     measured = []
     if validation is not None:
         X_val, y_val, groups_val = validation
-        held_out = xgboost.QuantileDMatrix(
-            X_val,
-            y_val,
-            qid=groups_val,
-            ref=data,
-            max_bin=BINS,
-            nthread=settings.n_threads,
-        )
+        held_out = matrix(X_val, y_val, qid=groups_val, ref=data)
         measured.append((held_out, "validation"))
     return xgboost.train(
         parameters, data, settings.n_estimators, evals=measured, verbose_eval=False
@@ -269,6 +260,23 @@ def fit_xgboost(X, y, groups, settings: Settings, **more) -> ScoresAfter:
     ]
 
 
+def catboost_parameters(settings: Settings) -> dict[str, Any]:
+    return {
+        "loss_function": "YetiRank",
+        "iterations": settings.n_estimators,
+        "learning_rate": settings.learning_rate,
+        "thread_count": settings.n_threads,
+        "random_seed": settings.random_state,
+        "allow_writing_files": False,
+        "verbose": False,
+    }
+
+
+def symmetric_depth(settings: Settings) -> int:
+    """Return the depth of symmetric trees of about as many leaves."""
+    return round(np.log2(settings.max_leaf_nodes))
+
+
 def train_catboost(X, y, groups, settings: Settings, **growth):
     import catboost
 
@@ -279,23 +287,16 @@ def train_catboost(X, y, groups, settings: Settings, **growth):
     }
     return catboost.CatBoost(
         {
-            "loss_function": "YetiRank",
-            "iterations": settings.n_estimators,
-            "learning_rate": settings.learning_rate,
+            **catboost_parameters(settings),
             "min_data_in_leaf": settings.min_samples_leaf,
             "border_count": BINS - 1,
-            "thread_count": settings.n_threads,
-            "random_seed": settings.random_state,
-            "allow_writing_files": False,
-            "verbose": False,
             **growth,
         }
     ).fit(catboost.Pool(X, y, group_id=groups))
 
 
 def train_catboost_symmetric(X, y, groups, settings: Settings):
-    """Symmetric trees of about as many leaves."""
-    depth = round(np.log2(settings.max_leaf_nodes))
+    depth = symmetric_depth(settings)
     return train_catboost(X, y, groups, settings, depth=depth)
 
 
@@ -328,10 +329,10 @@ FITS: dict[str, Fit] = {
 }
 
 
-def add_arguments(
+def add_libraries(
     parser: argparse.ArgumentParser, names: Sequence[str] = tuple(FITS)
 ) -> None:
-    """Add the options of a script that compares libraries."""
+    """Add the option of a script that compares libraries."""
     parser.add_argument(
         "--libraries",
         nargs="+",
@@ -340,36 +341,3 @@ def add_arguments(
         metavar="NAME",
         help=f"some of {', '.join(names)}",
     )
-    add_json_argument(parser)
-
-
-def add_json_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--json", metavar="PATH", help="append the results as JSON lines"
-    )
-
-
-def append_json(path: str | None, records: list[dict]) -> None:
-    """Append records to a file of JSON lines, each with script, machine and date."""
-    if path:
-        about = {"benchmark": Path(sys.argv[0]).stem, "machine": machine()}
-        about["date"] = datetime.now(UTC).date().isoformat()
-        with open(path, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(about | record) + "\n" for record in records)
-
-
-def machine(more: Sequence[str] = ()) -> str:
-    """Return the processor and the versions of the installed libraries."""
-    versions = [f"Python {platform.python_version()}"]
-    for name in (*PACKAGES, *more):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            versions.append(f"{name} {metadata.version(name)}")
-    return f"{processor()}, {os.cpu_count()} cores, {', '.join(versions)}"
-
-
-def processor() -> str:
-    """Return the name of the CPU, on Linux only, and its architecture."""
-    path = Path("/proc/cpuinfo")
-    text = path.read_text() if path.exists() else ""
-    _, _, after = text.partition("model name\t: ")
-    return f"{after.split(chr(10))[0]} {platform.machine()}".strip()

@@ -4,7 +4,6 @@
     python benchmarks/predict.py --preset 255 --libraries sklearn_ltr "XGBoost in place"
     python benchmarks/predict.py --preset 31 --rows 100 --threads 1 \
         --libraries sklearn_ltr "sklearn_ltr, a DataFrame"
-    python benchmarks/predict.py --preset slopes
 
 Every library trains an ensemble of the same size on the same data and predicts the
 same unseen float32 rows in memory through its public Python interface. The calls are
@@ -21,19 +20,19 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fit import MSLR_LIKE
-from measuring import cost_of, in_turns, slope, take_turns
 
 import peers
+from measuring import cost_of, in_turns
 from peers import OURS, Settings
-from sklearn_ltr.datasets import make_ranking
+from queries import MSLR_LIKE, made_like_mslr
+from records import append_json, machine, parser_of
 from sklearn_ltr.export import from_lightgbm, from_xgboost
 
 Predict = Callable[[Any], np.ndarray]
@@ -162,15 +161,14 @@ def n_leaves(model, n_trees: int) -> float:
 
 def trained(names: list[str], settings: Settings) -> Iterator[tuple[str, object]]:
     """Train the models of the libraries; print their size."""
-    made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
+    X, y, groups = made_like_mslr(TRAINING_QUERIES)
     models: dict[tuple[Callable, bool], object] = {}
     for name in names:
         train, _ = LIBRARIES[name]
         of = train, name.endswith(IN_A_FRAME)
         if of not in models:
             start = time.perf_counter()
-            table = table_for(name, made.data)
-            models[of] = train(table, made.target, made.groups, settings)
+            models[of] = train(table_for(name, X), y, groups, settings)
             size = n_leaves(models[of], settings.n_estimators)
             seconds = time.perf_counter() - start
             print(f"{name}: trained in {seconds:.0f} s, {size:.1f} leaves per tree")
@@ -201,15 +199,17 @@ def measure(
     for name, elapsed, scores in in_turns(predictions, repetitions):
         seconds[name].append(elapsed)
         np.testing.assert_array_equal(scores, first[name], err_msg=name)
+    return measured(predictions, seconds, threads=n_threads, rows=len(X))
+
+
+def measured(
+    calls: dict[str, Callable[[], Any]], seconds: dict[str, list[float]], **about: Any
+) -> list[dict]:
+    """Return a record of each library: what it is about, seconds, and peak memory."""
     return [
-        {
-            "library": name,
-            "threads": n_threads,
-            "rows": len(X),
-            "seconds": seconds[name],
-            "peak_mb": cost_of(call)[0]["peak_mb"],
-        }
-        for name, call in predictions.items()
+        {"library": name, **about, "seconds": seconds[name]}
+        | {"peak_mb": cost_of(call)[0]["peak_mb"]}
+        for name, call in calls.items()
     ]
 
 
@@ -240,65 +240,25 @@ def compare(arguments: argparse.Namespace) -> None:
         records = measure(models, rows, n_threads, times * arguments.repetitions)
         print_table(records)
         about = {"preset": arguments.preset} | asdict(settings)
-        peers.append_json(arguments.json, [about | record for record in records])
+        append_json(arguments.json, [about | record for record in records])
 
 
 def new_rows(n_rows: int) -> np.ndarray:
     n_queries = int(n_rows / MSLR_LIKE["n_documents"]) + 10
-    made = make_ranking(n_queries, random_state=1, dtype="float32", **MSLR_LIKE)
-    return np.ascontiguousarray(made.data[:n_rows])
-
-
-def print_slopes(arguments: argparse.Namespace) -> None:
-    """Print our time in one thread for growing rows, trees and leaves."""
-    made = make_ranking(TRAINING_QUERIES, random_state=0, dtype="float32", **MSLR_LIKE)
-
-    def train(**size: int):
-        settings = replace(ENSEMBLES["31"], **size)
-        ranker = train_best_first(made.data, made.target, made.groups, settings)
-        return ranker.set_params(n_jobs=1)
-
-    X = new_rows(max(arguments.rows))
-    few = X[: len(X) // 10]
-    ranker = train()
-    steps = [10**power for power in range(3, 7) if 10**power <= len(X)]
-    sizes = {
-        "rows": {n: (ranker, X[:n]) for n in steps},
-        "trees": {n: (train(n_estimators=n), few) for n in (10, 30, 100, 300, 1000)},
-        "leaves": {
-            n: (train(max_leaf_nodes=n), few) for n in (8, 16, 31, 63, 127, 255, 1000)
-        },
-    }
-    print("\nmicroseconds per row, one thread; slopes are of total time, log over log")
-    for what, cases in sizes.items():
-        calls = {n: partial(ranker.predict, X) for n, (ranker, X) in cases.items()}
-        take_turns(calls, 1)  # warm up
-        seconds = take_turns(calls, arguments.repetitions)
-        cells = (
-            f"{n:,}: {1e6 * min(seconds[n]) / len(X):.3f}"
-            for n, (_, X) in cases.items()
-        )
-        print(f"{what:8} slope {slope(seconds):.2f}   " + "   ".join(cells))
-        records = [
-            {"what": what, "size": n, "seconds": runs} for n, runs in seconds.items()
-        ]
-        peers.append_json(arguments.json, records)
+    return np.ascontiguousarray(made_like_mslr(n_queries, seed=1).X[:n_rows])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--preset", choices=[*ENSEMBLES, "slopes"], default="small")
+    parser = parser_of(__doc__)
+    parser.add_argument("--preset", choices=ENSEMBLES, default="small")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 100])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repetitions", type=int, default=5)
-    peers.add_arguments(parser, [*LIBRARIES])
+    peers.add_libraries(parser, [*LIBRARIES])
     arguments = parser.parse_args()
 
-    print(peers.machine(more=("tl2cgen", "treelite", "lleaves")))
-    if arguments.preset == "slopes":
-        print_slopes(arguments)
-    else:
-        compare(arguments)
+    print(machine(more=("tl2cgen", "treelite", "lleaves")))
+    compare(arguments)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,11 @@ each number of sessions and strength, has the curve of regression EM, too.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 
-import peers
+from records import append_json, machine, parser_of
 from sklearn_ltr.clicks import (
     InterventionHarvesting,
     PositionBasedModel,
@@ -100,7 +99,7 @@ def draw(data, etas: list[float], sizes: list[int], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--queries", type=int, default=500)
     sizes = [1000, 10_000, 100_000, 1_000_000]
     parser.add_argument("--sessions", type=int, nargs="+", default=sizes)
@@ -108,9 +107,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="0: no table")
     parser.add_argument("--picture", type=Path)
     parser.add_argument("--picture-sessions", type=int, nargs="+", default=sizes[1::2])
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     data = make_ranking(arguments.queries, n_documents=15, random_state=0)
     print(f"{arguments.queries} queries, {arguments.seeds} seeds")
     print(f"{'eta':>5}{'sessions':>10}  {'estimator':24}{'error':>8}{'SE':>8}{'z':>8}")
@@ -124,7 +122,7 @@ def main() -> None:
                     f"{record['z']:8.2f}",
                     flush=True,
                 )
-                peers.append_json(arguments.json, [record])
+                append_json(arguments.json, [record])
     if arguments.picture:
         draw(data, arguments.etas, arguments.picture_sessions, arguments.picture)
 

@@ -1,8 +1,8 @@
 """Ranking data with categories: which names does a Python function use?
 
-Made on this machine, by the reader of ``load_python_docs``, from the sources of the
-standard library and of the packages below; nothing is downloaded, and the data depend
-on their versions.
+Made on this machine, by the reader of ``examples/python_docs.py``, from the sources of
+the standard library and of the packages below; nothing is downloaded, and the data
+depend on their versions.
 
 A query is a documented function or method that uses 3 to 25 different names (of
 variables, functions, attributes), those of its arguments not counted.  Its documents
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from sklearn_ltr.datasets._python_docs import Document, read_documents
+sys.path.append(str(Path(__file__).parents[1] / "examples"))
+from python_docs import Document, read_documents  # noqa: E402
 
 PACKAGES = ("numba", "numpy", "pandas", "scipy", "sklearn")
 N_NAMES = 40  # documents of a query

@@ -14,17 +14,12 @@ The metric of a query is its mean over seeds. With several collections, the diff
 are also pooled over all their queries. The time of a library is the CPU time of all its
 fits, in one thread, so that it can be compared while other processes run.
 
-PATH is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each row
-belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0). The fold whose test part is t
-has training parts t+1, t+2, t+3 and validation part t+4, modulo 5, as both collections
-prescribe.
+``queries.py`` says what PATH and the folds are.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,7 +34,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import peers
+from paired import minus
 from peers import FITS, OURS, Settings
+from queries import Fold, Part, folds, has_relevant, load
+from records import append_json, machine, parser_of, read_json
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.metrics import MAP, NDCG
 
@@ -90,12 +88,6 @@ PUBLISHED = {
 }
 
 
-class Part(NamedTuple):
-    X: np.ndarray
-    y: np.ndarray
-    groups: np.ndarray
-
-
 class Values(NamedTuple):
     """The test queries of one fold, by a library with one seed."""
 
@@ -105,36 +97,9 @@ class Values(NamedTuple):
     seconds: float  # CPU time of all fits
 
 
-def load(path: Path) -> list[Part]:
-    """Return the five parts; queries are numbered in the order of the rows."""
-    data = np.load(path)
-    part_of_row = data["s"] if "s" in data else data["testfold"]
-    parts = []
-    for number in range(1, 6):
-        rows = part_of_row == number
-        sizes = peers.query_sizes(data["qid"][rows])
-        groups = np.repeat(np.arange(len(sizes)), sizes)
-        X = np.ascontiguousarray(data["X"][rows])
-        parts.append(Part(X, data["y"][rows].astype(np.int64), groups))
-    return parts
-
-
-def training_part(parts: list[Part], test: int) -> Part:
-    """Concatenate parts test + 1, test + 2 and test + 3, modulo 5."""
-    three = [parts[(test + step) % 5] for step in (1, 2, 3)]
-    n_queries = np.cumsum([0] + [part.groups[-1] + 1 for part in three])
-    groups = [part.groups + n for part, n in zip(three, n_queries[:3], strict=True)]
-    return Part(
-        np.concatenate([part.X for part in three]),
-        np.concatenate([part.y for part in three]),
-        np.concatenate(groups),
-    )
-
-
-def evaluate_trees(
-    fits, train: Part, validation: Part, test: Part, seeds: Sequence[int]
-) -> list[Values]:
+def evaluate_trees(fits, fold: Fold, seeds: Sequence[int]) -> list[Values]:
     """Fit the whole grid; return the values of the test part for each seed."""
+    train, validation, test = fold
     chosen_by, of_settings, settings_of = [], [], []
     seconds = 0.0
     for leaves, smallest in itertools.product(LEAVES, MIN_SAMPLES_LEAF):
@@ -176,15 +141,10 @@ def evaluate_trees(
 
 def measured(test: Part, scores: np.ndarray) -> np.ndarray:
     """Return all measures of the test queries, (n_measures, n_queries)."""
-    return np.array(
-        [
-            metric.per_query(test.y, scores, groups=test.groups)
-            for metric in ALL_MEASURES.values()
-        ]
-    )
+    return np.array([test.values(metric, scores) for metric in ALL_MEASURES.values()])
 
 
-def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: int):
+def fit_network(name: str, settings: dict, fold: Fold, seed: int):
     """Return a scaler and network, with early stopping on the validation part."""
     ranker = NETWORKS[name](
         **settings,
@@ -195,35 +155,28 @@ def fit_network(name: str, settings: dict, train: Part, validation: Part, seed: 
         n_jobs=THREADS,
     )
     pipeline = make_pipeline(StandardScaler(), ranker, transform_input=["X_val"])
-    return pipeline.fit(
-        train.X,
-        train.y,
-        groups=train.groups,
-        X_val=validation.X,
-        y_val=validation.y,
-        groups_val=validation.groups,
-    )
+    return fold.train.fit(pipeline, **fold.validation.as_validation())
 
 
-def evaluate_networks(
-    name: str, train: Part, validation: Part, test: Part, seeds: Sequence[int]
-) -> list[Values]:
+def evaluate_networks(name: str, fold: Fold, seeds: Sequence[int]) -> list[Values]:
     """Select a network by the validation part; nothing is averaged over settings."""
     start = time.process_time()
-    best, fits, chosen = choose_network(name, train, validation, seeds)
+    best, fits, chosen = choose_network(name, fold, seeds)
     seconds = (time.process_time() - start) / len(seeds)
     return [
-        Values(None, measured(test, fit.predict(test.X)), chosen | best, seconds)
+        Values(
+            None, measured(fold.test, fit.predict(fold.test.X)), chosen | best, seconds
+        )
         for fit in fits
     ]
 
 
-def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int]):
+def choose_network(name: str, fold: Fold, seeds: Sequence[int]):
     """Return the validation score of the best setting, its pipelines, and itself."""
     best = None
     for alpha, step in itertools.product(ALPHAS, STEP_SIZES):
         settings = {"alpha": alpha, "learning_rate_init": step}
-        fits = [fit_network(name, settings, train, validation, seed) for seed in seeds]
+        fits = [fit_network(name, settings, fold, seed) for seed in seeds]
         scores = [fit[-1].validation_score_ for fit in fits]
         value = float(np.mean([max(of_epochs) for of_epochs in scores]))
         if best is None or value > best[0]["validation"]:
@@ -232,26 +185,21 @@ def choose_network(name: str, train: Part, validation: Part, seeds: Sequence[int
     return best
 
 
-def evaluate_fold(
-    name: str, train: Part, validation: Part, test: Part, seeds: Sequence[int]
-) -> list[Values]:
+def evaluate_fold(name: str, fold: Fold, seeds: Sequence[int]) -> list[Values]:
     """Return the values of a library for each seed."""
     if name in NETWORKS:
-        return evaluate_networks(name, train, validation, test, seeds)
+        return evaluate_networks(name, fold, seeds)
     if name == ON_LAMBDARANK:
-        _, bases, _ = choose_network("LambdaRank linear", train, validation, seeds)
+        _, bases, _ = choose_network("LambdaRank linear", fold, seeds)
         fits = [partial(peers.fit_sklearn_ltr, init=base) for base in bases]
     else:
         fits = [TREES[name]] * len(seeds)
-    return evaluate_trees(fits, train, validation, test, seeds)
+    return evaluate_trees(fits, fold, seeds)
 
 
 def evaluate(name: str, parts: list[Part], seeds: Sequence[int]) -> list[dict]:
     """Return, for each seed, values per query of the five test parts and settings."""
-    folds = [
-        evaluate_fold(name, training_part(parts, t), parts[(t + 4) % 5], part, seeds)
-        for t, part in enumerate(parts)
-    ]
+    of_folds = [evaluate_fold(name, fold, seeds) for fold in folds(parts)]
     return [
         {
             "library": name,
@@ -261,7 +209,7 @@ def evaluate(name: str, parts: list[Part], seeds: Sequence[int]) -> list[dict]:
             "chosen": joined([values.chosen for values in of_seed]),
             "means": joined([values.means for values in of_seed]),
         }
-        for seed, of_seed in zip(seeds, zip(*folds, strict=True), strict=True)
+        for seed, of_seed in zip(seeds, zip(*of_folds, strict=True), strict=True)
     ]
 
 
@@ -270,14 +218,6 @@ def joined(of_folds: list[np.ndarray | None]) -> dict[str, np.ndarray] | None:
     if of_folds[0] is None:
         return None
     return dict(zip(ALL_MEASURES, np.concatenate(of_folds, axis=1), strict=True))
-
-
-def has_relevant(parts: list[Part]) -> np.ndarray:
-    """Return which test queries have a relevant document, ordered as in `evaluate`."""
-    best = [np.zeros(part.groups[-1] + 1) for part in parts]
-    for part, highest in zip(parts, best, strict=True):
-        np.maximum.at(highest, part.groups, part.y)
-    return np.concatenate(best) > 0
 
 
 def mean_over_seeds(results: list[dict], which: str) -> dict[str, dict]:
@@ -316,8 +256,7 @@ def print_differences(means: dict, relevant: np.ndarray, title: str) -> None:
         for name in ours:
             difference = (means[name]["NDCG@10"] - means[peer]["NDCG@10"])[relevant]
             p = ttest_1samp(difference, 0).pvalue
-            cell = f"{difference.mean():+.4f} ({sem(difference):.4f}) p={p:.4f}"
-            cells += f"{cell:>30}"
+            cells += f"{f'{minus(difference, 0)} p={p:.4f}':>30}"
         print(f"{peer:26}{cells}")
 
 
@@ -393,19 +332,16 @@ def record(result: dict, data: str, relevant: np.ndarray) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, nargs="+", default=[])
     parser.add_argument("--from-json", type=Path, help="earlier results, to be pooled")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
-    peers.add_arguments(parser, [*TREES, ON_LAMBDARANK, *NETWORKS])
+    peers.add_libraries(parser, [*TREES, ON_LAMBDARANK, *NETWORKS])
     arguments = parser.parse_args()
 
     sklearn.set_config(enable_metadata_routing=True)
-    print(peers.machine())
-    stored = []
-    if arguments.from_json is not None:
-        lines = arguments.from_json.read_text(encoding="utf-8").splitlines()
-        stored = [json.loads(line) for line in lines]
+    print(machine())
+    stored = [] if arguments.from_json is None else read_json(arguments.from_json)
     for path in arguments.data:
         parts = load(path)
         relevant = has_relevant(parts)
@@ -415,7 +351,7 @@ def main() -> None:
             results += of_seeds
             records = [record(result, path.name, relevant) for result in of_seeds]
             stored += records
-            peers.append_json(arguments.json, records)
+            append_json(arguments.json, records)
             print(f"{path.name}, {name}: done", flush=True)
         print_collection(results, relevant, path.name)
     if len({record["data"] for record in stored}) > 1:

@@ -32,9 +32,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fit
 import joblib
 import numpy as np
+
+import fit
+import peers
 from measuring import (
     COUNTED,
     SUMS,
@@ -43,9 +45,8 @@ from measuring import (
     in_turns,
     seconds_of,
 )
-
-import peers
 from peers import OURS
+from records import append_json, machine, parser_of
 from sklearn_ltr._compile import (
     SharedKernel,
     ThreadTeam,
@@ -222,13 +223,13 @@ def print_table(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--presets", nargs="+", choices=fit.SYNTHETIC, default=["a"])
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
     parser.add_argument("--repetitions", type=int, default=3)
-    peers.add_arguments(parser, LIBRARIES)
+    peers.add_libraries(parser, LIBRARIES)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     prices = {n: in_a_new_process(find_prices, n) for n in arguments.threads}
     for preset in arguments.presets:
         print(preset)
@@ -265,7 +266,7 @@ def main() -> None:
                     clocks[what][n].append(result["seconds"])
                 about = {"preset": preset, "what": what}
                 about |= asdict(replace(settings, n_threads=n))
-                peers.append_json(arguments.json, [about | result])
+                append_json(arguments.json, [about | result])
         print_table(counted, clocks, prices)
 
 

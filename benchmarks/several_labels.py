@@ -23,15 +23,15 @@ looks, purchases from clicks, price and quality.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
-from quality import Part, load, training_part
 
-import peers
+from paired import with_error
+from peers import THREADS
+from queries import Part, folds, load
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.metrics import NDCG
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 N_DRAWS = 200
@@ -78,10 +78,8 @@ def shop(n_queries: int, n_products: int = 20) -> list[Part]:
 
 
 def fitted_scores(train: Part, y: np.ndarray, X: np.ndarray, weights=None):
-    model = LambdaMARTRanker(
-        random_state=0, n_jobs=peers.THREADS, label_weights=weights
-    )
-    return model.fit(train.X, y, groups=train.groups).predict(X)
+    model = LambdaMARTRanker(random_state=0, n_jobs=THREADS, label_weights=weights)
+    return train._replace(y=y).fit(model).predict(X)
 
 
 def deviation(scores: np.ndarray, groups: np.ndarray) -> float:
@@ -125,13 +123,11 @@ def front(points: np.ndarray) -> float:
 def evaluate(parts: list[Part], data: str) -> list[dict]:
     """Print a row for each point, and return what is stored."""
     values: dict[str, list[np.ndarray]] = {way: [] for way in WAYS}
-    for t, test in enumerate(parts):
-        scores = scores_of(training_part(parts, t), test.X, test.groups)
+    for train, _, test in folds(parts):
+        of_labels = [test._replace(y=y) for y in test.y.T]
+        scores = scores_of(train, test.X, test.groups)
         for way, of_shares in scores.items():
-            found = [
-                [NDCG(10).per_query(y, s, groups=test.groups) for y in test.y.T]
-                for s in of_shares
-            ]
+            found = [[label.ndcg(s) for label in of_labels] for s in of_shares]
             values[way].append(np.array(found))  # (n_shares, 2, n_queries)
     every = {way: np.concatenate(found, axis=-1) for way, found in values.items()}
     n = every["weights"].shape[-1]
@@ -145,7 +141,7 @@ def evaluate(parts: list[Part], data: str) -> list[dict]:
         area = front(found.mean(-1))
         difference = area - front(every["weights"].mean(-1))
         error = float((drawn[way] - drawn["weights"]).std())
-        print(f"{way}: front {area:.3f}, {difference:+.3f} ({error:.3f})")
+        print(f"{way}: front {area:.3f}, {with_error(difference, error, 3)}")
         means = found.mean(-1)
         errors = found.std(-1, ddof=1) / np.sqrt(n)
         for w, mean, own in zip(SHARES, means, errors, strict=True):
@@ -158,19 +154,18 @@ def evaluate(parts: list[Part], data: str) -> list[dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--shop", type=int, metavar="QUERIES")
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     collections = {}
     if arguments.data is not None:
         collections["MQ2008"] = mq2008(arguments.data)
     if arguments.shop is not None:
         collections["shop"] = shop(arguments.shop)
     for name, parts in collections.items():
-        peers.append_json(arguments.json, evaluate(parts, name))
+        append_json(arguments.json, evaluate(parts, name))
 
 
 if __name__ == "__main__":

@@ -10,20 +10,20 @@ experiments, where `fit.py` has long lists in large tables.  Each fit is measure
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import fit
 import numpy as np
-from measuring import in_a_new_process, in_turns
 
+import fit
 import peers
+from measuring import in_a_new_process, results_in_turns
 from peers import OURS, Settings
-from sklearn_ltr.datasets import make_ranking
+from queries import made
+from records import append_json, machine, parser_of
 
 N_HELD_OUT_DOCUMENTS = 40_000
 N_CATEGORIES = 100
@@ -69,7 +69,7 @@ SHAPES = {
 def write_data(folder: Path, shape: Shape) -> None:
     """Write the training queries and the held-out queries of a shape."""
     n_held_out = max(20, N_HELD_OUT_DOCUMENTS // shape.n_documents)
-    made = make_ranking(
+    every = made(
         shape.n_queries + n_held_out,
         n_documents=shape.n_documents,
         n_features=shape.n_features,
@@ -81,15 +81,13 @@ def write_data(folder: Path, shape: Shape) -> None:
     )
     for column in shape.categorical:
         # equally frequent categories, whose numbers have nothing to do with their order
-        values = made.data[:, column]
+        values = every.X[:, column]
         inner = np.linspace(0, 1, N_CATEGORIES + 1)[1:-1]
         codes = np.searchsorted(np.quantile(values, inner), values)
         renumbered = np.random.default_rng(column).permutation(N_CATEGORIES)
-        made.data[:, column] = renumbered[codes]
-    is_train = made.groups < shape.n_queries
-    columns = made.data, made.target, made.groups
-    parts = [[column[rows] for column in columns] for rows in (is_train, ~is_train)]
-    fit.save(folder, *parts)
+        every.X[:, column] = renumbered[codes]
+    is_train = every.groups < shape.n_queries
+    fit.save(folder, every.subset(is_train), every.subset(~is_train))
 
 
 def print_row(name: str, shape: Shape, runs: dict[str, list[dict]]) -> None:
@@ -111,25 +109,19 @@ def print_row(name: str, shape: Shape, runs: dict[str, list[dict]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--threads", type=int, default=peers.THREADS)
-    peers.add_arguments(parser, LIBRARIES)
+    peers.add_libraries(parser, LIBRARIES)
     arguments = parser.parse_args()
 
-    print(peers.machine())
+    print(machine())
     print(f"{arguments.threads} threads; seconds; NDCG@10: ours, the fastest peer's")
     print(f"{'':36}" + "".join(f"{name:>20}" for name in LIBRARIES))
     for name in arguments.shapes:
         shape = SHAPES[name]
         settings = Settings(shape.n_estimators, n_threads=arguments.threads)
-        runs: dict[str, list[dict]] = {
-            library: []
-            for library in arguments.libraries
-            if library in fit.CATEGORICAL or not shape.n_categorical
-        }
-        records = []
         with tempfile.TemporaryDirectory() as folder:
             write_data(Path(folder), shape)
             calls = {
@@ -142,14 +134,18 @@ def main() -> None:
                     shape.categorical,
                     shape.validated,
                 )
-                for library in runs
+                for library in arguments.libraries
+                if library in fit.CATEGORICAL or not shape.n_categorical
             }
-            for library, _, result in in_turns(calls, arguments.repetitions):
-                runs[library].append(result)
-                about = {"shape": name, "library": library, **shape._asdict()}
-                records.append(about | asdict(settings) | result)
+            runs = results_in_turns(calls, arguments.repetitions)
         print_row(name, shape, runs)
-        peers.append_json(arguments.json, records)
+        about = {"shape": name, **shape._asdict(), **asdict(settings)}
+        records = [
+            {"library": library} | about | result
+            for library, results in runs.items()
+            for result in results
+        ]
+        append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

@@ -17,15 +17,14 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from learning_curves import MSLR_LIKE, Split, first_queries, make_ranking
-from quality import MEASURES, Part, load, training_part
-from scipy.stats import sem
 
-import peers
+from learning_curves import Split
+from paired import paired, with_error
+from queries import NDCG_10, Part, folds, load, made_like_mslr
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.mart import MARTRegressor
 
-METRIC = MEASURES["NDCG@10"]
 DEFAULT = 20
 FIXED = (DEFAULT, 10, 5, 1)
 DIVISORS = (5, 8, 10, 20, 40)
@@ -48,25 +47,23 @@ def has_pairs(part: Part) -> np.ndarray:
 
 def drawn(part: Part, n_queries: int, rng: np.random.Generator) -> Part:
     """Return so many of the queries with two different grades."""
-    return first_queries(part, rng.permutation(has_pairs(part))[:n_queries])
+    return part.of_queries(rng.permutation(has_pairs(part))[:n_queries])
 
 
 def splits(arguments: argparse.Namespace, n_queries: int, seed: int) -> list[Split]:
     """Return the draws of one seed: one for each fold, or one of new data."""
     rng = np.random.default_rng([seed, n_queries])
     if arguments.data is not None:
-        parts = load(arguments.data)
         return [
-            Split(drawn(training_part(parts, test), n_queries, rng), parts[test])
-            for test in range(5)
+            Split(drawn(train, n_queries, rng), test)
+            for train, _, test in folds(load(arguments.data))
         ]
-    kind = MSLR_LIKE | {"n_documents": arguments.made}
     n_made = 3 * n_queries + MADE_TEST_QUERIES  # some have no two grades
-    made = make_ranking(n_made, random_state=10 + seed, **kind)
-    every = Part(made.data, made.target, made.groups)
-    test, train = np.split(np.arange(n_made), [MADE_TEST_QUERIES])
-    train = drawn(first_queries(every, train), n_queries, rng)
-    return [Split(train, first_queries(every, test))]
+    options = {"n_documents": arguments.made, "dtype": "float64"}
+    every = made_like_mslr(n_made, 10 + seed, **options)
+    is_test = every.groups < MADE_TEST_QUERIES
+    train = drawn(every.subset(~is_test), n_queries, rng)
+    return [Split(train, every.subset(is_test))]
 
 
 def value_of(split: Split, kind: str, smallest: int, seed: int) -> float:
@@ -75,7 +72,7 @@ def value_of(split: Split, kind: str, smallest: int, seed: int) -> float:
     train, test = split
     groups = {"groups": train.groups} if kind == "LambdaMARTRanker" else {}
     scores = model.fit(train.X, train.y, **groups).predict(test.X)
-    return METRIC(test.y, scores, groups=test.groups)
+    return NDCG_10(test.y, scores, groups=test.groups)
 
 
 def measure(arguments: argparse.Namespace, n_queries: int, kind: str) -> list[dict]:
@@ -92,8 +89,10 @@ def measure(arguments: argparse.Namespace, n_queries: int, kind: str) -> list[di
                 values.setdefault(rule, []).append(known[smallest])
     default = np.array(values[str(DEFAULT)])
     name = f"made, {arguments.made:g} a query"
-    return [
-        {
+    records = []
+    for rule, own in values.items():
+        difference, error = paired(own, default)
+        record = {
             "data": arguments.data.name if arguments.data is not None else name,
             "estimator": kind,
             "n_queries": n_queries,
@@ -101,16 +100,16 @@ def measure(arguments: argparse.Namespace, n_queries: int, kind: str) -> list[di
             "seeds": arguments.seeds,
             "rule": rule,
             "ndcg@10": float(np.mean(own)),
-            "difference": float(np.mean(own - default)),
-            "error": float(sem(own - default)),
+            "difference": difference,
+            "error": error,
         }
-        for rule, own in values.items()
-    ]
+        records.append(record)
+    return records
 
 
 def print_line(records: list[dict]) -> None:
     first, *others = records
-    pairs = [f"{r['difference']:+.3f} ({r['error']:.3f})" for r in others]
+    pairs = [with_error(r["difference"], r["error"], 3) for r in others]
     cells = "".join(f"{pair:>16}" for pair in pairs)
     print(
         f"{first['n_queries']:7,} {first['n_documents']:9,.0f} "
@@ -120,7 +119,7 @@ def print_line(records: list[dict]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument(
         "--made", type=float, default=20.0, help="mean length of made lists"
@@ -130,9 +129,8 @@ def main() -> None:
     parser.add_argument(
         "--estimators", nargs="+", choices=ESTIMATORS, default=ESTIMATORS
     )
-    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     rules = "".join(f"{rule:>16}" for rule in list(smallest_leaves(0))[1:])
     for kind in arguments.estimators:
         data = "made" if arguments.data is None else arguments.data.name
@@ -140,7 +138,7 @@ def main() -> None:
         for n_queries in arguments.sizes:
             records = measure(arguments, n_queries, kind)
             print_line(records)
-            peers.append_json(arguments.json, records)
+            append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,15 @@ its end.  After an interrupt the estimator must be as before, and fit as before.
 
 from __future__ import annotations
 
-import argparse
 import signal
 import threading
 import time
 from collections.abc import Callable
 
 import numpy as np
-from measuring import memory
 
-import peers
+from measuring import memory
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -118,17 +117,16 @@ def run(name: str, call: Callable[[int], object], n_calls: int) -> list[dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--fits", type=int, default=500)
     parser.add_argument("--predictions", type=int, default=1_000_000)
     parser.add_argument("--interrupts", type=int, default=50)
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     rows = run("fit", fit, arguments.fits)
     rows += run("predict", requests(n_features=40), arguments.predictions)
     rows += run("interrupt", interrupted_fits(), arguments.interrupts)
-    peers.append_json(arguments.json, rows)
+    append_json(arguments.json, rows)
 
 
 if __name__ == "__main__":

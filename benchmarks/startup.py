@@ -7,7 +7,6 @@ Each round runs two processes: the first finds an empty kernel cache and fills i
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -16,7 +15,7 @@ import tempfile
 
 import numpy as np
 
-import peers
+from records import append_json, machine, parser_of
 
 FIRST_FIT = """
 import hashlib, json, time
@@ -56,16 +55,15 @@ def new_process(cache: str, **environment: str) -> tuple[list[float], str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
     cold, warm = [], []
     for _ in range(arguments.rounds):
         with tempfile.TemporaryDirectory() as cache:
             cold.append(new_process(cache)[0])
             warm.append(new_process(cache)[0])
-    print(peers.machine())
+    print(machine())
     print(f"medians of {arguments.rounds} rounds, seconds")
     imported, fit, predict = np.median(warm, axis=0)
     _, cold_fit, cold_predict = np.median(cold, axis=0)
@@ -80,7 +78,7 @@ def main() -> None:
         for cache, rounds in (("empty", cold), ("full", warm))
         for seconds in rounds
     ]
-    peers.append_json(arguments.json, records)
+    append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
     python benchmarks/tables.py           # print them
     python benchmarks/tables.py --write   # put them into the pages
 
-A table stands between ``<!-- table NAME -->`` and ``<!-- end -->``; a test compares the
-pages with what is stored.
+The text between ``<!-- table NAME -->`` and ``<!-- end -->`` in a page is what the
+function of that name returns; a test compares the pages with what is stored.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,25 +17,21 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from measuring import COUNTED, SUMS, extrapolated, seconds_of
 from scipy.stats import sem, t
+
+from measuring import COUNTED, SUMS, extrapolated, seconds_of
+from paired import minus, paired, with_error
+from records import read_json
 from tuning import best_peer, first_time, highest, over_folds
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [
-    DOCS.parent / "README.md",
-    DOCS / "index.md",
-    DOCS / "benchmarks.md",
-    DOCS / "guide" / "calibration.md",
-    DOCS / "guide" / "categories.md",
-    DOCS / "guide" / "cluster.md",
-    DOCS / "guide" / "tuning.md",
-    DOCS / "guide" / "data.md",
-    DOCS / "guide" / "several_labels.md",
-    DOCS / "what_works_where.md",
-]
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
+PAGES = [
+    page
+    for page in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")))
+    if TABLE.search(page.read_text(encoding="utf-8"))
+]
 OURS = "sklearn_ltr"
 
 Record = dict[str, Any]
@@ -44,9 +39,17 @@ Record = dict[str, Any]
 
 def records(script: str, **wanted: Any) -> list[Record]:
     """Return the stored results of a script that have these values."""
-    lines = (RESULTS / f"{script}.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
+    found = read_json(RESULTS / f"{script}.jsonl")
     return [r for r in found if all(r.get(k) == v for k, v in wanted.items())]
+
+
+def grouped(found: Iterable[Record], *fields: str) -> dict[Any, list[Record]]:
+    """Return records by the value of a field, or by those of several."""
+    groups: dict[Any, list[Record]] = {}
+    for r in found:
+        key = tuple(r[field] for field in fields)
+        groups.setdefault(key if len(fields) > 1 else key[0], []).append(r)
+    return groups
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], once: int = 0) -> str:
@@ -79,11 +82,11 @@ def name(library: str) -> str:
 
 def fits_by_cpu(preset: str) -> dict[str, dict[str, list[Record]]]:
     """Return the runs of a preset by kind of CPU, the last one first, and library."""
-    found: dict[str, dict[str, list[Record]]] = {}
-    for r in reversed([r for r in records("fit", preset=preset) if "seconds" in r]):
-        of_cpu = found.setdefault(cpu(r), {})
-        of_cpu[r["library"]] = [r, *of_cpu.get(r["library"], [])]
-    return {of: dict(reversed(of_library.items())) for of, of_library in found.items()}
+    found = [
+        r | {"cpu": cpu(r)} for r in records("fit", preset=preset) if "seconds" in r
+    ]
+    last_first = grouped(reversed(found), "cpu")
+    return {of: grouped(reversed(runs), "library") for of, runs in last_first.items()}
 
 
 def cpu(r: Record) -> str:
@@ -105,6 +108,12 @@ def milliseconds(r: Record) -> float:
 def middle(runs: list[Record], field: str) -> float:
     """Return the median of a field."""
     return median(r[field] for r in runs)
+
+
+def spread(runs: list[Record]) -> str:
+    """Return the median of the seconds, and their range."""
+    seconds = [r["seconds"] for r in runs]
+    return f"{median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
 
 
 def speed() -> str:
@@ -163,18 +172,11 @@ def fit() -> str:
     ):
         for of_cpu, fits in fits_by_cpu(preset).items():
             for library, runs in fits.items():
-                times = [r["seconds"] for r in runs]
-                rows.append(
-                    [
-                        shape,
-                        of_cpu,
-                        name(library),
-                        f"{median(times):.2f} ({min(times):.2f} to {max(times):.2f})",
-                        ratio(median(times), middle(fits[OURS], "seconds")),
-                        f"{middle(runs, 'peak_mb'):.0f}",
-                        f"{middle(runs, 'ndcg@10'):.3f}",
-                    ]
-                )
+                seconds = middle(runs, "seconds"), middle(fits[OURS], "seconds")
+                cells = [spread(runs), ratio(*seconds)]
+                cells.append(f"{middle(runs, 'peak_mb'):.0f}")
+                cells.append(f"{middle(runs, 'ndcg@10'):.3f}")
+                rows.append([shape, of_cpu, name(library), *cells])
     head = ["data", "CPU", "", "seconds", "times ours", "peak MB", "NDCG@10"]
     return markdown(head, rows, once=2)
 
@@ -200,11 +202,10 @@ def chart() -> str:
 
 def shapes() -> str:
     """Seconds and NDCG@10 of fits of many shapes, beside the fastest peer."""
-    found: dict[str, dict[str, list[Record]]] = {}
-    for r in records("shapes"):
-        found.setdefault(r["shape"], {}).setdefault(r["library"], []).append(r)
-    rows, libraries = [], list(next(iter(found.values())))
-    for of_library in found.values():
+    of_shapes = grouped(records("shapes"), "shape").values()
+    found = [grouped(runs, "library") for runs in of_shapes]
+    rows, libraries = [], list(found[0])
+    for of_library in found:
         seconds = {of: middle(runs, "seconds") for of, runs in of_library.items()}
         quality = {of: middle(runs, "ndcg@10") for of, runs in of_library.items()}
         r = of_library[OURS][0]
@@ -218,9 +219,7 @@ def shapes() -> str:
             if of not in of_library:
                 cells.append("-")
                 continue
-            times = [r["seconds"] for r in of_library[of]]
-            spread = f"{seconds[of]:.2f} ({min(times):.2f} to {max(times):.2f})"
-            cells.append(f"{spread}, {quality[of]:.3f}")
+            cells.append(f"{spread(of_library[of])}, {quality[of]:.3f}")
         fastest = min(s for of, s in seconds.items() if of != OURS)
         rows.append([*cells, f"{fastest / seconds[OURS]:.2f}"])
     head = ["queries x documents x features", *map(name, libraries), "times as fast"]
@@ -229,9 +228,7 @@ def shapes() -> str:
 
 def scaling() -> str:
     """Seconds of a fit on more and more cores, computed; and those of the clock."""
-    runs: dict[tuple[str, int], list[Record]] = {}
-    for r in records("scaling"):
-        runs.setdefault((r["what"], r["n_threads"]), []).append(r)
+    runs = grouped(records("scaling"), "what", "n_threads")
     others = dict.fromkeys(what for what, _ in runs if not what.startswith(OURS))
     counts = sorted({n for what, n in runs if what == COUNTED})
     rows = []
@@ -353,11 +350,12 @@ def home() -> str:
     return "\n".join(["::::{grid} 1 1 3 3", ":gutter: 2", "", *cards, "::::"])
 
 
-DATA = {  # title, and number of all queries
-    "mq2008.npz": ("MQ2008", 784),
-    "ohsumed_letor2.npz": ("OHSUMED", 106),
-    "websearch.npz": ("web search", 2000),
+DATA = {  # their titles
+    "mq2008.npz": "MQ2008",
+    "ohsumed_letor2.npz": "OHSUMED",
+    "websearch.npz": "web search",
 }
+N_QUERIES = {"mq2008.npz": 784, "ohsumed_letor2.npz": 106, "websearch.npz": 2000}
 UNSEEN = "lightgbm_lambdarank.npz"
 RANKERS = {
     OURS: "**LambdaMARTRanker**",
@@ -371,12 +369,11 @@ RANKERS = {
 
 def per_query(comparison: str = "means") -> dict[tuple[str, str], np.ndarray]:
     """Return NDCG@10 of each query, the mean over seeds, by library and collection."""
-    found: dict[tuple[str, str], list[list[float]]] = {}
-    for r in records("quality"):
-        if "settings" in r:
-            values = r[f"{comparison} ndcg@10"]
-            found.setdefault((r["library"], r["data"]), []).append(values)
-    return {key: np.mean(values, axis=0) for key, values in found.items()}
+    found = [r for r in records("quality") if "settings" in r]
+    return {
+        key: np.mean([r[f"{comparison} ndcg@10"] for r in runs], axis=0)
+        for key, runs in grouped(found, "library", "data").items()
+    }
 
 
 def quality() -> str:
@@ -407,13 +404,12 @@ def quality() -> str:
                 for r in records("quality", library=library, data=data)
                 if "settings" in r
             ]
-            cells.append(f"{mean(means) * DATA[data][1] / len(scores):.4f}")
+            cells.append(f"{mean(means) * N_QUERIES[data] / len(scores):.4f}")
             if library != OURS:
                 cells[-1] += f" ({sem(scores - values[OURS, data]):.4f})"
         rows.append([*cells, f"{seconds[library]:.0f}"])
     titles = [
-        f"{title}, {len(values[OURS, data]):,} queries"
-        for data, (title, _) in DATA.items()
+        f"{title}, {len(values[OURS, data]):,} queries" for data, title in DATA.items()
     ]
     return markdown(["", *titles, "CPU seconds"], rows)
 
@@ -426,9 +422,9 @@ def unseen() -> str:
         seconds = mean(
             r["seconds"] for r in records("quality", library=library, data=UNSEEN)
         )
-        difference = values[library] - values["CatBoost symmetric"]
-        cell = f"{difference.mean():+.4f} ({sem(difference):.4f})"
-        cell = "" if library == "CatBoost symmetric" else cell
+        cell = ""
+        if library != "CatBoost symmetric":
+            cell = minus(values[library], values["CatBoost symmetric"])
         rows.append([title, f"{values[library].mean():.4f}", cell, f"{seconds:.0f}"])
     return markdown(["", "NDCG@10", "minus CatBoost", "CPU seconds"], rows)
 
@@ -445,17 +441,12 @@ def differences() -> str:
         for ours in [r for r in measured if r.startswith(OURS)]:
             for theirs in [r for r in measured if not r.startswith(OURS)]:
                 both = [d for d in DATA if (ours, d) in values]
-                difference = np.concatenate(
-                    [values[ours, d] - values[theirs, d] for d in both]
+                of_ours, of_theirs = (
+                    np.concatenate([values[library, d] for d in both])
+                    for library in (ours, theirs)
                 )
-                rows.append(
-                    [
-                        title,
-                        RANKERS[ours].split("**")[1],
-                        RANKERS[theirs].split(",")[0],
-                        f"{difference.mean():+.4f} ({sem(difference):.4f})",
-                    ]
-                )
+                names = RANKERS[ours].split("**")[1], RANKERS[theirs].split(",")[0]
+                rows.append([title, *names, minus(of_ours, of_theirs)])
     return markdown(["", "ours", "minus", "NDCG@10"], rows, once=2)
 
 
@@ -471,14 +462,20 @@ CATEGORIES = {  # of categories.py, and what its names mean
 }
 
 
+def minus_first(r: Record, digits: int = 4) -> str:
+    """Return the stored difference from the first of a comparison, if there is one."""
+    if "error" not in r:
+        return ""
+    return with_error(r["difference"], r["error"], digits)
+
+
 def categories() -> str:
     """NDCG@10 with and without combinations of categories as further columns."""
     rows = []
     for r in records("categories"):
         cells = [CATEGORIES[r["data"]], CATEGORIES[r["library"]]]
         cells += [f"{max(r['pairs'])}" if "pairs" in r else "", f"{r['queries']:,}"]
-        minus = f"{r['difference']:+.4f} ({r['error']:.4f})" if "error" in r else ""
-        rows.append([*cells, f"{r['ndcg@10']:.4f}", minus])
+        rows.append([*cells, f"{r['ndcg@10']:.4f}", minus_first(r)])
     return markdown(
         ["data", "given", "pairs", "queries", "NDCG@10", "minus alone"], rows
     )
@@ -531,16 +528,13 @@ def few_queries() -> str:
 def curves(found: list[Record], own: str) -> str:
     """Return NDCG@10 of our own ranker, and of others minus that."""
     others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
-    of_size: dict[tuple[str, int, str], dict[str, Record]] = {}
-    for r in found:
-        stops = r.get("trees", [25, 400])
-        trees = " to ".join(f"{n:,}" for n in sorted({min(stops), max(stops)}))
-        of_size.setdefault((r["data"], r["n_queries"], trees), {})[r["library"]] = r
+    found = [r | {"trees": range_of(r.get("trees", [25, 400]))} for r in found]
+    of_size = grouped(found, "data", "n_queries", "trees")
     rows, collections = [], [data for data, _, _ in of_size]
     for data, n_queries, trees in sorted(
         of_size, key=lambda k: collections.index(k[0])
     ):
-        of_library = of_size[data, n_queries, trees]
+        of_library = {r["library"]: r for r in of_size[data, n_queries, trees]}
         ours = of_library[OURS]
         rows.append(
             [
@@ -550,7 +544,7 @@ def curves(found: list[Record], own: str) -> str:
                 trees,
                 f"{mean(ours['ndcg@10']):.4f}",
                 *(
-                    f"{r['difference'][-1]:+.4f} ({r['error'][-1]:.4f})"
+                    with_error(r["difference"][-1], r["error"][-1])
                     if (r := of_library.get(other))
                     else ""
                     for other in others
@@ -562,12 +556,14 @@ def curves(found: list[Record], own: str) -> str:
     return markdown([*about, *names], rows, once=1)
 
 
+def range_of(stops: list[int]) -> str:
+    return " to ".join(f"{n:,}" for n in sorted({min(stops), max(stops)}))
+
+
 def smallest_leaf() -> str:
     """NDCG@10 of models of few queries, by `min_samples_leaf`, minus that of 20."""
-    of_size: dict[tuple[str, str, int], list[Record]] = {}
-    for r in records("smallest_leaf"):
-        key = r["data"], r["estimator"], r["n_queries"]
-        of_size.setdefault(key, []).append(r)
+    found = records("smallest_leaf")
+    of_size = grouped(found, "data", "estimator", "n_queries")
     rows = [
         [
             Path(data).stem,
@@ -575,7 +571,7 @@ def smallest_leaf() -> str:
             f"{n_queries:,}",
             f"{default['n_documents']:,.0f}",
             f"{default['ndcg@10']:.3f}",
-            *(f"{r['difference']:+.3f} ({r['error']:.3f})" for r in others),
+            *(minus_first(r, 3) for r in others),
         ]
         for (data, estimator, n_queries), (default, *others) in of_size.items()
         if n_queries <= 5  # with more, a fifth of the rows is 20 or more
@@ -671,13 +667,14 @@ def clicks_by_seed() -> dict[ClickSetting, dict[str, dict[int, float]]]:
 
     Of seeds with all methods that any seed of the setting has.
     """
-    found: dict[ClickSetting, dict[int, dict[str, float]]] = {}
-    for r in records("clicks_protocol", strength=1.0):
-        of_setting = found.setdefault((r["data"], r["sessions"], r["users"]), {})
-        of_setting.setdefault(r["seed"], {})[r["method"]] = r["ndcg"]
+    found = records("clicks_protocol", strength=1.0)
     by_seed: dict[ClickSetting, dict[str, dict[int, float]]] = {}
-    for setting, seeds in sorted(found.items()):
-        methods = set().union(*seeds.values())
+    for setting, runs in sorted(grouped(found, "data", "sessions", "users").items()):
+        seeds = {
+            seed: {r["method"]: r["ndcg"] for r in of_seed}
+            for seed, of_seed in grouped(runs, "seed").items()
+        }
+        methods = {r["method"] for r in runs}
         finished = {s: of for s, of in seeds.items() if methods == of.keys()}
         by_seed[setting] = {m: {s: finished[s][m] for s in finished} for m in methods}
     return by_seed
@@ -691,9 +688,9 @@ def difference(of: dict[str, dict[int, float]], method: str, other_method: str) 
     values = np.array([one[seed] - other[seed] for seed in one])
     if len(values) == 1:
         return f"{values[0]:+.3f}"
-    error, limit = sem(values), t.ppf(0.975, len(values) - 1)
-    text = f"{values.mean():+.3f} ({error:.3f})"
-    return f"**{text}**" if abs(values.mean()) > limit * error else text
+    (gain, error), limit = paired(values, 0), t.ppf(0.975, len(values) - 1)
+    text = with_error(gain, error, 3)
+    return f"**{text}**" if abs(gain) > limit * error else text
 
 
 def setting_cells(setting: ClickSetting, n_seeds: int) -> list[str]:
@@ -761,11 +758,6 @@ CALIBRATED = {  # ranker: its name in tables
     "LambdaMARTRanker": "LambdaMARTRanker",
     "on MARTRegressor": "LambdaMARTRanker(init=MARTRegressor())",
 }
-COLLECTIONS = {
-    "mq2008.npz": "MQ2008",
-    "ohsumed_letor2.npz": "OHSUMED",
-    "websearch.npz": "web search",
-}
 
 
 def calibrated(key: Record) -> list[str]:
@@ -777,15 +769,15 @@ def calibrated(key: Record) -> list[str]:
 def calibration() -> str:
     """Errors of predicted grades and probabilities, minus those of pointwise models."""
     rows = []
-    for data, collection in COLLECTIONS.items():
+    for data, collection in DATA.items():
         for ranker in CALIBRATED:
             for r in records("calibration", data=data, ranker=ranker):
                 cells = [collection, *calibrated(r)]
                 for measure in CALIBRATION_ERRORS:
-                    value, difference, error = r[measure]
+                    value, *difference = r[measure]
                     cells.append(f"{value:.4f}")
                     if ranker != "pointwise":
-                        cells[-1] = f"{value:.4f}, {difference:+.4f} ({error:.4f})"
+                        cells[-1] += f", {with_error(*difference)}"
                 rows.append([*cells, f"{r['ndcg@10'][0]:.4f}"])
     return markdown(
         ["data", "model", "method", *CALIBRATION_ERRORS.values(), "NDCG@10"], rows
@@ -806,10 +798,10 @@ def calibration_short() -> str:
     rows = []
     for ranker in CALIBRATED:
         of_methods: dict[str, list[str]] = {}
-        for data in COLLECTIONS:
+        for data in DATA:
             for r in records("calibration", data=data, ranker=ranker):
-                value, difference, error = r["grade"]
-                squared = f"{difference:+.3f} ({error:.3f})"
+                value, *difference = r["grade"]
+                squared = with_error(*difference, digits=3)
                 squared = f"{value:.3f}" if ranker == "pointwise" else squared
                 cells = of_methods.setdefault(r["method"], calibrated(r))
                 bins = (f"{r[f'grade {what}'][0]:.3f}" for what in ("bins", "queries"))
@@ -817,7 +809,7 @@ def calibration_short() -> str:
         rows += of_methods.values()
     head = [
         f"{name}: {error}"
-        for name in COLLECTIONS.values()
+        for name in DATA.values()
         for error in ("calibration error", "squared error")
     ]
     return markdown(["model", "method", *head], rows)
@@ -827,17 +819,16 @@ def budget() -> str:
     """NDCG@10 of searches, minus that of LambdaMARTRanker with its defaults."""
     rows: dict[str, list[str]] = {}
     head = ["model"]
-    for data, collection in COLLECTIONS.items():
+    for data, collection in DATA.items():
         of_model = {r["model"]: r["ndcg@10"] for r in records("budget", data=data)}
         if not of_model:
             continue
-        defaults = np.array(next(iter(of_model.values())))
+        defaults = next(iter(of_model.values()))
         head.append(f"{collection}, {len(defaults):,} queries")
         for model, values in of_model.items():
-            difference = np.array(values) - defaults
             cell = f"{mean(values):.4f}"
-            if difference.any():
-                cell += f", {difference.mean():+.4f} ({sem(difference):.4f})"
+            if values != defaults:
+                cell += f", {minus(values, defaults)}"
             words = model if "(" in model else f"{model} candidates"
             rows.setdefault(model, [words]).append(cell)
     return markdown(head, rows.values())
@@ -852,7 +843,7 @@ def pairs() -> str:
         hours[r["hours"]] = None
         cell = f"{r['ndcg@10']:.3f}"
         if r["difference"]:
-            cell += f", {r['difference']:+.3f} ({r['error_of']:.3f})"
+            cell += f", {with_error(r['difference'], r['error_of'], 3)}"
         cells.append(cell)
     n_pairs = (round(3600 * of / r["seconds_pair"]) for of in hours)
     head = (f"{of:g} h, {n} judgements" for of, n in zip(hours, n_pairs, strict=True))
@@ -881,17 +872,15 @@ def several_labels() -> str:
 
 def several_labels_short() -> str:
     """The fronts of two labels, and their differences from that of weights."""
-    of_ways: dict[str, list[str]] = {}
-    collections = []
-    for r in records("several_labels"):
-        if r["data"] not in collections:
-            collections.append(r["data"])
-        value, difference, error = r["front"]
-        cell = f"{value:.3f}"
-        if r["way"] != "weights":
-            cell += f", {difference:+.3f} ({error:.3f})"
-        of_ways.setdefault(r["way"], [WAYS_OF_LABELS[r["way"]]]).append(cell)
-    return markdown(["", *(f"front, {name}" for name in collections)], of_ways.values())
+    rows, found = [], records("several_labels")
+    for way, runs in grouped(found, "way").items():
+        rows.append([WAYS_OF_LABELS[way]])
+        for r in runs:
+            value, *difference = r["front"]
+            rows[-1].append(f"{value:.3f}")
+            if way != "weights":
+                rows[-1][-1] += f", {with_error(*difference, digits=3)}"
+    return markdown(["", *(f"front, {name}" for name in grouped(found, "data"))], rows)
 
 
 def what_works_where() -> str:
@@ -907,59 +896,29 @@ def what_works_where() -> str:
     )
 
 
-TABLES = (
-    home,
-    chart,
-    speed,
-    fit,
-    shapes,
-    scaling,
-    explain,
-    predict,
-    startup,
-    quality,
-    differences,
-    unseen,
-    tuning,
-    few_queries,
-    learning_curves,
-    smallest_leaf,
-    categories,
-    dask_fit,
-    larger_than_memory,
-    cluster_growth,
-    calibration,
-    calibration_short,
-    budget,
-    pairs,
-    several_labels,
-    several_labels_short,
-    clicks_corrections,
-    clicks_peers,
-    propensities,
-    what_works_where,
-)
-
-
 def with_tables(page: str) -> str:
     """Return the page with the tables made anew."""
-    made = {table.__name__: table for table in TABLES}
     return TABLE.sub(
-        lambda found: f"<!-- table {found[1]} -->\n{made[found[1]]()}\n<!-- end -->",
+        lambda found: f"<!-- table {found[1]} -->\n{table(found[1])}\n<!-- end -->",
         page,
     )
+
+
+def table(name: str) -> str:
+    return globals()[name]()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="into the pages")
-    if parser.parse_args().write:
-        for page in PAGES:
-            text = with_tables(page.read_text(encoding="utf-8"))
-            page.write_text(text, encoding="utf-8")
-        return
-    for table in TABLES:
-        print(f"{table.__name__}: {table.__doc__}\n\n{table()}\n")
+    write = parser.parse_args().write
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if write:
+            page.write_text(with_tables(text), encoding="utf-8")
+            continue
+        for name in TABLE.findall(text):
+            print(f"{name}: {globals()[name].__doc__}\n\n{table(name)}\n")
 
 
 if __name__ == "__main__":

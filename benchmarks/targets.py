@@ -8,14 +8,13 @@ metric's. Section 2: without a swap delta, RankNet, on a network or on boosted t
 reduces pairwise errors. Trees and a linear network are trained for each metric and for
 pairs alone; the tables show each model by each metric.
 
-PATH and the folds are those of `quality.py`. There is no search: every model has the
+PATH and the folds are those of `queries.py`. There is no search: every model has the
 settings below, with early stopping on the validation part by the metric it is trained
 for. Values are means over seeds, then over the test queries with a relevant document.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,10 +22,12 @@ from pathlib import Path
 
 import numpy as np
 import sklearn
-from quality import Part, fit_network, has_relevant, load, training_part
 from scipy.stats import sem
 
 import peers
+from quality import fit_network
+from queries import Fold, Part, folds, has_relevant, load
+from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.metrics import Metric, get_metric
 
@@ -57,7 +58,7 @@ def metric_of(target: str) -> Metric:
     return PairsInOrder() if target == PAIRS else get_metric(target)
 
 
-def fit_trees(target: str, train: Part, validation: Part, seed: int):
+def fit_trees(target: str, fold: Fold, seed: int):
     ranker = LambdaMARTRanker(
         metric=None if target == PAIRS else target,
         scoring=metric_of(target),
@@ -65,23 +66,16 @@ def fit_trees(target: str, train: Part, validation: Part, seed: int):
         n_jobs=peers.THREADS,
         **TREES,
     )
-    return ranker.fit(
-        train.X,
-        train.y,
-        groups=train.groups,
-        X_val=validation.X,
-        y_val=validation.y,
-        groups_val=validation.groups,
-    )
+    return fold.train.fit(ranker, **fold.validation.as_validation())
 
 
-def fit_linear(target: str, train: Part, validation: Part, seed: int):
+def fit_linear(target: str, fold: Fold, seed: int):
     if target == PAIRS:
         name, metric = "RankNet linear", {}
     else:
         name, metric = "LambdaRank linear", {"metric": target}
     settings = {**NETWORK, **metric, "scoring": metric_of(target)}
-    return fit_network(name, settings, train, validation, seed)
+    return fit_network(name, settings, fold, seed)
 
 
 LEARNERS = {"LambdaMART": fit_trees, "LambdaRank, linear": fit_linear}
@@ -91,21 +85,14 @@ def values_of(
     learner: str, target: str, parts: list[Part], targets: list[str], seeds: range
 ) -> np.ndarray:
     """Return (n_targets, n_queries): one learner trained for one target, by each."""
-    folds = []
-    for test, part in enumerate(parts):
-        train, validation = training_part(parts, test), parts[(test + 4) % 5]
+    of_folds = []
+    for fold in folds(parts):
         of_seeds = []
         for seed in seeds:
-            model = LEARNERS[learner](target, train, validation, seed)
-            scores = model.predict(part.X)
-            of_seeds.append(
-                [
-                    metric_of(name).per_query(part.y, scores, groups=part.groups)
-                    for name in targets
-                ]
-            )
-        folds.append(np.mean(of_seeds, axis=0))
-    return np.concatenate(folds, axis=1)
+            scores = LEARNERS[learner](target, fold, seed).predict(fold.test.X)
+            of_seeds.append([fold.test.values(metric_of(t), scores) for t in targets])
+        of_folds.append(np.mean(of_seeds, axis=0))
+    return np.concatenate(of_folds, axis=1)
 
 
 def print_table(targets: list[str], values: np.ndarray) -> None:
@@ -124,16 +111,15 @@ def print_table(targets: list[str], values: np.ndarray) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--targets", nargs="+", default=TARGETS, metavar="METRIC")
     parser.add_argument("--learners", nargs="+", default=LEARNERS, choices=LEARNERS)
     parser.add_argument("--seeds", type=int, default=3)
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
 
     sklearn.set_config(enable_metadata_routing=True)
-    print(peers.machine())
+    print(machine())
     parts, targets = load(arguments.data), [*arguments.targets, PAIRS]
     relevant = has_relevant(parts)
     print(f"{arguments.data.name}: {relevant.sum()} queries, {arguments.seeds} seeds")
@@ -152,7 +138,7 @@ def main() -> None:
             | dict(zip(targets, of_target.mean(axis=1).tolist(), strict=True))
             for target, of_target in zip(targets, kept, strict=True)
         ]
-        peers.append_json(arguments.json, records)
+        append_json(arguments.json, records)
 
 
 if __name__ == "__main__":

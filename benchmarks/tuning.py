@@ -16,7 +16,6 @@ Time is the CPU time of the fits, in one thread, so that other processes do not 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,13 +23,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from quality import MEASURES, Part, has_relevant, load, training_part
 from scipy.stats import sem
 
 import peers
 from peers import BAGGED, FITS, OURS, ScoresAfter, Settings
+from queries import Fold, Part, folds, has_relevant, load
+from records import append_json, machine, parser_of, read_json
 
-METRIC = MEASURES["NDCG@10"]
 LIBRARIES = [OURS, BAGGED, "LightGBM", "XGBoost hist", "CatBoost symmetric"]
 # the first settings are small, for a result at short times; the others are drawn
 FIRST = [Settings(30, 0.1, 15, 20, 0, 1), Settings(100, 0.1, 15, 20, 0, 1)]
@@ -73,16 +72,15 @@ def timed_fit(name: str, train: Part, settings: Settings) -> tuple[float, Scores
     return time.process_time() - start, scores_after
 
 
-def search(
-    name: str, train: Part, validation: Part, test: Part, n_settings: int
-) -> list[Fit]:
+def search(name: str, fold: Fold, n_settings: int) -> list[Fit]:
     """Return the model of each setting, with its best number of trees."""
+    train, validation, test = fold
     fits = []
     for settings in drawn_settings(n_settings):
         seconds, scores_after = timed_fit(name, train, settings)
         stops = list(range(STRIDE, settings.n_estimators + 1, STRIDE))
         values = [
-            METRIC(validation.y, scores, groups=validation.groups)
+            validation.ndcg(scores).mean()
             for scores in scores_after(validation.X, stops)
         ]
         stop = stops[int(np.argmax(values))]
@@ -137,7 +135,7 @@ def curve(fits: list[Fit], part: Part, members: Members | None) -> np.ndarray:
 
     With members, the models are found in a part of the time, and bagged in the rest.
     """
-    total = np.zeros((len(TIMES), part.groups[-1] + 1))
+    total = np.zeros((len(TIMES), part.n_queries))
     for ordered in in_random_orders(fits):
         for seconds, values in zip(TIMES, total, strict=True):
             share = 1.0 if members is None else SEARCH_SHARE
@@ -148,30 +146,28 @@ def curve(fits: list[Fit], part: Part, members: Members | None) -> np.ndarray:
             scores = best.scores
             if members is not None:
                 scores = members.scores_by(best, (1 - share) * seconds)
-            values += METRIC.per_query(part.y, scores, groups=part.groups)
+            values += part.ndcg(scores)
     return total / N_ORDERS
 
 
 def measure(parts: list[Part], arguments: argparse.Namespace) -> list[dict]:
     """Return the curves of all libraries on each fold, which are printed as well."""
     records = []
-    for fold in arguments.folds:
-        train, validation = training_part(parts, fold), parts[(fold + 4) % 5]
-        part = parts[fold]
-        relevant = has_relevant([part])
+    all_folds = folds(parts)
+    for number in arguments.folds:
+        fold = all_folds[number]
+        relevant = has_relevant([fold.test])
         fits_of: dict[str, list[Fit]] = {}
         for name in arguments.libraries:
             library = OURS if name == BAGGED else name
             if library not in fits_of:
-                fits_of[library] = search(
-                    library, train, validation, part, arguments.settings
-                )
+                fits_of[library] = search(library, fold, arguments.settings)
             fits = fits_of[library]
-            members = Members(train, part) if name == BAGGED else None
-            values = curve(fits, part, members)[:, relevant]
+            members = Members(fold.train, fold.test) if name == BAGGED else None
+            values = curve(fits, fold.test, members)[:, relevant]
             record = {
                 "data": arguments.data.name,
-                "fold": fold,
+                "fold": number,
                 "library": name,
                 "settings": arguments.settings,
                 "search_seconds": sum(fit.seconds for fit in fits),
@@ -180,9 +176,9 @@ def measure(parts: list[Part], arguments: argparse.Namespace) -> list[dict]:
                 "ndcg@10": without_nan(values.mean(axis=1)),
                 "last": values[-1].round(5).tolist(),  # of each query
             }
-            peers.append_json(arguments.json, [record])
+            append_json(arguments.json, [record])
             records.append(record)
-            print(f"fold {fold}, {name}: {values[-1].mean():.4f}", flush=True)
+            print(f"fold {number}, {name}: {values[-1].mean():.4f}", flush=True)
     return records
 
 
@@ -281,19 +277,18 @@ def draw(records: list[dict], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--folds", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--settings", type=int, default=60, help="number of settings")
     parser.add_argument("--from-json", type=Path, help="results to draw")
     parser.add_argument("--picture", type=Path)
-    peers.add_arguments(parser, LIBRARIES)
+    peers.add_libraries(parser, LIBRARIES)
     arguments = parser.parse_args()
     if arguments.from_json is not None:
-        lines = arguments.from_json.read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
+        records = read_json(arguments.from_json)
     else:
-        print(peers.machine())
+        print(machine())
         records = measure(load(arguments.data), arguments)
     records = over_folds(records)
     print_table(records)

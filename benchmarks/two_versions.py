@@ -13,7 +13,6 @@ a process of its own with an empty cache of compiled code.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -27,6 +26,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+
+from peers import THREADS
+from records import append_json, machine, parser_of
 from startup import new_process
 
 Run: TypeAlias = Callable[[], tuple[float, str]]
@@ -47,8 +49,7 @@ CALLS = {"predict-query": 200, "predict-row": 1000}
 
 
 def write_data(folder: Path, scale: float) -> None:
-    from fit import MSLR_LIKE
-
+    from queries import MSLR_LIKE
     from sklearn_ltr.datasets import make_ranking
 
     mq2008_like = MSLR_LIKE | {"n_documents": 20.45, "n_features": 46}
@@ -155,18 +156,15 @@ def compare(
 
 
 def main() -> None:
-    import peers
-
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--what", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--repetitions", type=int, default=9)
-    parser.add_argument("--threads", type=int, default=peers.THREADS)
+    parser.add_argument("--threads", type=int, default=THREADS)
     parser.add_argument("--scale", type=float, default=1.0, help="factor of all rows")
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), arguments.scale)
         checkouts = arguments.old, arguments.new
@@ -180,7 +178,7 @@ def main() -> None:
                 calls = [partial(run, worker, work) for worker in workers]
             record = compare(*calls, work, arguments.repetitions)
             about = {"checkouts": [str(c) for c in checkouts], "scale": arguments.scale}
-            peers.append_json(arguments.json, [about | record])
+            append_json(arguments.json, [about | record])
         for worker in workers:
             worker.stdin.close()
             worker.wait()

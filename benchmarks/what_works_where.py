@@ -10,7 +10,6 @@ The first line of the error is stored, so that it can be seen why a cell says "n
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import pickle
@@ -21,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,29 +38,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import peers
+from queries import Part, made
+from records import append_json, machine, parser_of
 from sklearn_ltr import calibration, inspection
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_lightgbm, to_json, to_onnx, to_xgboost
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from sklearn_ltr.scorers import make_ranking_scorer
 
 
-class Data(NamedTuple):
-    X: Any
-    y: np.ndarray
-    groups: np.ndarray
-
-    def subset(self, rows) -> Data:
-        return Data(self.X[rows], self.y[rows], self.groups[rows])
-
-
-def draw(n_queries: int, n_documents: int, seed: int) -> Data:
+def draw(n_queries: int, n_documents: int, seed: int) -> Part:
     """Make sorted queries with integer grades 0 to 4, which every library accepts."""
-    made = make_ranking(
+    return made(
         n_queries, n_documents=n_documents, n_features=5, n_informative=4,
         n_query_features=1, random_state=seed,
     )  # fmt: skip
-    return Data(made.data, made.target, made.groups)
 
 
 DATA = draw(60, 12, seed=0)
@@ -99,11 +89,11 @@ class Library:
     def given(self, groups) -> dict[str, Any]:
         return {self.queries: self.convert(groups)}
 
-    def fit(self, data: Data = DATA, given: Mapping[str, Any] = {}, **options) -> Any:  # noqa: B006
+    def fit(self, data: Part = DATA, given: Mapping[str, Any] = {}, **options) -> Any:  # noqa: B006
         queries = self.given(data.groups)
         return self.new(**options).fit(data.X, data.y, **queries, **given)
 
-    def scores(self, data: Data = DATA, X=None, **options: Any) -> np.ndarray:
+    def scores(self, data: Part = DATA, X=None, **options: Any) -> np.ndarray:
         """Fit, and return the scores of X, by default of the data."""
         X = data.X if X is None else X
         return np.asarray(self.fit(data, **options).predict(X))
@@ -206,7 +196,7 @@ def there_is_no_score(library):
 
 def learns(library, y, **options) -> None:
     """Check that a few trees learn the order by a feature equal to the grades."""
-    scores = library.scores(Data(y[:, np.newaxis], y, DATA.groups), **options)
+    scores = library.scores(Part(y[:, np.newaxis], y, DATA.groups), **options)
     of_ties, reached = (
         NDCG(5)(y, values, groups=DATA.groups) for values in (np.zeros(len(y)), scores)
     )
@@ -281,7 +271,7 @@ def by_hand(library: Library, tree_size: int) -> tuple[np.ndarray, np.ndarray]:
     for train, test in FOLDS.split(*DATA):
         scaler = StandardScaler().fit(DATA.X[train])
         X, X_test = scaler.transform(DATA.X[train]), scaler.transform(DATA.X[test])
-        data = Data(X, DATA.y[train], DATA.groups[train])
+        data = Part(X, DATA.y[train], DATA.groups[train])
         predictions[test] = library.scores(data, X_test, tree_size=tree_size)
         values.append(
             NDCG(5)(DATA.y[test], predictions[test], groups=DATA.groups[test])
@@ -547,7 +537,7 @@ def stops_early(library, data=DATA, given={}, **options) -> None:  # noqa: B006
     must(0 < getattr(fitted, kept) < 100)
 
 
-def evaluation(library, sets: list[Data]) -> dict[str, Any]:
+def evaluation(library, sets: list[Part]) -> dict[str, Any]:
     """Return the arguments of `fit` for evaluation sets."""
     if library.name == "sklearn_ltr":
         X_val, y_val, groups_val = zip(*sets, strict=True)
@@ -650,7 +640,7 @@ def categories(library):
     options = library.one_of(
         {}, XGBoost={"enable_categorical": True}, CatBoost={"cat_features": ["name"]}
     )
-    data = Data(pd.DataFrame({"name": names}), y, DATA.groups)
+    data = Part(pd.DataFrame({"name": names}), y, DATA.groups)
     scores = library.scores(data, tree_size=8, n_estimators=20, **options)
     must(scores[y == 1].min() > scores[y == 0].max())
 
@@ -659,7 +649,7 @@ def categories(library):
 def monotonic(library):
     """Scores must not decrease with a feature, although grades do."""
     X = np.random.default_rng(0).uniform(size=(len(DATA.y), 1))
-    data = Data(X, np.floor(5 * (1 - X[:, 0])), DATA.groups)
+    data = Part(X, np.floor(5 * (1 - X[:, 0])), DATA.groups)
     grid = np.linspace(0, 1, 50)[:, np.newaxis]
     must(np.diff(library.scores(data, grid)).min() < 0)
     option = library.one_of(
@@ -673,7 +663,7 @@ def monotonic(library):
 def interactions(library):
     """Scores must be a sum of functions of one feature, although grades are not."""
     X = np.random.default_rng(0).uniform(-1, 1, size=(len(DATA.y), 2))
-    data = Data(X, 4 * (X[:, 0] * X[:, 1] > 0).astype(int), DATA.groups)
+    data = Part(X, 4 * (X[:, 0] * X[:, 1] > 0).astype(int), DATA.groups)
     corners = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.5, -0.5], [0.5, 0.5]])
     signs = np.array([1, -1, -1, 1])
     must(abs(signs @ library.scores(data, corners)) > 0.1)
@@ -718,40 +708,45 @@ def leaves(library):
     same(scores, scores[first][alike.ravel()])
 
 
+def table_of_nodes(library, fitted) -> pd.DataFrame:
+    if library.name == "sklearn_ltr":
+        return inspection.trees_to_dataframe(fitted)
+    if library.name == "LightGBM":
+        return fitted.booster_.trees_to_dataframe()
+    if library.name == "XGBoost":
+        return fitted.get_booster().trees_to_dataframe()
+    return fitted.trees_to_dataframe()
+
+
+def saved_as_json(library, fitted) -> dict[str, Any]:
+    """Return the model as `save_model` of XGBoost or CatBoost writes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        fitted.save_model(path, **library.one_of({}, CatBoost={"format": "json"}))
+        return json.loads(path.read_text())
+
+
 @feature("symmetric trees: one condition splits all leaves of a level")
 def symmetric_trees(library):
     policy = library.one_of("symmetric", CatBoost="SymmetricTree")
     size = library.one_of({"tree_size": 15}, CatBoost={})
     fitted = library.fit(n_estimators=1, grow_policy=policy, **size)
     if library.name == "CatBoost":  # whose trees cannot be listed as a table
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.json")
-            fitted.save_model(path, format="json")
-            (tree,) = json.loads(path.read_text())["oblivious_trees"]
+        (tree,) = saved_as_json(library, fitted)["oblivious_trees"]
         must(len(tree["leaf_values"]) == 2 ** len(tree["splits"]) > 2)
         return
-    if library.name == "sklearn_ltr":
-        table = inspection.trees_to_dataframe(fitted)[["feature", "threshold"]]
-    elif library.name == "LightGBM":
-        table = fitted.booster_.trees_to_dataframe()[["split_feature", "threshold"]]
-    else:
-        table = fitted.get_booster().trees_to_dataframe()[["Feature", "Split"]]
-    splits = table.dropna()
+    columns = library.one_of(
+        sklearn_ltr=["feature", "threshold"],
+        LightGBM=["split_feature", "threshold"], XGBoost=["Feature", "Split"],
+    )  # fmt: skip
+    splits = table_of_nodes(library, fitted)[columns].dropna()
     must(len(splits.drop_duplicates()) <= 5 < len(splits))
 
 
 @feature("the nodes of all trees as a table")
 def nodes_as_a_table(library):
     """A row for each node: those of binary trees are odd in number."""
-    fitted = library.fit()
-    if library.name == "sklearn_ltr":
-        table = inspection.trees_to_dataframe(fitted)
-    elif library.name == "LightGBM":
-        table = fitted.booster_.trees_to_dataframe()
-    elif library.name == "XGBoost":
-        table = fitted.get_booster().trees_to_dataframe()
-    else:
-        table = fitted.trees_to_dataframe()
+    table = table_of_nodes(library, library.fit())
     name = library.one_of("tree", LightGBM="tree_index", XGBoost="Tree")
     n_nodes = table[name].value_counts()
     must(len(n_nodes) == 5 and (n_nodes % 2 == 1).all() and (n_nodes > 1).all())
@@ -765,10 +760,7 @@ def as_json(library):
     elif library.name == "LightGBM":
         must(bool(json.dumps(fitted.booster_.dump_model())))
     else:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.json")
-            fitted.save_model(path, **library.one_of({}, CatBoost={"format": "json"}))
-            must(bool(json.loads(path.read_text())))
+        must(bool(saved_as_json(library, fitted)))
 
 
 @feature("export as ONNX")
@@ -931,13 +923,12 @@ def cell(name: str, library: Library) -> tuple[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = parser_of(__doc__)
     known = [library.name for library in LIBRARIES]
     parser.add_argument("--libraries", nargs="+", choices=known, default=known)
     parser.add_argument("--features", default="", help="only those with these words")
-    peers.add_json_argument(parser)
     arguments = parser.parse_args()
-    print(peers.machine())
+    print(machine())
     warnings.simplefilter("ignore")
     for name in FEATURES:
         if arguments.features not in name:
@@ -948,9 +939,7 @@ def main() -> None:
             said, why = cell(name, library)
             print(f"{name} | {library.name}: {said}  {why}", flush=True)
             record = {"feature": name, "library": library.name, "cell": said}
-            peers.append_json(
-                arguments.json, [record | ({"error": why} if why else {})]
-            )
+            append_json(arguments.json, [record | ({"error": why} if why else {})])
 
 
 if __name__ == "__main__":

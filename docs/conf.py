@@ -71,9 +71,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "_gallery",
     "filename_pattern": r"/\d\d_",
-    "subsection_order": [
-        f"../examples/{folder}" for folder in ("tables", "own", "models", "serving")
-    ],
+    "ignore_pattern": r"python_docs\.py",  # what the examples import
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.stats import sem
 from sklearn.model_selection import GroupKFold
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import MAP, MRR, NDCG
 
 # %%

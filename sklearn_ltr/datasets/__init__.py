@@ -1,9 +1,8 @@
 """Ranking data: read and write files of LETOR and TREC, or make synthetic data.
 
-:func:`load_letor`, :func:`load_python_docs` and :func:`make_ranking` return a
-:class:`sklearn.utils.Bunch` with ``data`` (one row per document), ``target`` (the
-grades) and ``groups`` (the query of each row), the three arguments of
-``fit(X, y, groups=groups)``.
+:func:`load_letor` and :func:`make_ranking` return a :class:`sklearn.utils.Bunch` with
+``data`` (one row per document), ``target`` (the grades) and ``groups`` (the query of
+each row), the three arguments of ``fit(X, y, groups=groups)``.
 
 :func:`load_run` and :func:`load_qrels` read ranked lists and relevance judgements in
 TREC's formats; :func:`join_run` makes of both the arguments of a metric:
@@ -12,7 +11,6 @@ TREC's formats; :func:`join_run` makes of both the arguments of a metric:
 
 from sklearn_ltr._saved import publish
 from sklearn_ltr.datasets._letor import load_letor
-from sklearn_ltr.datasets._python_docs import load_python_docs
 from sklearn_ltr.datasets._synthetic import make_ranking
 from sklearn_ltr.datasets._trec import (
     dump_qrels,
@@ -27,7 +25,6 @@ __all__ = [
     "dump_run",
     "join_run",
     "load_letor",
-    "load_python_docs",
     "load_qrels",
     "load_run",
     "make_ranking",

@@ -17,7 +17,6 @@ from sklearn_ltr.datasets import (
     dump_run,
     join_run,
     load_letor,
-    load_python_docs,
     load_qrels,
     load_run,
     make_ranking,
@@ -195,13 +194,6 @@ def test_numbers_of_made_data_have_ranges(name):
         for value in values:
             message = f"{name} must be {words}, got "
             refused(lambda v=value: make_ranking(**{name: v}), error, message)
-
-
-def test_the_candidates_of_the_python_docs_are_an_integer_of_at_least_2():
-    message = "n_candidates must be an integer >= 2, got "
-    for error, values in ((ValueError, [1, 0, -1]), (TypeError, [2.0, "5", None])):
-        for value in values:
-            refused(lambda v=value: load_python_docs(n_candidates=v), error, message)
 
 
 N_FEATURES = "n_features must be an integer >= 1 or None"

@@ -16,16 +16,12 @@ OURS = ["--libraries", "sklearn_ltr"]
 SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
-    "binning.py": [*TINY, *OURS],
     "clicks_protocol.py": [
         *("--queries", "20", "--sessions", "300", "--seeds", "1"),
         *("--users", "dbn", "--strengths", "1", "--methods"),
         *("naive", "additive", "pairwise", "true propensities"),
     ],
     "categories.py": [*TINY, *OURS, "--encodings"],
-    "document_weights.py": [
-        *("--queries", "20", "--seeds", "1", "--rankers", "RankNetRanker"),
-    ],
     "budget.py": ["--made", "8", "--candidates", "2"],
     "pairs.py": ["--made", "20", "--hours", "0.1", "--seeds", "1", "--error", "0"],
     "calibration.py": ["--made", "30", "--rankers", "LambdaMARTRanker"],
@@ -38,16 +34,11 @@ COMMANDS = {
     ],
     "predict.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "explain.py": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
-    "floor.py": [*TINY, "--rows", "1000"],
-    "scoring_floor.py": TINY,
     "learning_curves.py": [
         *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
         *("--libraries", "sklearn_ltr", "subsample=1"),
     ],
     "smallest_leaf.py": ["--made", "10", "--sizes", "2", "--seeds", "2"],
-    "lambdas.py": ["--longest", "300", "--repetitions", "1"],
-    "growth.py": ["--rows", "1000", "--repetitions", "1"],
-    "metrics.py": ["--queries", "10", "--repetitions", "1"],
     "networks.py": [
         "--made",
         "--queries",
@@ -68,34 +59,10 @@ COMMANDS = {
     ],
 }
 NEEDS = {
-    "metrics.py": ("ranx", "pytrec_eval"),
     "dask_fit.py": ("distributed",),
     "cluster_growth.py": ("distributed",),
     "larger_than_memory.py": ("distributed", "psutil"),
 }
-# Compare the additions counted in a fit, where kernels are plain Python, to floor.py.
-ADDITIONS = """
-import floor
-from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr._trees.growth import splitting
-
-def add_and_count(values, rows, gradients, histogram, n_used_slots):
-    global n_additions
-    n_additions += len(rows) * next(n for n in (4, 8, 16) if n_used_slots <= n)
-    add(values, rows, gradients, histogram, n_used_slots)
-
-add = splitting.add_rows_to_histogram
-splitting.add_rows_to_histogram = add_and_count
-for n_features, leaves, smallest in (16, 4, 1), (20, 31, 20), (33, 15, 5), (40, 3, 70):
-    n_additions = 0
-    made = make_ranking(6, n_documents=30, n_features=n_features, random_state=0)
-    trees = LambdaMARTRanker(
-        n_estimators=2, max_leaf_nodes=leaves, min_samples_leaf=smallest, random_state=0
-    ).fit(made.data, made.target, groups=made.groups).ensemble_
-    n_rows = floor.added_rows(trees, leaves, smallest)
-    assert n_rows * floor.padded_features(n_features) == n_additions > 0
-"""
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"),
@@ -103,7 +70,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(*arguments: str | Path, **environment: str) -> str:
+def run(*arguments: str | Path) -> str:
     compiled = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
     process = subprocess.run(
         [sys.executable, *arguments],
@@ -111,7 +78,7 @@ def run(*arguments: str | Path, **environment: str) -> str:
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT / "benchmarks",
-        env=compiled | environment,
+        env=compiled,
         timeout=180,
     )
     return process.stdout
@@ -145,11 +112,6 @@ def test_a_script_prints_the_versions_and_writes_json_lines(script, tmp_path):
     records = [json.loads(line) for line in written.read_text().splitlines()]
     assert records
     assert {record["benchmark"] for record in records} == {Path(script).stem}
-
-
-@pytest.mark.long
-def test_the_floor_counts_the_additions_that_a_fit_makes():
-    run("-c", ADDITIONS, NUMBA_DISABLE_JIT="1")
 
 
 def test_the_tests_of_trec_eval_are_compared_number_by_number(

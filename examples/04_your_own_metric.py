@@ -23,8 +23,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import GroupKFold
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import NDCG, Metric
 from sklearn_ltr.model_selection import compare_rankers
 from sklearn_ltr.plotting import RankerComparisonDisplay

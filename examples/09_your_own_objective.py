@@ -23,8 +23,8 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.model_selection import group_train_test_split
 from sklearn_ltr.plotting import TrainingCurveDisplay
 

@@ -20,8 +20,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaRankRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import rank_scores
 from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
 from sklearn_ltr.plotting import QueryComparisonDisplay

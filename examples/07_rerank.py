@@ -21,8 +21,8 @@ from scipy.stats import sem
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.metrics import MRR, NDCG
 from sklearn_ltr.model_selection import group_train_test_split
 

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.model_selection import group_train_test_split
 from sklearn_ltr.plotting import ShapHeatmapDisplay, ShapValuesDisplay

@@ -1,4 +1,7 @@
-"""Search data made on this machine: the documentation of the installed Python."""
+"""Search data made on this machine: the documentation of the installed Python.
+
+The examples learn from these data.  To use them elsewhere, copy this file.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
-
-from sklearn_ltr._parameters import integer
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -316,7 +317,7 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
 
     Parameters
     ----------
-    n_candidates : int of at least 2, default=50
+    n_candidates : int, default=50
         Largest number of documents of a query.  Queries whose source is not among them
         are dropped, so all lists contain the source.
 
@@ -333,20 +334,11 @@ def load_python_docs(*, n_candidates: int = 50) -> Bunch:
 
     Raises
     ------
-    ValueError, TypeError
-        If `n_candidates` is not an integer, or less than 2.
     RuntimeError
         If SQLite has no full-text index.
     FileNotFoundError
         If this Python is installed without the sources of its library.
-
-    Examples
-    --------
-    >>> from sklearn_ltr.datasets import load_python_docs
-    >>> docs = load_python_docs(n_candidates=20)  # doctest: +SKIP
-    >>> X, y, groups = docs.data, docs.target, docs.groups  # doctest: +SKIP
     """
-    integer(2).read_as("n_candidates", n_candidates)
     return make_data(read_documents(), MAX_QUERIES, n_candidates)
 
 

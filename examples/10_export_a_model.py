@@ -29,8 +29,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import sem
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.export import to_elasticsearch_ltr, to_elasticsearch_ml, to_solr
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import group_train_test_split

@@ -92,7 +92,7 @@ for i, step_size in enumerate(STEP_SIZES):
 # With steps of 30% of the length of the weight vector LambdaRank passes the test on
 # every collection, as in Burges (2010), and RankNet on fewer. With steps of 10%, NDCG
 # increases along more directions, and again along fewer for LambdaRank than for
-# RankNet. ``benchmarks/local_optimality.py`` has other metrics, steps and data.
+# RankNet.
 #
 # The picture
 # -----------

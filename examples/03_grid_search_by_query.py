@@ -18,8 +18,8 @@ from sklearn.feature_selection import VarianceThreshold
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline
 
+from python_docs import load_python_docs
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import load_python_docs
 from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
 from sklearn_ltr.plotting import CutoffCurveDisplay
 from sklearn_ltr.scorers import make_ranking_scorer
