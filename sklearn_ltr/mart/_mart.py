@@ -45,6 +45,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._data.rows import read_weights
 from sklearn_ltr._data.tables import Matrix, table_of
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
@@ -247,7 +248,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 "inconsistent numbers of samples: give one value per row"
             )
         name, weight = f"sample_weight{suffix}", given.columns.sample_weight
-        weights = read_weights(weight, n_rows, name)
+        weights = weights_of_rows(weight, n_rows, name)
         rows = np.flatnonzero(weights)
         targets, weights = self._read_targets(
             column, weights, suffix, is_first=is_first
@@ -963,17 +964,13 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         require(np.shape(self.classes_) == (2,), f"classes_ is {self.classes_!r}")
 
 
-def read_weights(sample_weight: ArrayLike | None, n_rows: int, name: str) -> FloatArray:
+def weights_of_rows(
+    sample_weight: ArrayLike | None, n_rows: int, name: str
+) -> FloatArray:
     """Return the weight of each row, (n_rows,) float64; 1 for None."""
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = read_numbers(sample_weight, n_rows, name)
-    valid = (weights >= 0) & (weights < np.inf)
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            f"{name} must be finite and >= 0, but row {row} has {weights[row]}"
-        )
+    weights = read_weights(sample_weight, n_rows, name)
     if not weights.any():
         raise ValueError(f"{name} is zero for every row: give some a weight above 0")
     return weights
