@@ -74,7 +74,7 @@ def why_no_split(
     )
     own = data.y.min(initial=np.inf), data.y.max(initial=-np.inf)
     lowest, highest = np.transpose(comm.gather(own))
-    if data.pairs is None and lowest.min() == highest.max():
+    if not data.pairs.are_judged and lowest.min() == highest.max():
         return f"y is {lowest.min():g} in all {n_rows:,} rows; check y"
     smaller = max(
         n_rows_of_smaller_side(counted, n_categories)
@@ -83,8 +83,7 @@ def why_no_split(
     has_queries = data.labels is not None
     rows = f"the {n_rows:,} rows to learn from"
     if has_queries:
-        has = "different grades" if data.pairs is None else "pairs"
-        rows += f" (of queries with {has})"
+        rows += f" (of queries with {data.pairs.in_words})"
     if smaller == 0:
         return (
             f"all features ({len(counts):,}) are constant in {rows}, or missing, or "

@@ -1,16 +1,22 @@
-"""Judgements of pairs: which of two rows is the better one, and how probably."""
+"""The pairs that a ranker learns from: those of grades, or those that were judged.
+
+Training data have either `GradedPairs`, all documents of a query whose grades differ,
+or `JudgedPairs`, which say of two rows which one is better, and how probably.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import float64_bits, int64, kernel, uint64
 from sklearn_ltr._data.groups import QueryGroups
-from sklearn_ltr._data.row_hashes import COLUMN_STEP, HashArray, mix_bits
+from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, HashArray, mix_bits
 from sklearn_ltr._data.rows import check_each, read_numbers, read_weights
 from sklearn_ltr._typing import FloatArray, IntArray
 
@@ -87,6 +93,37 @@ UNITS = 2.0**32  # of probabilities
 BITS_OF_1 = np.float64(1.0).view(np.uint64)
 
 
+class GradedPairs:
+    """The pairs that grades make: documents of a query whose grades differ."""
+
+    are_judged, stand_for_grades, by_query = False, False, True
+    in_words = "different grades"
+    NONE_LEFT = (
+        "y has no query with two different grades among those of a sample_weight "
+        "above zero (n_queries={n_queries}, n_samples={n_rows}): there "
+        "is no order to learn: check y and groups"
+    )
+
+    def in_queries(self, grades: LabelGrades, offsets: IntArray) -> NDArray[np.bool_]:
+        """Return whether a query has pairs, (n_queries,)."""
+        return grades.have_pairs(offsets[:-1])
+
+    def select(self, kept: NDArray[np.bool_], query_offsets: IntArray) -> Self:
+        """Return the same: grades, which are selected, make the pairs."""
+        return self
+
+    def reordered(self, order: NDArray[np.intp], query_offsets: IntArray) -> Self:
+        """Return the same: grades, which are reordered, make the pairs."""
+        return self
+
+    def content_keys(self, columns: Sequence[NDArray[Any]]) -> list[HashArray]:
+        """Return nothing: what rows hold says which pairs they make."""
+        return []
+
+
+GRADED_PAIRS = GradedPairs()
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
     """Judged pairs of training data, sorted by query.
@@ -102,6 +139,8 @@ class JudgedPairs:
         Query q owns the pairs ``offsets[q]`` to ``offsets[q + 1] - 1``.
     by_query : bool
         Whether queries were given; without them networks learn pair by pair.
+    stand_for_grades : bool
+        Whether there are no grades.
     """
 
     rows: IntArray
@@ -109,6 +148,19 @@ class JudgedPairs:
     weights: FloatArray
     offsets: IntArray
     by_query: bool = True
+    stand_for_grades: bool = False
+
+    are_judged: ClassVar[bool] = True
+    in_words: ClassVar[str] = "pairs"
+    NONE_LEFT: ClassVar[str] = (
+        "no query that is left to learn from has judged pairs of documents of "
+        "different grades: lower validation_fraction, or give X_val, y_val and "
+        "groups_val"
+    )
+
+    def in_queries(self, grades: LabelGrades, offsets: IntArray) -> NDArray[np.bool_]:
+        """Return whether a query has pairs, (n_queries,)."""
+        return np.diff(self.offsets) > 0
 
     def sorted(self, query_offsets: IntArray) -> Self:
         """Return the pairs in an order that does not depend on the given one."""
@@ -140,13 +192,14 @@ class JudgedPairs:
         place[order] = np.arange(len(order))
         return replace(self, rows=place[self.rows]).sorted(query_offsets)
 
-    def hashes(self, contents: HashArray) -> HashArray:
-        """Return a hash of the pairs of each entry, given hashes of their contents."""
+    def content_keys(self, columns: Sequence[NDArray[Any]]) -> list[HashArray]:
+        """Return a hash of the pairs of each entry, given the columns of all."""
+        contents = hash_together(columns)
         hashes = np.zeros(len(contents), dtype=np.uint64)
         if len(self.rows) > 0:
             weights = self.weights / self.weights.max()  # a common factor is left out
             add_pair_hashes(self.rows, self.probabilities, weights, contents, hashes)
-        return hashes
+        return [hashes]
 
     def shares_won(self, n_rows: int) -> FloatArray:
         """Return the mean probability of each entry to win its pairs, (n_rows,)."""
@@ -158,6 +211,17 @@ class JudgedPairs:
         rows, weights, chances = rows[order], weights[order], chances[order]
         won = np.bincount(rows, weights * chances, n_rows)
         return won / (UNITS * np.bincount(rows, weights, n_rows))
+
+
+def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:
+    """Return one hash for each row of several columns, each (n_rows,)."""
+    hashes = np.zeros(len(keys[0]), dtype=np.uint64)
+    for key in keys:
+        is_hash = key.dtype == np.uint64
+        bits = key if is_hash else (key + 0.0).view(np.uint64)  # -0.0 is 0.0
+        hashes = (hashes ^ bits) * FACTOR_1
+        hashes ^= hashes >> np.uint64(31)
+    return hashes
 
 
 @kernel

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._data.columns import COLUMNS, ReadColumns, RowColumns
 from sklearn_ltr._data.groups import Labels, as_uint16
 from sklearn_ltr._data.labels import LabelGrades, select_rows
-from sklearn_ltr._data.pairs import JudgedPairs
-from sklearn_ltr._data.row_hashes import FACTOR_1, HashArray
+from sklearn_ltr._data.pairs import GRADED_PAIRS, GradedPairs, JudgedPairs
 from sklearn_ltr._data.tables import DenseTable, Table
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
@@ -49,8 +47,8 @@ class TrainingData:
         Row of X that each entry of the other arrays refers to.
     numbers : ndarray of shape (n_queries,), int64, or None
         Where several workers have queries: numbers that rise with the labels of all.
-    pairs : JudgedPairs or None
-        The pairs to learn from; None: those of different y.
+    pairs : GradedPairs or JudgedPairs
+        The pairs to learn from.
     """
 
     grades: LabelGrades
@@ -60,7 +58,7 @@ class TrainingData:
     X: Table = NO_FEATURES
     rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
     numbers: IntArray | None = None
-    pairs: JudgedPairs | None = None
+    pairs: GradedPairs | JudgedPairs = GRADED_PAIRS
 
     @property
     def y(self) -> FloatArray:
@@ -90,11 +88,16 @@ class TrainingData:
         return np.zeros(self.n_rows) if given is None else given
 
     @property
+    def judged_pairs(self) -> JudgedPairs:
+        """The pairs of data whose pairs are judged."""
+        assert isinstance(self.pairs, JudgedPairs)
+        return self.pairs
+
+    @property
     def weights_of_pairs(self) -> FloatArray:
         """Weight of each judged pair times that of its query, (n_pairs,) float64."""
-        assert self.pairs is not None
-        n_pairs = np.diff(self.pairs.offsets)
-        return np.repeat(self.sample_weight, n_pairs) * self.pairs.weights
+        n_pairs = np.diff(self.judged_pairs.offsets)
+        return np.repeat(self.sample_weight, n_pairs) * self.judged_pairs.weights
 
     @property
     def sizes(self) -> IntArray:
@@ -104,9 +107,7 @@ class TrainingData:
     @property
     def has_pairs(self) -> NDArray[np.bool_]:
         """Whether a query has pairs: judged ones, or rows of different y."""
-        if self.pairs is not None:
-            return np.diff(self.pairs.offsets) > 0
-        return self.grades.have_pairs(self.offsets[:-1])
+        return self.pairs.in_queries(self.grades, self.offsets)
 
     @property
     def has_weighted_pairs(self) -> NDArray[np.bool_]:
@@ -126,12 +127,11 @@ class TrainingData:
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
         keys = [*self.grades.values, *reversed(columns.values()), self.y, hashes]
-        if self.pairs is not None and len(rows) > 0:
+        if len(rows) > 0:
             # without what is the same for all rows of a query: a common factor of the
             # weights must not change the order
             own = [v for name, v in columns.items() if not COLUMNS[name].per_query]
-            contents = hash_together([*own, self.y, hashes])
-            keys.insert(0, self.pairs.hashes(contents))
+            keys = [*self.pairs.content_keys([*own, self.y, hashes]), *keys]
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.labels is None:
             return order
@@ -146,7 +146,7 @@ class TrainingData:
             rows=self.rows[order],
             grades=self.grades[order],
             columns=self.columns.select(order, queries),
-            pairs=self.pairs and self.pairs.reordered(order, self.offsets),
+            pairs=self.pairs.reordered(order, self.offsets),
         )
 
     def subset(self, selected: NDArray[np.bool_]) -> Self:
@@ -166,16 +166,14 @@ class TrainingData:
             labels=labels,
             columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
-            pairs=self.pairs and self.pairs.select(kept, offsets),
+            pairs=self.pairs.select(kept, offsets),
         )
 
     def compared(self) -> Self:
         """Return the rows that judged pairs compare, without all others."""
-        assert self.pairs is not None
         data = self.subset(self.has_pairs)
-        assert data.pairs is not None
         kept = np.zeros(data.n_rows, dtype=np.bool_)
-        kept[data.pairs.rows] = True
+        kept[data.judged_pairs.rows] = True
         offsets = np.concatenate(([0], np.cumsum(kept)))[data.offsets]
         return replace(
             data,
@@ -188,10 +186,10 @@ class TrainingData:
 
     def each_pair_alone(self) -> Self:
         """Return judged pairs, each as a query of its two rows."""
-        assert self.pairs is not None
-        rows, n_pairs = self.pairs.rows.ravel(), len(self.pairs.rows)
+        given = self.judged_pairs
+        rows, n_pairs = given.rows.ravel(), len(given.rows)
         pairs = replace(
-            self.pairs,
+            given,
             rows=np.arange(2 * n_pairs).reshape(-1, 2),
             offsets=np.arange(n_pairs + 1),
         )
@@ -288,17 +286,6 @@ class LabelRows(NamedTuple):
         return self._replace(data=self.data.subset(queries), judged=judged)
 
 
-def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:
-    """Return one hash for each row of several columns, each (n_rows,)."""
-    hashes = np.zeros(len(keys[0]), dtype=np.uint64)
-    for key in keys:
-        is_hash = key.dtype == np.uint64
-        bits = key if is_hash else (key + 0.0).view(np.uint64)  # -0.0 is 0.0
-        hashes = (hashes ^ bits) * FACTOR_1
-        hashes ^= hashes >> np.uint64(31)
-    return hashes
-
-
 class FitData(NamedTuple):
     """The data that a fit learns from, and its validation sets.
 
@@ -349,7 +336,7 @@ def check_judged_weights(
     data: TrainingData, bounds: tuple[float, float] = (SMALLEST, LARGEST)
 ) -> None:
     """Raise a ValueError if weights of judged pairs are out of bounds."""
-    if data.pairs is not None:
-        check_weights(data.pairs.weights, "pair_weights", bounds)
+    if data.pairs.are_judged:
+        check_weights(data.judged_pairs.weights, "pair_weights", bounds)
         product = "sample_weight times pair_weights"
         check_weights(data.weights_of_pairs, product, bounds)

@@ -74,8 +74,7 @@ class JudgedLambdas:
         options: PairOptions,
         team: ThreadTeam,
     ) -> None:
-        assert data.pairs is not None
-        pairs = data.pairs
+        pairs = data.judged_pairs
         self.offsets = data.offsets
         self.documents: NDArray[np.integer] = np.arange(data.n_rows)
         self._metric, self._team = metric, team

@@ -317,7 +317,7 @@ class Training:
 def auto_batch_size(data: TrainingData) -> int:
     """Return the queries per update: 8, more of short lists, fewer of few queries."""
     n_queries, n_documents = data.n_queries, data.n_rows
-    if data.pairs is not None and not data.pairs.by_query:
+    if not data.pairs.by_query:
         return AUTO_PAIRS
     in_short_lists = min(
         AUTO_DOCUMENTS * n_queries // n_documents,

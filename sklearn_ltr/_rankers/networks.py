@@ -114,7 +114,7 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
 
     def may_tie(self, data: TrainingData) -> bool:
         """Return whether equal scores of all documents may be the best."""
-        return self.tied_pairs or (self.metric is None and data.pairs is not None)
+        return self.tied_pairs or data.pairs.stand_for_grades
 
     def has_pairs(self, data: TrainingData) -> NDArray[np.bool_]:
         """Return whether a query has pairs to learn from, (n_queries,)."""
@@ -416,6 +416,4 @@ def sorted_by_content(data: TrainingData, team: ThreadTeam) -> TrainingData:
     """Return the rows in an order that does not depend on the order they came in."""
     hashes = data.X.hashes(data.rows, team)
     data = data.reordered(data.content_order(hashes))
-    if data.pairs is None or data.pairs.by_query:
-        return data
-    return data.each_pair_alone()
+    return data if data.pairs.by_query else data.each_pair_alone()

@@ -61,7 +61,7 @@ def training_measures(
         bias = None if p.starts_from_scores else bias
         measures |= cost_measures(p, learned, bias, comm)
     measured = p.measures_metrics(has_validation=len(data.validation) > 0)
-    if learned.pairs is not None:  # queries without them have no part in the curve
+    if learned.pairs.are_judged:  # queries without them have no part in the curve
         train, measured = learned, p.metric is not None
     if measured:
         metrics = p.training_metrics(train.grades)
@@ -127,7 +127,7 @@ def cost_measures(
 ) -> dict[str, ScoredMeasure]:
     """Return RankNet's cost of judged pairs, or of each label and their mean."""
     sigma, tied_pairs = parameters.sigma, parameters.tied_pairs
-    if learned.pairs is not None:
+    if learned.pairs.are_judged:
         index = QueryIndex.locate(learned, comm)
         return {"cost": JudgedCostEvaluation(learned, sigma, index)}
     of_labels, labels = {}, learned_labels(learned, comm)
@@ -350,8 +350,7 @@ class JudgedCostEvaluation:
     higher_is_better = False
 
     def __init__(self, data: TrainingData, sigma: float, index: QueryIndex) -> None:
-        assert data.pairs is not None
-        pairs = data.pairs
+        pairs = data.judged_pairs
         weights = index.gather(data.sample_weight)
         weights = weights / weights.max()  # the sum of products stays finite
         self._weights = np.repeat(weights, np.diff(pairs.offsets))

@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,8 +78,13 @@ class Lambdas(Protocol):
         `reordered`.
     """
 
-    offsets: IntArray
-    documents: NDArray[np.integer]
+    @property
+    def offsets(self) -> IntArray:
+        """Where the documents of each query begin and end."""
+
+    @property
+    def documents(self) -> NDArray[np.integer]:
+        """The indices of documents in the data."""
 
     def derivatives(
         self, scores: FloatArray, first: int = 0, last: int | None = None
@@ -111,25 +116,37 @@ class NoLambdas:
 
 @dataclass(eq=False)
 class Part:
-    """What is learned from one label."""
+    """What is learned from one label: its lambdas, and a regression on its grades."""
 
     label: LabelRows
-    queries: IntArray  # places of its queries among all, ascending
     lambdas: Lambdas
     regression: Regression | None
-    # the check of the first gradient, of all documents; None: it has been made
+    # of the first gradient, which is that of all documents; None: it has been checked
     check: LambdaCheck | None
-    factor: float = 1.0
+
+    @property
+    def offsets(self) -> IntArray:
+        """As of `Lambdas`."""
+        return self.lambdas.offsets
+
+    @property
+    def documents(self) -> NDArray[np.integer]:
+        """As of `Lambdas`."""
+        return self.lambdas.documents
 
     def derivatives(
-        self, scores: FloatArray, first: int, last: int
+        self, scores: FloatArray, first: int = 0, last: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of the documents of some of its queries."""
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
         gradient, hessian = self.lambdas.derivatives(scores, first, last)
         self.check_once(gradient)
         if self.regression is not None:
             self.regression.add(scores, gradient, hessian)
         return gradient, hessian
+
+    def reordered(self, queries: IntArray) -> Part:
+        """Return what is learned from these queries, in their order."""
+        return replace(self, lambdas=self.lambdas.reordered(queries))
 
     def force(self, scores: FloatArray, comm: Comm) -> float:
         """Return the sum of |dC/ds| over the pairs alone; a ValueError if it is 0."""
@@ -143,31 +160,79 @@ class Part:
             self.check(gradient)
             self.check = None
 
-    def reordered(
-        self, place: NDArray[np.intp], place_of_row: NDArray[np.intp]
-    ) -> Part:
-        """Return the part where query q of all has become query ``place[q]``."""
-        order = np.argsort(place[self.queries])
-        lambdas = self.lambdas.reordered(order)
-        rows = place_of_row[self.label.rows[lambdas.documents]]
-        queries = place[self.queries][order]
-        label = self.label._replace(judged=rows)
-        return replace(self, label=label, queries=queries, lambdas=lambdas)
+
+class Addend(NamedTuple):
+    """A part of a sum, and the place of its documents in it."""
+
+    factor: float
+    queries: IntArray  # places of its queries among all, ascending
+    rows: NDArray[np.intp]  # places of its documents among all
+    part: Part
 
 
-class RankingObjective:
-    """The weighted sum of parts, at scores plus the bias of positions.
+class SumOfLabels:
+    """The weighted sum of what is learned from several labels.
 
     Parameters
     ----------
     data : TrainingData
         The queries to learn from.
-    parts : list of Part
+    addends : list of Addend
         One for each label of a weight above 0.
+    """
+
+    def __init__(self, data: TrainingData, addends: list[Addend]) -> None:
+        self.offsets = data.offsets
+        self.documents: NDArray[np.integer] = np.arange(data.n_rows)
+        self._addends = addends
+        self._gradient, self._hessian = np.zeros((2, data.n_rows))
+
+    def derivatives(
+        self, scores: FloatArray, first: int = 0, last: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
+        last = len(self.offsets) - 1 if last is None else last
+        documents = slice(self.offsets[first], self.offsets[last])
+        self._gradient[documents], self._hessian[documents] = 0.0, 0.0
+        for factor, queries, rows, part in self._addends:
+            start, stop = np.searchsorted(queries, (first, last)).tolist()
+            if start == stop and part.check is None:
+                continue
+            judged = slice(part.offsets[start], part.offsets[stop])
+            own, own_scores = rows[judged], np.empty(len(rows))
+            own_scores[judged] = scores[own]
+            gradient, hessian = part.derivatives(own_scores, start, stop)
+            self._gradient[own] += factor * gradient
+            self._hessian[own] += factor * hessian
+        return self._gradient[documents], self._hessian[documents]
+
+    def reordered(self, queries: IntArray) -> SumOfLabels:
+        """Return what is learned from all queries, in another order."""
+        other = copy(self)
+        other.offsets, documents = move_queries(self.offsets, queries)
+        other.documents = self.documents[documents]
+        other._gradient, other._hessian = np.zeros((2, len(documents)))
+        place, place_of_row = np.argsort(queries), np.argsort(documents)
+        other._addends = []
+        for factor, own, rows, part in self._addends:
+            order = np.argsort(place[own])
+            moved = part.reordered(order)
+            moved_rows = place_of_row[rows[moved.documents]]
+            other._addends.append(Addend(factor, place[own][order], moved_rows, moved))
+        return other
+
+
+class RankingObjective:
+    """What is learned from labels, at scores plus the bias of positions.
+
+    Parameters
+    ----------
+    lambdas : Lambdas
+        Of all queries to learn from.
     bias : PositionBias or None
         The bias that is learned along with the scores.
-    forces : ndarray of shape (n_labels,), float64
-        F of each label; used if there are several.
+    attributes : dict of str to object
+        Further fitted attributes.
 
     Attributes
     ----------
@@ -177,22 +242,12 @@ class RankingObjective:
 
     def __init__(
         self,
-        data: TrainingData,
-        parts: list[Part],
+        lambdas: Lambdas,
         bias: PositionBias | None,
-        forces: FloatArray,
+        attributes: Mapping[str, object],
     ) -> None:
-        self.offsets, self.documents = data.offsets, parts[0].lambdas.documents
-        self.bias, self._parts, self._forces = bias, parts, forces
-        self._is_sum = data.n_labels > 1
-        if self._is_sum:
-            weights = data.grades.weights
-            mean = weighted_mean(forces.tolist(), weights)
-            for part in parts:
-                n = part.label.number
-                part.factor = float(weights[n] * (mean / forces[n]))
-            self.documents = np.arange(data.n_rows)
-            self._gradient, self._hessian = np.zeros((2, data.n_rows))
+        self._lambdas, self.bias, self._attributes = lambdas, bias, attributes
+        self.offsets, self.documents = lambdas.offsets, lambdas.documents
 
     def derivatives(
         self, scores: FloatArray, first: int = 0, last: int | None = None
@@ -200,31 +255,13 @@ class RankingObjective:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
         # `scores` are of all documents, of which only those of these queries are read
         last = len(self.offsets) - 1 if last is None else last
-        documents = slice(self.offsets[first], self.offsets[last])
         if self.bias is not None:
+            documents = slice(self.offsets[first], self.offsets[last])
             shown = np.empty(len(scores))
             own = self.documents[documents]
             shown[documents] = self.bias.as_shown(scores[documents], own)
             scores = shown
-        if not self._is_sum:
-            return self._parts[0].derivatives(scores, first, last)
-        self._gradient[documents], self._hessian[documents] = 0.0, 0.0
-        for part in self._parts:
-            self._add(part, scores, first, last)
-        return self._gradient[documents], self._hessian[documents]
-
-    def _add(self, part: Part, scores: FloatArray, first: int, last: int) -> None:
-        """Add the derivatives of one of several labels, times its factor."""
-        start, stop = np.searchsorted(part.queries, (first, last)).tolist()
-        if start == stop and part.check is None:
-            return
-        offsets, rows = part.lambdas.offsets, part.label.rows
-        judged = slice(offsets[start], offsets[stop])
-        own, own_scores = rows[judged], np.empty(len(rows))
-        own_scores[judged] = scores[own]
-        gradient, hessian = part.derivatives(own_scores, start, stop)
-        self._gradient[own] += part.factor * gradient
-        self._hessian[own] += part.factor * hessian
+        return self._lambdas.derivatives(scores, first, last)
 
     def after_step(
         self, gradient: FloatArray, hessian: FloatArray, rate: float
@@ -235,26 +272,14 @@ class RankingObjective:
 
     def fitted(self, n_steps: int) -> dict[str, object]:
         """Return the attributes that the first steps of this fit have learned."""
-        found: dict[str, object] = {}
-        if self._is_sum:
-            found[FORCES] = self._forces
-        if self.bias is not None:
-            found["position_bias_"] = self.bias.path[n_steps]
-        return found
+        if self.bias is None:
+            return dict(self._attributes)
+        return {**self._attributes, "position_bias_": self.bias.path[n_steps]}
 
     def reordered(self, queries: IntArray) -> RankingObjective:
         """Return the objective of all queries in another order."""
-        other = copy(self)
-        other.offsets, documents = move_queries(self.offsets, queries)
-        other.documents = self.documents[documents]
-        if not self._is_sum:
-            (part,) = self._parts
-            other._parts = [replace(part, lambdas=part.lambdas.reordered(queries))]
-            return other
-        place, place_of_row = np.argsort(queries), np.argsort(documents)
-        other._parts = [part.reordered(place, place_of_row) for part in self._parts]
-        other._gradient, other._hessian = np.zeros((2, len(documents)))
-        return other
+        lambdas = self._lambdas.reordered(queries)
+        return RankingObjective(lambdas, self.bias, self._attributes)
 
 
 # --- the parts of a fit ---------------------------------------------------------------
@@ -269,34 +294,27 @@ def ranking_objective(
 ) -> RankingObjective:
     """Return the objective of the queries to learn from; all workers call this."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    p, is_sum = parameters, data.n_labels > 1
+    p = parameters
     bias = new_bias(
         p.position_bias, data, earlier.get("position_bias_"), p.min_propensity, comm
     )
-    forces = np.zeros(data.n_labels)
-    if is_sum and earlier:
-        forces = kept_forces(earlier, data.grades)
-    query = np.repeat(np.arange(data.n_queries), data.sizes) if is_sum else None
     parts = []
     for label in learned_labels(data, comm):
-        queries = np.arange(data.n_queries)
-        if query is not None:  # those in which the label has judged documents
-            queries = query[label.rows][label.data.offsets[:-1]]
         with errors_that_name(label):
-            part = new_part(p.for_label(label.number), label, queries, bias, team, comm)
+            part = new_part(p.for_label(label.number), label, bias, team, comm)
             if not p.starts_from_scores:
                 check_drawn_start(part, p, is_new=not earlier)
-            if is_sum and not earlier:
-                start = data.init_score[label.rows]
-                forces[label.number] = part.force(start, comm)
         parts.append(part)
-    return RankingObjective(data, parts, bias, forces)
+    if data.n_labels == 1:
+        return RankingObjective(parts[0], bias, {})
+    forces = forces_of_labels(data, parts, earlier, comm)
+    lambdas = SumOfLabels(data, weighted_parts(data, parts, forces))
+    return RankingObjective(lambdas, bias, {FORCES: forces})
 
 
 def new_part(
     parameters: RankerParameters,
     label: LabelRows,
-    queries: IntArray,
     bias: PositionBias | None,
     team: ThreadTeam,
     comm: Comm,
@@ -309,7 +327,6 @@ def new_part(
         metric = with_largest_grade(metric, data.y, index)
     return Part(
         label,
-        queries,
         new_lambdas(p, data, metric, bias, team),
         new_regression(p, data, index, team),
         LambdaCheck(p, metric, data, comm),
@@ -329,7 +346,7 @@ def new_lambdas(
         return UserLambdas(data, p.objective, needs_hessian=p.starts_from_scores)
     if data.n_rows == 0:
         return NoLambdas()
-    if data.pairs is not None:
+    if data.pairs.are_judged:
         return JudgedLambdas(data, metric, p.pair_options, team)
     weights = pair_weights_of(data, bias, p.min_propensity)
     return GradedLambdas(
@@ -346,10 +363,41 @@ def new_regression(
     """Return the regression on the grades, None without one."""
     p = parameters
     weight = p.weight_of_regression(index.n_rows)
-    has_grades = data.pairs is None or p.metric is not None
-    if callable(p.objective) or weight == 0 or not has_grades:
+    if callable(p.objective) or weight == 0 or data.pairs.stand_for_grades:
         return None
     return Regression(data, weight, p.sigma, index, team)
+
+
+# --- the shares of labels -------------------------------------------------------------
+
+
+def forces_of_labels(
+    data: TrainingData, parts: list[Part], earlier: Mapping[str, Any], comm: Comm
+) -> FloatArray:
+    """Return F of each label, (n_labels,), at the scores that training starts from."""
+    if earlier:
+        return kept_forces(earlier, data.grades)
+    forces = np.zeros(data.n_labels)
+    for part in parts:
+        with errors_that_name(part.label):
+            start = data.init_score[part.label.rows]
+            forces[part.label.number] = part.force(start, comm)
+    return forces
+
+
+def weighted_parts(
+    data: TrainingData, parts: list[Part], forces: FloatArray
+) -> list[Addend]:
+    """Return the parts of labels with their factors, and their places in the data."""
+    mean = weighted_mean(forces.tolist(), data.grades.weights)
+    query = np.repeat(np.arange(data.n_queries), data.sizes)
+    addends = []
+    for part in parts:
+        label, rows = part.label, part.label.rows
+        factor = float(label.weight * (mean / forces[label.number]))
+        queries = query[rows[label.data.offsets[:-1]]]
+        addends.append(Addend(factor, queries, rows, part))
+    return addends
 
 
 def kept_forces(earlier: Mapping[str, object], grades: LabelGrades) -> FloatArray:
@@ -409,7 +457,7 @@ def check_drawn_start(part: Part, parameters: RankerParameters, is_new: bool) ->
     That is so if not even the reverse of the best order has any.
     """
     data = part.label.data
-    if is_new and not parameters.tied_pairs and data.pairs is None:
+    if is_new and not (parameters.tied_pairs or data.pairs.are_judged):
         gradient, _ = part.lambdas.derivatives(-data.y)
         part.check_once(gradient)
     part.check = None
@@ -420,7 +468,7 @@ def zero_gradient_message(
 ) -> str:
     """Return the message of the error for data whose lambdas are all zero."""
     # each query of the data has two different grades, so the metric is the cause
-    if data.pairs is not None:
+    if data.pairs.are_judged:
         return NO_LAMBDAS_OF_PAIRS
     if data.n_rows == 0:  # a worker may have none of a label
         return f"metric={metric!r} has no lambdas, so there is nothing to learn"

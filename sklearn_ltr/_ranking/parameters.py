@@ -190,7 +190,7 @@ class RankerParameters(FitParameters):
 
     def has_tied_pairs(self, data: TrainingData) -> bool:
         """Return whether documents of equal grade are pairs, too."""
-        return self.tied_pairs and data.pairs is None
+        return self.tied_pairs and not data.pairs.are_judged
 
     def check_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError unless `fit` was given the columns that are needed."""

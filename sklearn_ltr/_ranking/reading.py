@@ -250,6 +250,7 @@ def with_pairs_alone(
     """Return the rows that pairs compare, which have no grades."""
     # y is the share of its pairs that a row wins, by which categories are sorted
     pairs = given.pairs.read(queries, by_query=given.groups is not None)
+    pairs = replace(pairs, stand_for_grades=True)
     data = without_zero_weights(replace(data, pairs=pairs), "sample_weight")
     if not data.has_pairs.any():
         raise ValueError(
@@ -257,8 +258,7 @@ def with_pairs_alone(
             "learn"
         )
     data = data.compared()
-    assert data.pairs is not None
-    shares = data.pairs.shares_won(data.n_rows)
+    shares = data.judged_pairs.shares_won(data.n_rows)
     return replace(data, grades=LabelGrades.of_one(shares))
 
 
@@ -415,18 +415,9 @@ def check_learnable(
                 "pairs to learn from: check groups, sample_weight and document_weight"
             )
         return
-    if data.pairs is not None and not data.has_pairs.any():
-        raise ValueError(
-            "no query that is left to learn from has judged pairs of documents of "
-            "different grades: lower validation_fraction, or give X_val, y_val and "
-            "groups_val"
-        )
     if not data.has_pairs.any():
-        raise ValueError(
-            "y has no query with two different grades among those of a sample_weight "
-            f"above zero (n_queries={data.n_queries}, n_samples={data.n_rows}): there "
-            "is no order to learn: check y and groups"
-        )
+        sizes = {"n_queries": data.n_queries, "n_rows": data.n_rows}
+        raise ValueError(data.pairs.NONE_LEFT.format(**sizes))
     check_weighted_pairs(data, comm)
 
 
