@@ -132,7 +132,7 @@ def part_name(function: Any) -> str:
 def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
     """Count the CPU time of one fit; runs in a new process."""
     if settings.n_threads > 1:  # before kernels are compiled
-        atomics.LOOKS, atomics.SHORTEST_SLEEP = 0, 200
+        atomics.LOOKS_BEFORE_SLEEP, atomics.SHORTEST_SLEEP = 0, 200
     joblib.cpu_count = lambda: settings.n_threads  # as if there were as many
     clock = PartClock()
     X, y, groups = fit.read(folder, "train")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile.arithmetic import allocate_aligned
 from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
 
-LOOKS = 20_000  # before a thread sleeps: they take from 0.2 to 1 millisecond
+LOOKS_BEFORE_SLEEP = 20_000  # they take from 0.2 to 1 millisecond
 # Microseconds of a sleep, the first and the longest; Windows counts milliseconds, and
 # takes 0 for giving the core away
 SHORTEST_SLEEP, LONGEST_SLEEP = (0, 0) if sys.platform == "win32" else (50, 1_000)
@@ -119,7 +119,7 @@ def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
     # a whole time slice of another process.
     n_looks, duration = 0, SHORTEST_SLEEP
     while atomic_load(array, index) == value:
-        if n_looks < LOOKS:
+        if n_looks < LOOKS_BEFORE_SLEEP:
             n_looks += 1
             pause()
         else:
