@@ -109,9 +109,9 @@ class PartClock:
 
         def timed_grow(grower: TreeGrower, *arguments: Any) -> Any:
             barrier = grower._workspace.team.barrier
-            before = int(barrier[1])
+            before = int(barrier[atomics.N_PHASES])
             tree = grow(grower, *arguments)
-            self.n_barriers += int(barrier[1]) - before
+            self.n_barriers += int(barrier[atomics.N_PHASES]) - before
             return tree
 
         ThreadTeam.run, ThreadTeam.share = timed_run, share

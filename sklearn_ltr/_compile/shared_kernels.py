@@ -92,8 +92,8 @@ from sklearn_ltr._compile.kernels import INTERPRETED, int64, kernel, subkernel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# The cells, indices into an array of int64.  Each of those that threads wait for, or that
-# all change, is in a cache line of its own
+# The cells, indices into an array of int64.  Each that threads wait for, or all change,
+# is in a cache line of its own
 ANNOUNCED = 0  # number of the last announcement
 TAKING_PART = 8  # how many threads have counted themselves in
 STARTED = 16  # 1 as soon as threads that have counted themselves in may begin, else 0
