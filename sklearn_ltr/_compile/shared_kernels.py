@@ -41,7 +41,7 @@ ANNOUNCED    calling thread     1, and to release  a number that is not its last
                                                    one announcement or by many: the
                                                    newest is the one that counts
 FUNCTION     calling thread     1, and to release  NOTHING: it returns.  Anything else,
-                                                   even if announced a moment later: B
+                                                   also while it is announced: on to B
 TAKING_PART  calling thread     1 (opens), 3       a place from 1 on: it takes part in
                                 (closes)           the newest.  Far below 0: too late
              a thread           B
@@ -115,7 +115,9 @@ def new_announcements() -> NDArray[np.int64]:
     """Return the cells of a team that has announced nothing yet."""
     announcements: NDArray[np.int64] = allocate_aligned((N_CELLS,), np.int64)
     announcements[:] = 0
-    announcements[TAKING_PART] = TOO_LATE  # in what is released before it is announced
+    # closed: a thread that is late for a release, before anything is announced, must
+    # not take part in the first announcement while it is written
+    announcements[TAKING_PART] = TOO_LATE
     return announcements
 
 
@@ -245,7 +247,7 @@ def _do_part(announcements: NDArray[np.int64], number: int) -> None:
 # --- a part and its arguments, as addresses -------------------------------------------
 
 # The machine code of a part takes the address of its arguments, its number and n_parts
-_PART = (types.int64, types.int64, types.int64)
+_PART_TYPES = (types.int64, types.int64, types.int64)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -288,7 +290,7 @@ def _as_part(function: Any) -> Any:
             place = cgutils.alloca_once_value(builder, args[0])
             part = ir.Function(
                 builder.module,
-                convention.get_function_type(types.none, _PART),
+                convention.get_function_type(types.none, _PART_TYPES),
                 builder.module.get_unique_name("part"),
             )
             part.linkage = "internal"
@@ -314,14 +316,16 @@ def _call_part(
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         convention, int64 = context.call_conv, ir.IntType(64)
-        pointer = convention.get_function_type(types.none, _PART).as_pointer()
+        pointer = convention.get_function_type(types.none, _PART_TYPES).as_pointer()
         part = builder.inttoptr(args[0], pointer)
-        status, _ = convention.call_function(builder, part, types.none, _PART, args[1:])
+        status, _ = convention.call_function(
+            builder, part, types.none, _PART_TYPES, args[1:]
+        )
         code = builder.select(status.is_error, status.code, status.code.type(0))
         told = builder.sext(code, int64), builder.ptrtoint(status.excinfoptr, int64)
         return context.make_tuple(builder, signature.return_type, told)
 
-    return types.UniTuple(types.int64, 2)(types.int64, *_PART), generate
+    return types.UniTuple(types.int64, 2)(types.int64, *_PART_TYPES), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

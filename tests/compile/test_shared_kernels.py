@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from types import ModuleType
 
+import numba
 import numpy as np
 import pytest
 
@@ -167,3 +168,17 @@ def test_a_kernel_that_fails_keeps_no_arguments(failing):
             with pytest.raises(ZeroDivisionError):
                 team.share(np.inf, fail, fails, DIVISION, x)
         assert [sys.getrefcount(array) for array in kept] == before
+
+
+def raise_value(thread, n_threads, value):
+    if thread == 1:
+        raise ValueError("found", value)
+
+
+def test_an_error_tells_its_values(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    for _ in range(2):  # compiled, and read from the cache
+        kernel = shared_kernels.SharedKernel(raise_value)
+        with ThreadTeam(2) as team, pytest.raises(ValueError) as raised:
+            team.share(np.inf, kernel, 2.5)
+        assert raised.value.args == ("found", 2.5)
