@@ -5,9 +5,10 @@ is run itself, with each step turned into a ``yield``, so that a search through 
 states can choose, again and again, which thread goes on.  A thread that is late, or
 sleeps, is one that is not chosen for long.
 
-The order of the steps of a thread is that of the source, as on a processor: no two
-threads touch a cell at the same time, one of them to change it, other than by atomic
-operations.  That is checked in every state as well.
+A processor, and a compiler, may change the order of a thread's steps only where no
+other thread can tell: that is so if no two threads may touch a cell at the same time,
+one of them to change it, other than by atomic operations.  This is checked in every
+state, too.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from sklearn_ltr._compile.shared_kernels import ANNOUNCED, TAKING_PART
 
 SOURCE = inspect.getsource(shared_kernels)
 
-# What stands for one step.  The first argument of each is the announcements; but a part
-# is called by its address, and takes a step to begin and one to end
+# The functions of which a call is one step, beside reading and writing a cell.  A call
+# of a part is two: that it begins, and that it ends
 ATOMIC = {"atomic_add", "atomic_exchange", "atomic_load", "wait_while"}
 ON_CELLS = ATOMIC | {"load", "store"}
 STEPS = ATOMIC | {"_wait_for_threads", "_raise_error"}
@@ -101,6 +102,34 @@ def as_steps(source: str) -> dict[str, Callable[..., Steps]]:
     namespace = {**vars(shared_kernels), "int64": int, "_call_part": _call_part}
     exec(compile(ast.fix_missing_locations(module), "steps", "exec"), namespace)
     return namespace
+
+
+def cell_names() -> dict[int, str]:
+    """Return the constants by which the source names cells, by their values."""
+    names = set()
+    for node in ast.walk(ast.parse(SOURCE)):
+        if isinstance(node, ast.Subscript):
+            array, cell = node.value, node.slice
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ATOMIC:
+            array, cell = node.args[:2]
+        else:
+            continue
+        if getattr(array, "id", "") == "announcements" and isinstance(cell, ast.Name):
+            names.add(cell.id)
+    return {getattr(shared_kernels, name): name for name in names}
+
+
+CELLS = cell_names()
+
+
+def described(step: Step | None) -> str:
+    """Return a step, with the name of its cell."""
+    if step is None:
+        return "ended"
+    what, *given = step
+    if what in ON_CELLS:
+        given[0] = CELLS[given[0]]
+    return " ".join(map(str, (what, *given)))
 
 
 # --- what threads do ------------------------------------------------------------------
@@ -265,7 +294,7 @@ def check_races(steps: list[Step | None]) -> None:
         are_atomic = not kinds & {"load", "store"}
         only_read = kinds <= {"load", "atomic_load", "wait_while"}
         if one[1] == other[1] and not are_atomic and not only_read:
-            raise Fault(f"{one} and {other} at the same time")
+            raise Fault(f"{described(one)}, {described(other)} at the same time")
 
 
 def search(
@@ -330,37 +359,22 @@ def new_cells(source: str) -> list[int]:
     return [int(value) for value in namespace["new_announcements"]()]
 
 
-def cell_names(source: str) -> dict[int, str]:
-    """Return the constants by which the source names cells."""
-    names = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Subscript):
-            array, cell = node.value, node.slice
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ATOMIC:
-            array, cell = node.args[:2]
-        else:
-            continue
-        if getattr(array, "id", "") == "announcements" and isinstance(cell, ast.Name):
-            names.add(cell.id)
-    return {getattr(shared_kernels, name): name for name in names}
-
-
 def told(state: Any, comes_from: dict[Any, list[Any]], walks: list[Walk]) -> str:
     """Return the shortest way to a state, a line for each step."""
     way = [state]
     while comes_from[way[-1]]:
         way.append(comes_from[way[-1]][0])
     way.reverse()
-    names, lines = cell_names(SOURCE), []
+    lines = []
     for (_, before), (_, after) in zip(way[:-1], way[1:], strict=True):
         for k, walk in enumerate(walks):
             if before[k] != after[k]:
-                what, *given = walk.positions[before[k]].step
-                if what in ON_CELLS:
-                    given[0] = names[given[0]]
-                lines.append(f"thread {k}: {what} {given}")
-    last = [walk.positions[k].step for walk, k in zip(walks, state[1], strict=True)]
-    return "\n".join([*lines, f"next: {last}"])
+                step = described(walk.positions[before[k]].step)
+                lines.append(f"thread {k}: {step}")
+    for k, walk in enumerate(walks):
+        step = described(walk.positions[state[1][k]].step)
+        lines.append(f"next of thread {k}: {step}")
+    return "\n".join(lines)
 
 
 # --- what holds in all states ---------------------------------------------------------
@@ -516,9 +530,8 @@ def test_a_mistake_in_the_order_of_steps_is_found(mistake):
 
 
 def test_the_docstring_lists_all_cells():
-    cells = cell_names(SOURCE)
-    assert all(0 <= cell < shared_kernels.N_CELLS for cell in cells)
+    assert all(0 <= cell < shared_kernels.N_CELLS for cell in CELLS)
     rule = re.search("^=.*$", shared_kernels.__doc__, flags=re.MULTILINE).group()
     table = shared_kernels.__doc__.split(rule)[2]
     listed = re.findall(r"^([A-Z_]+)", table, flags=re.MULTILINE)
-    assert sorted(listed) == sorted(cells.values())
+    assert sorted(listed) == sorted(CELLS.values())
