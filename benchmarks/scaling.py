@@ -110,9 +110,9 @@ class PartClock:
 
         def timed_grow(grower: TreeGrower, *arguments: Any) -> Any:
             barrier = grower._workspace.team.barrier
-            before = int(barrier[1])
+            before = int(barrier[atomics.N_PHASES])
             tree = grow(grower, *arguments)
-            self.n_barriers += int(barrier[1]) - before
+            self.n_barriers += int(barrier[atomics.N_PHASES]) - before
             return tree
 
         ThreadTeam.run, ThreadTeam.share = timed_run, share
@@ -133,7 +133,7 @@ def part_name(function: Any) -> str:
 def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
     """Count the CPU time of one fit; runs in a new process."""
     if settings.n_threads > 1:  # before kernels are compiled
-        atomics.LOOKS, atomics.SHORTEST_SLEEP = 0, 200
+        atomics.LOOKS_BEFORE_SLEEP, atomics.SHORTEST_SLEEP = 0, 200
     joblib.cpu_count = lambda: settings.n_threads  # as if there were as many
     clock = PartClock()
     X, y, groups = fit.read(folder, "train")

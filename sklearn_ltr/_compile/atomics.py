@@ -1,7 +1,12 @@
-"""What threads in machine code tell each other by: an atomic counter and a barrier.
+"""What threads in machine code tell each other by, without the interpreter lock.
 
-Neither takes the interpreter lock.  A thread that waits looks again and again, for some
-hundred microseconds, before it sleeps between two looks.
+From the bottom up: atomic operations on an element of an array of int64 (`atomic_add`,
+`atomic_exchange`, `atomic_load`); waiting until an element changes (`wait_while`); a
+barrier, at which threads wait for each other (`wait_at_barrier`); and counters, by
+which they share out work (`fetch_add`, `next_of_range`).
+
+A thread that waits looks again and again, for some hundred microseconds, before it
+sleeps between two looks.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile.arithmetic import allocate_aligned
 from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
 
-LOOKS = 20_000  # before a thread sleeps: they take from 0.2 to 1 millisecond
+LOOKS_BEFORE_SLEEP = 20_000  # of a thread that waits: they take 0.2 to 1 millisecond
 # Microseconds of a sleep, the first and the longest; Windows counts milliseconds, and
 # takes 0 for giving the core away
 SHORTEST_SLEEP, LONGEST_SLEEP = (0, 0) if sys.platform == "win32" else (50, 1_000)
@@ -29,8 +34,13 @@ SLEEP_SYMBOL = "sklearn_ltr_sleep"  # by this name, machine code finds the funct
 
 # LLVM's names of the instruction by which a core that waits leaves its resources to the
 # other thread that runs on it
-PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
-PAUSE = PAUSES.get(platform.machine().lower())
+PAUSE_INSTRUCTIONS = {
+    "x86_64": "llvm.x86.sse2.pause",
+    "amd64": "llvm.x86.sse2.pause",
+}
+PAUSE_INSTRUCTION = PAUSE_INSTRUCTIONS.get(platform.machine().lower())
+
+N_ARRIVED, N_PHASES = 0, 1  # the counters of a barrier
 
 
 def _element_pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -73,12 +83,11 @@ def pause(typing: Any) -> Any:
     """Let the core do nothing for a moment."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if PAUSE is not None:
-            function_type = ir.FunctionType(ir.VoidType(), [])
-            module = builder.module
-            builder.call(
-                cgutils.get_or_insert_function(module, function_type, PAUSE), []
+        if PAUSE_INSTRUCTION is not None:
+            instruction = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(ir.VoidType(), []), PAUSE_INSTRUCTION
             )
+            builder.call(instruction, [])
         return context.get_dummy_value()
 
     return types.none(), generate
@@ -86,7 +95,7 @@ def pause(typing: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def sleep(typing: Any, duration: Any) -> Any:
-    """Let the calling thread sleep."""
+    """Let the calling thread sleep, for a duration as `SHORTEST_SLEEP` is given."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         int32 = ir.IntType(32)
@@ -119,7 +128,7 @@ def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
     # a whole time slice of another process.
     n_looks, duration = 0, SHORTEST_SLEEP
     while atomic_load(array, index) == value:
-        if n_looks < LOOKS:
+        if n_looks < LOOKS_BEFORE_SLEEP:
             n_looks += 1
             pause()
         else:
@@ -128,7 +137,7 @@ def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
 
 
 def new_barrier() -> NDArray[np.int64]:
-    """Return the counters of a barrier: [0] of waiting threads, [1] of its phases."""
+    """Return the counters of a barrier that no thread has come to."""
     # nothing else is in their cache line
     counters: NDArray[np.int64] = allocate_aligned((1, 8), np.int64)[0]
     counters[:] = 0
@@ -138,14 +147,15 @@ def new_barrier() -> NDArray[np.int64]:
 @subkernel
 def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
     """Return when all `n_threads` threads have arrived here."""
+    # If a thread raised an error before it arrives, the others would wait for ever.
     if n_threads == 1:
         return
-    phase = atomic_load(barrier, 1)
-    if atomic_add(barrier, 0, 1) == n_threads - 1:
-        atomic_add(barrier, 0, -n_threads)
-        atomic_add(barrier, 1, 1)
+    phase = atomic_load(barrier, N_PHASES)
+    if atomic_add(barrier, N_ARRIVED, 1) == n_threads - 1:
+        atomic_add(barrier, N_ARRIVED, -n_threads)
+        atomic_add(barrier, N_PHASES, 1)
     else:
-        wait_while(barrier, 1, phase)
+        wait_while(barrier, N_PHASES, phase)
 
 
 def new_counters(n_threads: int) -> NDArray[np.int64]:
@@ -158,7 +168,7 @@ def new_counters(n_threads: int) -> NDArray[np.int64]:
 def next_of_range(
     thread: int, n_threads: int, n_ranges: int, counters: NDArray[np.int64]
 ) -> int:
-    """Return the next range for a thread, `n_ranges` after the last of them."""
+    """Return the next range for a thread to do, `n_ranges` if all have been taken."""
     # Each thread has neighbouring ranges, the same ones in each kernel, whose rows are
     # in its cache; when these are done, it helps the others.
     for turn in range(n_threads):

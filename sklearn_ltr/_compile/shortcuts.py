@@ -75,7 +75,12 @@ class _KernelCompiler(_FunctionCompiler):
     def _compile_core(self, arguments: Any, return_type: Any) -> Any:
         """Compile a signature."""
         with _paused_collector():
-            return super()._compile_core(arguments, return_type)
+            result = super()._compile_core(arguments, return_type)
+        # Sub-kernels have no addresses of their own to which numba could have written
+        # these.  Errors with values in their messages are made from them.
+        for environment in result._find_referenced_environments():
+            result.codegen.set_env(environment.env_name, environment)
+        return result
 
 
 @contextlib.contextmanager

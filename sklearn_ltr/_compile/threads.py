@@ -1,10 +1,14 @@
-"""Threads: the team that runs kernels, how its threads meet, and how many there are.
+"""Threads: how many there are, the team that they are, and what it runs.
 
 Threads are ordinary Python threads that live as long as one fit or one call, so a
-forked child, a joblib worker or a second Python thread finds no pool to break.  They
-run Python functions, or kernels in a row without returning to Python in between
-(:mod:`.shared_kernels`).  BLAS is limited to one thread while networks are trained and
-evaluated.
+forked child, a joblib worker or a second Python thread finds no pool to break.  Each
+has an inbox, and does the jobs that come in one after another.  A job is a part of a
+Python function (:meth:`ThreadTeam.run`); or it is to serve, which is to wait in machine
+code and run kernels in a row without returning to Python in between
+(:meth:`ThreadTeam.share`, :mod:`.shared_kernels`).  A team that has let its threads
+serve releases them before it gives them another job.
+
+BLAS is limited to one thread while networks are trained and evaluated.
 """
 
 from __future__ import annotations
@@ -107,7 +111,8 @@ class ThreadTeam:
         self._threads: list[threading.Thread] = []
         self._inboxes: list[_Inbox] = []
         self._announcements = new_announcements()
-        # whether the threads wait in machine code; after Ctrl-C that may be unknown
+        # whether all threads have the job to serve, and whether some may have it, since
+        # Ctrl-C may come in between
         self._serves = self._may_serve = False
 
     def __enter__(self) -> ThreadTeam:
@@ -145,8 +150,9 @@ class ThreadTeam:
 
     def share(self, time: float, kernel: SharedKernel, *arguments: Any) -> None:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
-        # Each thread does its part.  `time` is about that of a single thread, in
-        # nanoseconds; the caller alone does what is short.
+        # Each thread does its part; the error of one is raised here, when all have
+        # ended.  `time` is about that of a single thread, in nanoseconds; the caller
+        # alone does what is short.
         if not self._would_share(time):
             kernel(0, 1, *arguments)
             return

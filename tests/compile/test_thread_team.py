@@ -214,7 +214,7 @@ def test_a_thread_without_memory_raises_an_error_when_all_have_ended():
     visits, barrier = np.zeros(3), new_barrier()
     with ThreadTeam(3) as team:
         with pytest.raises(MemoryError, match="allocate_much"):
-            team.share(np.inf, allocate_much, 2**60)
+            team.share(np.inf, allocate_much, 2**57)
         team.share(np.inf, visit_together, barrier, visits)
     np.testing.assert_array_equal(visits, 1)
 
