@@ -224,12 +224,12 @@ def test_equal_rows_are_told_apart_by_their_pairs():
     data = judged(weights=WEIGHTS)
     contents = np.arange(N).astype(np.uint64) * np.uint64(977)
     contents[1] = contents[0]
-    expected = data.pairs.hashes(contents)
+    expected = data.pairs.content_keys([contents])[0]
     order = RNG.permutation(N)
     place = np.argsort(order)
     every = np.array([0, len(PAIRS)])
     moved = JudgedPairs(place[PAIRS], CHANCES, 0.25 * WEIGHTS, every)
-    assert_array_equal(moved.hashes(contents[order]), expected[order])
+    assert_array_equal(moved.content_keys([contents[order]])[0], expected[order])
     assert len(np.unique(expected)) == N - np.sum(~np.isin(np.arange(N), PAIRS)) + 1
 
 
@@ -238,7 +238,9 @@ def test_equal_rows_are_told_apart_by_the_weights_of_their_pairs(weights):
     pairs, offsets = np.array([[0, 1], [2, 3]]), np.array([0, 4])
     contents = np.array([5, 9, 5, 9]).astype(np.uint64)
     found, equal = (
-        JudgedPairs(pairs, np.ones(2), np.array(given), offsets).hashes(contents)
+        JudgedPairs(pairs, np.ones(2), np.array(given), offsets).content_keys(
+            [contents]
+        )[0]
         for given in (weights, [3.0, 3.0])
     )
     assert len(set(found)) == 4
