@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._data import FitArguments
 from sklearn_ltr._estimators.arguments import (
     check_arguments,
     explain,
@@ -32,7 +32,7 @@ from sklearn_ltr._estimators.arguments import (
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
-from sklearn_ltr._typing import MatrixLike, Seed
+from sklearn_ltr._typing import Seed
 
 __all__ = [
     "Estimator",
@@ -335,8 +335,7 @@ class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
     `estimator` is the user's, which callbacks are given, `model` its copy, which is
-    fitted (`refit`).  X, y and the other arguments of `fit` are passed on to callbacks,
-    if they are given.
+    fitted (`refit`).  The arguments of `fit` are passed on to callbacks.
     """
 
     def __init__(
@@ -345,10 +344,9 @@ class FitTasks:
         model: BaseEstimator,
         step: str,
         n_steps: int,
-        X: MatrixLike,
-        y: ArrayLike | None,
-        **metadata: object,
+        arguments: FitArguments,
     ) -> None:
+        X, y, metadata = arguments.X, arguments.y, arguments.metadata
         given = {name: value for name, value in metadata.items() if value is not None}
         self._model = model
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": given}

@@ -649,7 +649,7 @@ tuples, default=None
                 init_score_val=init_score_val,
             )
             n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **given.metadata)
+            tasks = FitTasks(self, model, "tree", n_new, given)
             data = model._read(given, p, kept)
 
             # bin, boost

@@ -240,7 +240,7 @@ default=None
                 groups_val=groups_val,
                 sample_weight_val=sample_weight_val,
             )
-            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **given.metadata)
+            tasks = FitTasks(self, model, "epoch", p.max_iter, given)
             data = model._read_fit(given, p, is_new=kept.is_new)
             data = choose_learned(hold_out_queries(data, p, kept.seed), p)
             model.__dict__.update(

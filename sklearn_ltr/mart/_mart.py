@@ -169,8 +169,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 sample_weight_val=sample_weight_val,
             )
             n_new = p.n_estimators - kept.n_trees
-            weights = given.columns.given()
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **weights)
+            tasks = FitTasks(self, model, "tree", n_new, given)
             data = model._read(given, p, kept)
 
             # bin, boost
