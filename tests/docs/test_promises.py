@@ -434,16 +434,6 @@ class NotPromised(NamedTuple):
 
 NOT_PROMISED = [
     NotPromised(
-        the_order_of_rows,
-        "`pairs` of networks without a metric",
-        "the order of the pairs, and of the rows that they name, is a part of the data",
-        of=lambda case: (
-            "pairs" in case.arguments
-            and "solver" in case.kind().get_params()
-            and not case.has_metric
-        ),
-    ),
-    NotPromised(
         rows_of_weight_0,
         "`GridSearchCV` and its kin",
         "scikit-learn makes the folds, and counts rows of weight 0",
