@@ -26,7 +26,7 @@ import peers
 from sklearn_ltr._compile import int64, kernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
-from sklearn_ltr._trees.growth.splitting import add_rows_to_histogram
+from sklearn_ltr._trees.growth.histograms import add_rows_to_histogram
 
 CHAIN = 20_000_000  # dependent additions
 DENSITIES = (1, 4, 16, 64)  # one row in so many is gathered

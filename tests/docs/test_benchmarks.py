@@ -78,15 +78,15 @@ ADDITIONS = """
 import floor
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr._trees.growth import splitting
+from sklearn_ltr._trees.growth import histograms
 
 def add_and_count(values, rows, gradients, histogram, n_used_slots):
     global n_additions
     n_additions += len(rows) * next(n for n in (4, 8, 16) if n_used_slots <= n)
     add(values, rows, gradients, histogram, n_used_slots)
 
-add = splitting.add_rows_to_histogram
-splitting.add_rows_to_histogram = add_and_count
+add = histograms.add_rows_to_histogram
+histograms.add_rows_to_histogram = add_and_count
 for n_features, leaves, smallest in (16, 4, 1), (20, 31, 20), (33, 15, 5), (40, 3, 70):
     n_additions = 0
     made = make_ranking(6, n_documents=30, n_features=n_features, random_state=0)
