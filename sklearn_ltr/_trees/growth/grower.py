@@ -76,7 +76,7 @@ class TreeGrower:
     parameters : GrowthParameters
     team : ThreadTeam
         The threads to use.
-    numbers : ndarray of shape (n_rows,), uint32
+    row_numbers : ndarray of shape (n_rows,), uint32
         The number of each of this worker's rows among the rows of all workers.
     comm : Comm
     """
@@ -86,15 +86,15 @@ class TreeGrower:
         binned: BinnedData,
         parameters: GrowthParameters,
         team: ThreadTeam,
-        numbers: NDArray[np.uint32],
+        row_numbers: NDArray[np.uint32],
         comm: Comm,
     ) -> None:
         exchanges = comm.n_workers > 1
         self.binned, self._parameters = binned, parameters
         self.team, self._comm = team, comm
         self._blocks = allocate_blocks(binned)
-        self._numbers = numbers
-        self._row_sampler = RowSampler(numbers, team, comm)
+        self._row_numbers = row_numbers
+        self._row_sampler = RowSampler(row_numbers, team, comm)
         self._all_rows: NDArray[np.int32] | None = None  # once they are packed
         self._workspace = allocate_workspace(
             parameters, self._blocks, binned.n_categories, team.n_threads, exchanges
@@ -142,12 +142,12 @@ class TreeGrower:
             if self._all_rows is None:  # packed once, for all trees
                 self._all_rows = np.arange(len(scores), dtype=np.int32)
                 pack_rows(self._blocks, self.binned.columns, self._all_rows, team)
-            sample = RowSample(self._all_rows, self._numbers, derivatives)
+            sample = RowSample(self._all_rows, self._row_numbers, derivatives)
             sample_magnitudes, needs_hessians = magnitudes, p.second_order
         packed = self._workspace.buffers.packed_gradients
         quantization, total = quantize(
             sample.derivatives,
-            sample.numbers,
+            sample.row_numbers,
             drawn.tree_index,
             choose_quantization(sample_magnitudes, needs_hessians),
             packed,
@@ -214,7 +214,7 @@ class TreeGrower:
         if self._exchange is not None:
             return np.inf
         p, n_blocks = self._parameters, len(self._blocks.n_bins)
-        n_rows = subsample * len(self._numbers)
+        n_rows = subsample * len(self._row_numbers)
         if p.symmetric:
             return symmetric.growth_time(p, n_blocks, n_rows, self.team.n_threads)
         return best_first.growth_time(p, n_blocks, n_rows)
