@@ -17,11 +17,11 @@ from sklearn_ltr._compile import (
 from sklearn_ltr._compile.threads import MIN_SHARED_TIME
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growth import quantization
-from sklearn_ltr._trees.growth.exchange import LEAVES_AHEAD
-from sklearn_ltr._trees.growth.grower import TreeGrower, grow_tree
+from sklearn_ltr._trees.growth.best_first import MIN_ROWS_PER_CHUNK, grow_best_first
+from sklearn_ltr._trees.growth.grower import TreeGrower
 from sklearn_ltr._trees.growth.quantization import RowDerivatives
 from sklearn_ltr._trees.growth.sampling import TreeSample
-from sklearn_ltr._trees.growth.splitting import MIN_ROWS_PER_CHUNK
+from sklearn_ltr._trees.growth.workspace import LEAVES_AHEAD
 from sklearn_ltr._trees.parameters import GrowthParameters
 from tests.oracles import trees as oracle
 from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
@@ -249,7 +249,7 @@ def test_threads_share_a_tree_that_takes_longer_than_they_lose(
     monkeypatch.setattr(SharedKernel, "run_parts", note)
     X, gradient, hessian = draw(n=n_rows, n_features=n_features)
     grow_on(X, gradient, hessian, n_threads=2)
-    assert (grow_tree in shared) == (n_threads == 2)
+    assert (grow_best_first in shared) == (n_threads == 2)
 
 
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
@@ -430,7 +430,7 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeyp
 
 
 def signatures_of_growing():
-    return KERNELS["sklearn_ltr._trees.growth.grower.grow_tree"].signatures
+    return KERNELS["sklearn_ltr._trees.growth.loop.grow_best_first"].signatures
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
