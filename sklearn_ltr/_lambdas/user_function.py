@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas.graded_pairs import move_queries
+from sklearn_ltr._lambdas.ranked_queries import move_queries
 from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_TOTAL = 1e150  # of |gradient|, and of hessian; their squares are finite
