@@ -361,7 +361,7 @@ def expit(x: float) -> float:
 
 @subkernel
 def softplus(x: float) -> float:
-    """Return ln(1 + e^x) within 2.5 ulp."""
+    """Return ln(1 + e^x) within 3 ulp."""
     return max(x, 0.0) + log1p(exp(-abs(x)))
 
 

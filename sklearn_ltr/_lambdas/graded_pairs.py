@@ -142,13 +142,13 @@ class GradedLambdas:
     ) -> None:
         """Compute the lambdas of ranges of queries, which have been ranked."""
         (factors, options), lists = self._constants, self._queries.lists(scores)
-        given = (lists, factors, options), table, self._pair_weights
+        pairs = (lists, factors, options), table, self._pair_weights
         first, last = bounds[0], bounds[-1]
         time = self._cost_before[last] - self._cost_before[first]
         time *= NANOSECONDS_PER_PAIR
         if self._takes_short_lists:
             self._team.share_ranges(
-                time, bounds, compute_short_lists, *given, self._result, self._remains
+                time, bounds, compute_short_lists, *pairs, self._result, self._remains
             )
             if not self._remains[first:last].any():
                 return
@@ -158,7 +158,7 @@ class GradedLambdas:
             bounds,
             new_counters(self._team.n_threads),
             self._remains,
-            *given,
+            *pairs,
             self._workspaces,
             self._result,
         )

@@ -26,14 +26,12 @@ m the multiplier, which is 0 from the cutoff on.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_ltr._compile import ThreadTeam, range_kernel
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr._lambdas.pair import (
     MIN_SCORE_DISTANCE,
     PairOptions,
@@ -101,21 +99,25 @@ class JudgedLambdas:
         self._metric, self._team = metric, team
         self._options = tuple(options.with_exact_types())
         self._queries = RankedQueries(data, metric, team, below_cutoff=True)
-        self._pairs: JudgedPairs = data.judged_pairs
-        self._allocate()
+        pairs = data.judged_pairs
+        self._allocate(pairs.rows, pairs.offsets, pairs.probabilities, pairs.weights)
 
-    def _allocate(self) -> None:
+    def _allocate(
+        self,
+        rows: IntArray,
+        offsets: IntArray,
+        probabilities: FloatArray,
+        weights: FloatArray,
+    ) -> None:
         """Allocate results and what is computed of each ranked list."""
         self.offsets, self.documents = self._queries.offsets, self._queries.documents
-        pairs, n_documents = self._pairs, len(self.documents)
-        self._time_before = NANOSECONDS_PER_PAIR * pairs.offsets
+        deltas = weights if self._metric is None else np.empty_like(weights)
+        self._pairs = PairArrays(rows, offsets, probabilities, weights, deltas)
+        self._time_before = NANOSECONDS_PER_PAIR * offsets
         self._time_before += NANOSECONDS_PER_ROW * self.offsets
+        n_documents = len(self.documents)
         position = np.empty(n_documents, dtype=np.int64)
         self._blocks = BlockFactors(position, *np.empty((3, n_documents)))
-        deltas = pairs.weights if self._metric is None else np.empty(len(pairs.rows))
-        self._arrays = PairArrays(
-            pairs.rows, pairs.offsets, pairs.probabilities, pairs.weights, deltas
-        )
         self._result = tuple(Derivatives(*np.zeros((2, n_documents))))
 
     def reordered(self, queries: IntArray) -> JudgedLambdas:
@@ -125,14 +127,12 @@ class JudgedLambdas:
         offsets, numbers = move_queries(pairs.offsets, queries)
         moved_by = other._queries.offsets[:-1] - self.offsets[queries]
         moved_by = np.repeat(moved_by, np.diff(offsets))
-        other._pairs = replace(
-            pairs,
-            rows=pairs.rows[numbers] + moved_by[:, np.newaxis],
-            probabilities=pairs.probabilities[numbers],
-            weights=pairs.weights[numbers],
-            offsets=offsets,
+        other._allocate(
+            pairs.rows[numbers] + moved_by[:, np.newaxis],
+            offsets,
+            pairs.probabilities[numbers],
+            pairs.weights[numbers],
         )
-        other._allocate()
         return other
 
     def derivatives(
@@ -152,7 +152,7 @@ class JudgedLambdas:
             shares,
             add_judged_pairs,
             self._queries.lists(scores),
-            tuple(self._arrays),
+            tuple(self._pairs),
             self._queries.factors.sample_weight,
             self._options,
             self._result,
@@ -166,26 +166,26 @@ class JudgedLambdas:
 
     def _compute_swap_deltas(self, scores: FloatArray, bounds: IntArray) -> None:
         """Compute the swap deltas of ranges of queries from gains and swap factors."""
-        queries, time, blocks = self._queries, self._time(bounds), self._blocks
+        queries, time, blocks = self._queries, self._time(bounds), tuple(self._blocks)
         queries.rank(scores, bounds)
         lists, factors = queries.lists(scores), tuple(queries.factors)
         self._team.share_ranges(
-            time, bounds, average_swap_factors, lists, factors, tuple(blocks)
+            time, bounds, average_swap_factors, lists, factors, blocks
         )
         self._team.share_ranges(
             time,
             self._pairs.offsets[bounds],
             compute_swap_deltas,
-            tuple(self._arrays),
+            tuple(self._pairs),
             queries.factors.gain,
-            tuple(blocks),
+            blocks,
         )
 
     def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric
     ) -> None:
         """Compute the swap deltas of queries by a user's `swap_delta`."""
-        block, pairs = self._blocks.position, self._arrays
+        block, pairs = self._blocks.position, self._pairs
         for query in range(first, last):
             ranked = self._queries.rank_one(scores, query)
             grades = self._queries.grades[ranked]

@@ -160,9 +160,9 @@ class Derivatives(NamedTuple):
 
 
 @subkernel
-def read_input(given: tuple[Any, ...]) -> PairInput:
+def read_input(pair_input: tuple[Any, ...]) -> PairInput:
     """Return a PairInput that was passed as plain tuples."""
-    lists, factors, options = given
+    lists, factors, options = pair_input
     return PairInput(
         RankedLists(*lists), LambdaFactors(*factors), PairOptions(*options)
     )
@@ -175,7 +175,7 @@ def compute_query_lambdas(
     bounds: IntArray,
     counters: IntArray,
     remains: NDArray[np.bool_],
-    given: tuple[Any, ...],
+    pair_input: tuple[Any, ...],
     table: FloatArray | None,
     weights: FloatArray | None,
     workspaces: tuple[Any, ...],
@@ -194,7 +194,7 @@ def compute_query_lambdas(
     # named tuple.  And packing is not a separate function, because the call would pass
     # all arrays again.
     prefer_long_vectors()
-    lists, factors, options = read_input(given)
+    lists, factors, options = read_input(pair_input)
     result = Derivatives(*result)
     documents, position = workspaces[0][thread], workspaces[1][thread]
     k, sigma = factors.k, options.sigma

@@ -10,8 +10,6 @@ Judged pairs need not be consistent with each other.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from sklearn_ltr._compile import exp, kernel, log, subkernel, uint64
@@ -21,13 +19,8 @@ from sklearn_ltr._typing import FloatArray, IntArray
 FACTORS_PER_LOG = 16  # factors that are multiplied before a logarithm is taken
 MAX_SPREAD = 40.0  # sigma (s_top - s_bottom) up to which their product is finite
 
-
-class GradedLists(NamedTuple):
-    """The documents of queries, and their grades."""
-
-    scores: FloatArray  # (n_documents,)
-    grades: FloatArray  # (n_documents,)
-    offsets: IntArray  # (n_queries + 1,)
+# Scores, grades and offsets; a plain tuple, which numba recognises faster than a named
+GradedLists = tuple[FloatArray, FloatArray, IntArray]
 
 
 @subkernel
@@ -57,14 +50,13 @@ def cost_of_document_by_products(
 
 @kernel
 def pair_costs(
-    lists: tuple[Any, ...],
+    lists: GradedLists,
     sigma: float,
     tied_pairs: bool,
     costs: FloatArray,
 ) -> None:
     """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,)."""
-    # `lists` are GradedLists, with documents in order of decreasing grade; this and the
-    # other kernels take a plain tuple, which numba recognises faster than a named one
+    # the documents of a query must be in order of decreasing grade
     scores, grades, offsets = lists
     for query in range(len(costs)):
         s = scores[offsets[query] : offsets[query + 1]]
@@ -97,7 +89,7 @@ def pair_costs(
 
 @kernel
 def weighted_pair_costs(
-    lists: tuple[Any, ...],
+    lists: GradedLists,
     document_weight: FloatArray,
     sigma: float,
     tied_pairs: bool,
@@ -127,7 +119,7 @@ def weighted_pair_costs(
 def add_tied_pairs(
     first: int,
     last: int,
-    lists: tuple[Any, ...],
+    lists: GradedLists,
     sigma: float,
     sample_weight: FloatArray,
     weights: FloatArray | None,

@@ -57,7 +57,7 @@ sum_lanes = stack_array(np.float64, 2 * SUM_LANES * N_LISTS)
 def compute_short_lists(
     first: int,
     last: int,
-    given: tuple[Any, ...],
+    pair_input: tuple[Any, ...],
     table: FloatArray | None,
     weights: FloatArray | None,
     result: tuple[Any, ...],
@@ -67,7 +67,7 @@ def compute_short_lists(
     # `remains`, OUT: whether a query is left for `compute_query_lambdas`.  The other
     # arguments are the same as there, but a table is empty: all swap deltas are 1.
     prefer_long_vectors()
-    pair_input, result = read_input(given), Derivatives(*result)
+    pair_input, result = read_input(pair_input), Derivatives(*result)
     lists, factors = pair_input.lists, pair_input.factors
     queries = np.empty(WINDOW, np.int64)
     for start in range(first, last, WINDOW):
