@@ -34,6 +34,7 @@ from sklearn_ltr._compile.arithmetic import (
     log2_of,
     prefer_long_vectors,
     prefetch_row,
+    softplus,
     stack_array,
     sum_of_lanes,
     uint32_lanes,

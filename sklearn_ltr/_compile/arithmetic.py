@@ -359,6 +359,12 @@ def expit(x: float) -> float:
     return 1.0 / (1.0 + exp(-x))
 
 
+@subkernel
+def softplus(x: float) -> float:
+    """Return ln(1 + e^x) within 3 ulp."""
+    return max(x, 0.0) + log1p(exp(-abs(x)))
+
+
 @kernel
 def _exp2_of(x: FloatArray, result: FloatArray) -> None:
     """Write 2^x."""

@@ -19,7 +19,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
+from sklearn_ltr._lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import pair_weights_of
 from sklearn_ltr._parameters import POSITIVE
 from sklearn_ltr._typing import IdsLike

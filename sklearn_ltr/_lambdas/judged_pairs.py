@@ -1,15 +1,12 @@
 r"""Gradient and hessian of judged pairs, with or without the swap deltas of a metric.
 
-A pair (i, j) says that document i beats document j with probability P (P-bar in Burges
-2010, MSR-TR-2010-82, section 2, equation 3), and weighs as much as a swap of the two
-changes the metric Z (its section 7):
+To the cost of a pair (:mod:`sklearn_ltr._lambdas.pair`), with the probability P that
+document i beats document j, come factors: as much as a swap of the two changes the
+metric Z (Burges 2010, MSR-TR-2010-82, section 7), and weights.
 
-    C  =  sum over pairs of  w v |Delta Z_ij| ((1 - P) x + log(1 + exp(-x))),
-    x  =  sigma (s_i - s_j)
-
-    lambda_ij     =  w v sigma |Delta Z_ij| (1 - P - 1 / (1 + exp(x)))
-    dC/ds_i      +=  lambda_ij              dC/ds_j -= lambda_ij
-    d2C/ds_i^2   +=  w v sigma^2 |Delta Z_ij| rho (1 - rho),   rho = 1 / (1 + exp(x))
+    C            =  sum over pairs of  w v |Delta Z_ij| C_ij
+    dC/ds_i     +=  w v |Delta Z_ij| sigma (1 - P - rho),    dC/ds_j -= the same
+    d2C/ds_i^2  +=  w v |Delta Z_ij| sigma^2 rho (1 - rho)   and d2C/ds_j^2 alike
 
 with w the weight of the query, v that of the pair, and |Delta Z_ij| = 1 without a
 metric.  The pairs say who should be above whom, the grades only how much that is worth:
@@ -29,24 +26,49 @@ m the multiplier, which is 0 from the cutoff on.
 from __future__ import annotations
 
 from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sklearn_ltr._compile import LN_2, ThreadTeam, exp, log1p, range_kernel
+from sklearn_ltr._compile import ThreadTeam, range_kernel
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas.graded_pairs import check_table, move_queries
-from sklearn_ltr._lambdas.pairs import MIN_SCORE_DISTANCE, PairOptions
+from sklearn_ltr._lambdas.pair import (
+    MIN_SCORE_DISTANCE,
+    PairOptions,
+    pair_curvature,
+    pair_rho,
+    query_factor,
+)
+from sklearn_ltr._lambdas.pairs import Derivatives, LambdaFactors
+from sklearn_ltr._lambdas.ranked_queries import (
+    RankedQueries,
+    move_queries,
+    swap_table,
+)
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.metrics._closed_form import (
-    BoundClosedForm,
-    ClosedFormMetric,
-    SwapFactors,
-)
-from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.metrics._closed_form import RankedLists
 
 NANOSECONDS_PER_ROW, NANOSECONDS_PER_PAIR = 50.0, 20.0
+
+
+class PairArrays(NamedTuple):
+    """Judged pairs, sorted by query."""
+
+    rows: IntArray  # (n_pairs, 2) documents; the first beats the second
+    offsets: IntArray  # (n_queries + 1,) query q owns offsets[q] to offsets[q + 1] - 1
+    probabilities: FloatArray  # (n_pairs,) that it does
+    weights: FloatArray  # (n_pairs,)
+    deltas: FloatArray  # (n_pairs,) these weights, times the swap deltas of a metric
+
+
+class BlockFactors(NamedTuple):
+    """What each document, (n_documents,), shares with those equal to it, its block."""
+
+    position: IntArray  # of the first document of the block
+    multiplier: FloatArray  # the means of m, m d_above and d_below, with the scale of
+    discount_above: FloatArray  # the query in m
+    discount_below: FloatArray
 
 
 class JudgedLambdas:
@@ -55,7 +77,7 @@ class JudgedLambdas:
     Parameters
     ----------
     data : TrainingData
-        With `pairs`; its `sample_weight` multiplies the lambdas of a query.
+        With judged pairs; its `sample_weight` multiplies the lambdas of a query.
     metric : Metric or None
         Metric whose swap deltas multiply the pairs; None: 1 each.
     options : PairOptions
@@ -64,7 +86,7 @@ class JudgedLambdas:
     Attributes
     ----------
     offsets, documents : ndarrays
-        As in :class:`~sklearn_ltr._lambdas.graded_pairs.GradedLambdas`.
+        As of `Lambdas`.
     """
 
     def __init__(
@@ -74,50 +96,43 @@ class JudgedLambdas:
         options: PairOptions,
         team: ThreadTeam,
     ) -> None:
-        pairs = data.judged_pairs
-        self.offsets = data.offsets
-        self.documents: NDArray[np.integer] = np.arange(data.n_rows)
         self._metric, self._team = metric, team
-        sigma, by_distance, by_query = options
-        self._options = float(sigma), bool(by_distance), bool(by_query)
-        self._grades, self._sample_weight = data.y, data.sample_weight
-        self._pairs, self._pair_offsets = pairs.rows, pairs.offsets
-        self._probabilities, self._weights = pairs.probabilities, pairs.weights
-        self._bound: BoundClosedForm | None = None
-        if isinstance(metric, ClosedFormMetric):
-            self._bound = metric.bind(data.y, data.offsets, data.labels)
-        self._allocate()
+        self._options = tuple(options.with_exact_types())
+        self._queries = RankedQueries(data, metric, team, below_cutoff=True)
+        pairs = data.judged_pairs
+        self._allocate(pairs.rows, pairs.offsets, pairs.probabilities, pairs.weights)
 
-    def _allocate(self) -> None:
+    def _allocate(
+        self,
+        rows: IntArray,
+        offsets: IntArray,
+        probabilities: FloatArray,
+        weights: FloatArray,
+    ) -> None:
         """Allocate results and what is computed of each ranked list."""
-        n_documents = len(self._grades)
-        self._time_before = NANOSECONDS_PER_PAIR * self._pair_offsets
+        self.offsets, self.documents = self._queries.offsets, self._queries.documents
+        deltas = weights if self._metric is None else np.empty_like(weights)
+        self._pairs = PairArrays(rows, offsets, probabilities, weights, deltas)
+        self._time_before = NANOSECONDS_PER_PAIR * offsets
         self._time_before += NANOSECONDS_PER_ROW * self.offsets
-        self._gradient, self._hessian = np.zeros((2, n_documents))
-        self._deltas = self._weights  # times the swap deltas of a metric
-        if self._metric is not None:
-            self._deltas = np.empty(len(self._pairs))
-            self._order = np.empty(n_documents, dtype=np.int64)
-            self._block = np.empty(n_documents, dtype=np.int64)
-            self._factors = SwapFactors(*np.empty((3, n_documents)))
-            self._means = SwapFactors(*np.empty((3, n_documents)))
+        n_documents = len(self.documents)
+        position = np.empty(n_documents, dtype=np.int64)
+        self._blocks = BlockFactors(position, *np.empty((3, n_documents)))
+        self._result = tuple(Derivatives(*np.zeros((2, n_documents))))
 
     def reordered(self, queries: IntArray) -> JudgedLambdas:
-        """Return the objective of these queries (n_selected,), in their order."""
-        other = copy(self)
-        other.offsets, documents = move_queries(self.offsets, queries)
-        other.documents = self.documents[documents]
-        other._grades = self._grades[documents]
-        other._sample_weight = self._sample_weight[queries]
-        other._pair_offsets, numbers = move_queries(self._pair_offsets, queries)
-        shift = other.offsets[:-1] - self.offsets[queries]
-        shift = np.repeat(shift, np.diff(other._pair_offsets))
-        other._pairs = self._pairs[numbers] + shift[:, np.newaxis]
-        other._probabilities = self._probabilities[numbers]
-        other._weights = self._weights[numbers]
-        if self._bound is not None:
-            other._bound = self._bound.subset(queries, documents, other.offsets)
-        other._allocate()
+        """Return the lambdas of these queries (n_selected,), in their order."""
+        other, pairs = copy(self), self._pairs
+        other._queries = self._queries.reordered(queries)
+        offsets, numbers = move_queries(pairs.offsets, queries)
+        moved_by = other._queries.offsets[:-1] - self.offsets[queries]
+        moved_by = np.repeat(moved_by, np.diff(offsets))
+        other._allocate(
+            pairs.rows[numbers] + moved_by[:, np.newaxis],
+            offsets,
+            pairs.probabilities[numbers],
+            pairs.weights[numbers],
+        )
         return other
 
     def derivatives(
@@ -126,127 +141,107 @@ class JudgedLambdas:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
         last = len(self.offsets) - 1 if last is None else last
         documents = slice(self.offsets[first], self.offsets[last])
-        if self._metric is not None and self._bound is None:
-            self._compute_by_table(scores, first, last, self._metric)
-        else:
-            shares = self._team.divide(self._time_before[first : last + 1])
-            self._compute(scores, first + shares)
-        return self._gradient[documents], self._hessian[documents]
+        shares = first + self._team.divide(self._time_before[first : last + 1])
+        if self._metric is not None:
+            if self._metric.closed_form:
+                self._compute_swap_deltas(scores, shares)
+            else:
+                self._compute_by_table(scores, first, last, self._metric)
+        self._team.share_ranges(
+            self._time(shares),
+            shares,
+            add_judged_pairs,
+            self._queries.lists(scores),
+            tuple(self._pairs),
+            self._queries.factors.sample_weight,
+            self._options,
+            self._result,
+        )
+        gradient, hessian = self._result
+        return gradient[documents], hessian[documents]
 
-    def _compute(self, scores: FloatArray, bounds: IntArray) -> None:
-        """Compute the lambdas of ranges of queries, which threads share."""
-        bound, team = self._bound, self._team
-        time = self._time_before[bounds[-1]] - self._time_before[bounds[0]]
-        if bound is not None:
-            self._rank(scores, bounds)
-            bound.fill_swap_factors(self._order, self._factors, bounds, team)
-            ranked = scores, self._grades, self._order, self.offsets
-            factors = bound.k, bound.scale, self._factors, self._block, self._means
-            team.share_ranges(time, bounds, average_swap_factors, *ranked, *factors)
-            team.share_ranges(
-                time,
-                self._pair_offsets[bounds],
-                compute_swap_deltas,
-                self._pairs,
-                self._weights,
-                bound.gain,
-                self._block,
-                self._means,
-                self._deltas,
-            )
-        self._add_up(scores, bounds)
+    def _time(self, bounds: IntArray) -> float:
+        """Return about how many nanoseconds ranges of queries take one thread."""
+        return float(self._time_before[bounds[-1]] - self._time_before[bounds[0]])
+
+    def _compute_swap_deltas(self, scores: FloatArray, bounds: IntArray) -> None:
+        """Compute the swap deltas of ranges of queries from gains and swap factors."""
+        queries, time, blocks = self._queries, self._time(bounds), tuple(self._blocks)
+        queries.rank(scores, bounds)
+        lists, factors = queries.lists(scores), tuple(queries.factors)
+        self._team.share_ranges(
+            time, bounds, average_swap_factors, lists, factors, blocks
+        )
+        self._team.share_ranges(
+            time,
+            self._pairs.offsets[bounds],
+            compute_swap_deltas,
+            tuple(self._pairs),
+            queries.factors.gain,
+            blocks,
+        )
 
     def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric
     ) -> None:
-        """Compute lambdas from a user's `swap_delta`, query by query."""
+        """Compute the swap deltas of queries by a user's `swap_delta`."""
+        block, pairs = self._blocks.position, self._pairs
         for query in range(first, last):
-            bounds = np.array([query, query + 1])
-            self._rank(scores, bounds)
-            start, stop = self.offsets[query], self.offsets[query + 1]
-            ranked = self._order[start:stop]
-            grades = self._grades[ranked]
+            ranked = self._queries.rank_one(scores, query)
+            grades = self._queries.grades[ranked]
             keys = np.stack((scores[ranked], grades))
             starts = np.flatnonzero(np.append(True, (np.diff(keys) != 0).any(axis=0)))
-            delta = check_table(metric.swap_delta(grades), len(ranked), metric)
+            delta = swap_table(metric, grades)
             sizes = np.diff(np.append(starts, len(ranked)))
             mean = np.add.reduceat(np.add.reduceat(delta, starts), starts, axis=1)
             mean /= np.outer(sizes, sizes)
-            self._block[ranked] = np.repeat(np.arange(len(starts)), sizes)
-            own = slice(self._pair_offsets[query], self._pair_offsets[query + 1])
-            i, j = self._block[self._pairs[own]].T
-            self._deltas[own] = self._weights[own] * np.where(i == j, 0.0, mean[i, j])
-            self._add_up(scores, bounds)
+            block[ranked] = np.repeat(np.arange(len(starts)), sizes)
+            of_query = slice(pairs.offsets[query], pairs.offsets[query + 1])
+            i, j = block[pairs.rows[of_query]].T
+            means = np.where(i == j, 0.0, mean[i, j])
+            pairs.deltas[of_query] = pairs.weights[of_query] * means
 
-    def _rank(self, scores: FloatArray, bounds: IntArray) -> None:
-        """Put the lists of ranges of queries in order, down to their last document."""
-        sizes = np.diff(self.offsets[bounds[0] : bounds[-1] + 1])
-        lists = scores, self._grades, self.offsets, int(sizes.max()), self._order, False
-        self._team.share_ranges(
-            NANOSECONDS_PER_ROW * sizes.sum(), bounds, rank_documents, *lists
-        )
 
-    def _add_up(self, scores: FloatArray, bounds: IntArray) -> None:
-        """Add up the lambdas of the pairs of ranges of queries."""
-        first, last = bounds[0], bounds[-1]
-        self._team.share_ranges(
-            float(self._time_before[last] - self._time_before[first]),
-            bounds,
-            add_judged_pairs,
-            scores,
-            self.offsets,
-            self._pairs,
-            self._pair_offsets,
-            self._probabilities,
-            self._deltas,
-            self._sample_weight,
-            self._options,
-            self._gradient,
-            self._hessian,
-        )
+# --- the kernels, to which named tuples are passed as plain ones ----------------------
 
 
 @range_kernel
 def average_swap_factors(
     first: int,
     last: int,
-    scores: FloatArray,
-    grades: FloatArray,
-    order: IntArray,
-    offsets: IntArray,
-    k: int,
-    scale: FloatArray,
-    factors: SwapFactors,
-    block: IntArray,
-    means: SwapFactors,
+    lists: tuple[Any, ...],
+    factors: tuple[Any, ...],
+    blocks: tuple[Any, ...],
 ) -> None:
-    """Write the block of each document, and the mean factors of its block."""
-    # `factors` are by position; `block`, OUT, is the position of its first document;
-    # `means`, OUT, are those of m, m d_above and d_below, with the scale in m
+    """Write the block of each document of queries, OUT, and the mean factors of it."""
+    lists, factors = RankedLists(*lists), LambdaFactors(*factors)
+    blocks = BlockFactors(*blocks)
+    scores, grades = lists.scores, lists.grades
     for query in range(first, last):
-        start, n = offsets[query], offsets[query + 1] - offsets[query]
+        start, first_factor = lists.offsets[query], factors.first_factor[query]
+        n, scale = lists.offsets[query + 1] - start, factors.scale[query]
         p = 0
         while p < n:
-            i = order[start + p]
+            i = lists.order[start + p]
             end = p
             m, above, below = 0.0, 0.0, 0.0
             while end < n:
-                other = order[start + end]
+                other = lists.order[start + end]
                 if scores[other] != scores[i] or grades[other] != grades[i]:
                     break
-                if end < k:
-                    m += factors.multiplier[start + end]
-                    discount = factors.discount_above[start + end]
-                    above += factors.multiplier[start + end] * discount
-                below += factors.discount_below[start + end]
+                if end < factors.k:
+                    multiplier = factors.multiplier[first_factor + end]
+                    m += multiplier
+                    above += multiplier * factors.discount_above[first_factor + end]
+                below += factors.discount_below[first_factor + end]
                 end += 1
             size = end - p
             for q in range(p, end):
-                document = order[start + q]
-                block[document] = p
-                means.multiplier[document] = m / size * scale[query]
-                means.discount_above[document] = above / size * scale[query]
-                means.discount_below[document] = below / size
+                document = lists.order[start + q]
+                blocks.position[document] = p
+                blocks.multiplier[document] = m / size * scale
+                blocks.discount_above[document] = above / size * scale
+                blocks.discount_below[document] = below / size
             p = end
 
 
@@ -254,66 +249,60 @@ def average_swap_factors(
 def compute_swap_deltas(
     first: int,
     last: int,
-    pairs: IntArray,
-    weights: FloatArray,
+    pairs: tuple[Any, ...],
     gain: FloatArray,
-    block: IntArray,
-    means: SwapFactors,
-    deltas: FloatArray,
+    blocks: tuple[Any, ...],
 ) -> None:
-    """Write the weight times |Delta Z| of pairs first to last - 1."""
+    """Write the weight times |Delta Z| of pairs first to last - 1, OUT."""
+    pairs, blocks = PairArrays(*pairs), BlockFactors(*blocks)
     for p in range(first, last):
-        i, j = pairs[p, 0], pairs[p, 1]
-        if block[i] > block[j]:
+        i, j = pairs.rows[p, 0], pairs.rows[p, 1]
+        if blocks.position[i] > blocks.position[j]:
             i, j = j, i
-        lost = means.multiplier[i] * means.discount_below[j]
-        delta = abs((gain[i] - gain[j]) * (means.discount_above[i] - lost))
-        deltas[p] = weights[p] * delta
+        lost = blocks.multiplier[i] * blocks.discount_below[j]
+        delta = abs((gain[i] - gain[j]) * (blocks.discount_above[i] - lost))
+        pairs.deltas[p] = pairs.weights[p] * delta
 
 
 @range_kernel
 def add_judged_pairs(
     first: int,
     last: int,
-    scores: FloatArray,
-    offsets: IntArray,
-    pairs: IntArray,
-    pair_offsets: IntArray,
-    probabilities: FloatArray,
-    deltas: FloatArray,
+    lists: tuple[Any, ...],
+    pairs: tuple[Any, ...],
     sample_weight: FloatArray,
-    options: tuple[float, bool, bool],
-    gradient: FloatArray,
-    hessian: FloatArray,
+    options: tuple[Any, ...],
+    result: tuple[Any, ...],
 ) -> None:
     """Write dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-    sigma, by_distance, by_query = options
+    lists, pairs = RankedLists(*lists), PairArrays(*pairs)
+    options, result = PairOptions(*options), Derivatives(*result)
+    scores, sigma = lists.scores, options.sigma
+    gradient, hessian = result.gradient, result.hessian
     for query in range(first, last):
-        start, stop = offsets[query], offsets[query + 1]
+        start, stop = lists.offsets[query], lists.offsets[query + 1]
         highest, lowest = scores[start], scores[start]
         for i in range(start, stop):
             highest, lowest = max(highest, scores[i]), min(lowest, scores[i])
             gradient[i], hessian[i] = 0.0, 0.0
-        is_divided = by_distance and highest > lowest
+        is_divided = options.by_distance and highest > lowest
         abs_lambda_sum = 0.0
-        for p in range(pair_offsets[query], pair_offsets[query + 1]):
-            i, j = pairs[p, 0], pairs[p, 1]
+        for p in range(pairs.offsets[query], pairs.offsets[query + 1]):
+            i, j = pairs.rows[p, 0], pairs.rows[p, 1]
             x = sigma * (scores[i] - scores[j])
-            small = exp(-abs(x))
-            j_beats_i = (small if x > 0 else 1.0) / (1.0 + small)
-            delta = deltas[p]
+            delta = pairs.deltas[p]
             if is_divided:
                 delta /= MIN_SCORE_DISTANCE + abs(x)
-            lambda_ij = delta * (1.0 - probabilities[p] - j_beats_i)
-            curvature = delta * small / ((1.0 + small) * (1.0 + small))
+            lambda_ij = delta * (1.0 - pairs.probabilities[p] - pair_rho(x))
+            curvature = pair_curvature(x, delta)
             abs_lambda_sum += abs(lambda_ij)
             gradient[i] += lambda_ij
             gradient[j] -= lambda_ij
             hessian[i] += curvature
             hessian[j] += curvature
         factor = sample_weight[query] * sigma
-        if by_query and abs_lambda_sum > 0:
-            factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
+        if options.by_query and abs_lambda_sum > 0:
+            factor *= query_factor(abs_lambda_sum)
         for i in range(start, stop):
             gradient[i] *= factor
             hessian[i] *= factor * sigma

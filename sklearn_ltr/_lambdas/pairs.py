@@ -3,16 +3,14 @@
 For each query: pack the input of the pair loop into one array by position; add the
 pairs; average over equal documents, and write the result in canonical order.
 
-**Pairs.**  For a pair of documents i, j with i of the higher grade (Burges 2010,
-MSR-TR-2010-82, section 7),
+**Pairs.**  For a pair of documents i, j with i of the higher grade, rho_ij as in
+:mod:`sklearn_ltr._lambdas.pair` and the swap delta Delta_ij,
 
-    rho_ij        = 1 / (1 + exp(sigma (s_i - s_j)))
     dC/ds_i      -= sigma |Delta_ij| rho_ij              dC/ds_j += the same
     d2C/ds_i^2   += sigma^2 |Delta_ij| rho_ij (1 - rho_ij)        and d2C/ds_j^2 alike
 
-are the derivatives of the cost |Delta_ij| log(1 + exp(-sigma (s_i - s_j))) at a fixed
-order.  The factors sigma and sigma^2 are left out of the pair loop; they are applied
-once per document.
+are the derivatives of the cost at a fixed order.  The factors sigma and sigma^2 are
+left out of the pair loop; they are applied once per document.
 
 No exponential per pair is needed: with exp_score_i = exp(sigma (s_i - s_top)),
 rho_ij = exp_score_j / (exp_score_i + exp_score_j), exactly.
@@ -66,12 +64,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
-    LN_2,
     REGISTER_LANES,
     allocate_aligned,
     exp,
     float64_lanes,
-    log1p,
     next_of_range,
     prefer_long_vectors,
     shared_kernel,
@@ -79,7 +75,13 @@ from sklearn_ltr._compile import (
     sum_of_lanes,
     uint64,
 )
-from sklearn_ltr._parameters import Choice
+from sklearn_ltr._lambdas.pair import (
+    MIN_SCORE_DISTANCE,
+    PairOptions,
+    pair_cost,
+    pair_rho,
+    query_factor,
+)
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._closed_form import RankedLists
 
@@ -109,32 +111,10 @@ MIN_EXP_SCORE = 1e-260  # with smaller ones, products of two could underflow
 # SCORE_GAP of the padding.  It exceeds all gaps with an exponential of at least
 # MIN_EXP_SCORE, so that distances to the padding are positive.
 PADDING_GAP = 600.0
-MIN_SCORE_DISTANCE = 0.01  # keeps the division by distances from that by zero
 
 
-class PairOptions(NamedTuple):
-    """How a pair counts."""
-
-    sigma: float  # > 0, steepness of the sigmoid
-    by_distance: bool = False  # divide a pair by 0.01 + sigma |s_i - s_j|
-    # multiply the lambdas of a query by log2(1 + S) / S, S the sum of 2 |lambda_pq|
-    by_query: bool = False
-
-    @classmethod
-    def read(cls, sigma: float, normalize_lambdas: bool | str) -> PairOptions:
-        """Return the options that a value of `normalize_lambdas` stands for."""
-        return cls(
-            sigma,
-            normalize_lambdas in (True, "distance"),
-            normalize_lambdas in (True, "query"),
-        )
-
-
-NORMALIZATIONS = Choice(True, False, "distance", "query")  # of lambdas
-
-
-class ObjectiveArrays(NamedTuple):
-    """Factors of the swap deltas and lambdas, see :mod:`sklearn_ltr.metrics`."""
+class LambdaFactors(NamedTuple):
+    """What swap deltas and lambdas are products of, see :mod:`sklearn_ltr.metrics`."""
 
     gain: FloatArray  # (n_documents,) in canonical order
     multiplier: FloatArray  # these three are a SwapFactors: of all lists,
@@ -145,6 +125,24 @@ class ObjectiveArrays(NamedTuple):
     scale: FloatArray  # (n_queries,) factor of a query's swap deltas
     sample_weight: FloatArray  # (n_queries,) factor of a query's lambdas
     k: int  # cutoff: pairs with both documents below it have no swap delta
+
+
+class PairInput(NamedTuple):
+    """What the lambdas of pairs are computed from."""
+
+    lists: RankedLists
+    factors: LambdaFactors
+    options: PairOptions
+
+
+class PackedList(NamedTuple):
+    """The list of a query, packed."""
+
+    documents: FloatArray  # (N_ROWS or more, width), see above
+    n: int  # number of documents
+    k: int  # cutoff, as in LambdaFactors
+    # the swap delta of a pair is divided by this plus the difference of the score gaps
+    min_distance: float
 
 
 class Workspaces(NamedTuple):
@@ -161,6 +159,15 @@ class Derivatives(NamedTuple):
     hessian: FloatArray  # (n_documents,) d2C/ds2
 
 
+@subkernel
+def read_input(pair_input: tuple[Any, ...]) -> PairInput:
+    """Return a PairInput that was passed as plain tuples."""
+    lists, factors, options = pair_input
+    return PairInput(
+        RankedLists(*lists), LambdaFactors(*factors), PairOptions(*options)
+    )
+
+
 @shared_kernel
 def compute_query_lambdas(
     thread: int,
@@ -168,11 +175,9 @@ def compute_query_lambdas(
     bounds: IntArray,
     counters: IntArray,
     remains: NDArray[np.bool_],
-    lists: tuple[Any, ...],
-    arrays: tuple[Any, ...],
+    pair_input: tuple[Any, ...],
     table: FloatArray | None,
     weights: FloatArray | None,
-    options: tuple[Any, ...],
     workspaces: tuple[Any, ...],
     result: tuple[Any, ...],
 ) -> None:
@@ -180,17 +185,19 @@ def compute_query_lambdas(
     # Threads do one range of queries after another.
     #
     # `table` is None where swap deltas follow from gains and factors; (n, n), swap
-    # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.
+    # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.  It
+    # and `weights` are arguments of their own: only of these numba sees that they are
+    # None, and leaves out what is done otherwise.
     # Networks call this for few queries, so two details save time for short lists.  The
-    # tuples (RankedLists, ObjectiveArrays, PairOptions, Workspaces, Derivatives) are
-    # passed as plain ones and named inside, because numba takes half a microsecond to
-    # recognise each named tuple.  And packing is not a separate function, because the
-    # call would pass all arrays again.
+    # tuples (PairInput and those in it, Workspaces, Derivatives) are passed as plain
+    # ones and named inside, because numba takes half a microsecond to recognise each
+    # named tuple.  And packing is not a separate function, because the call would pass
+    # all arrays again.
     prefer_long_vectors()
-    lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
-    options, result = PairOptions(*options), Derivatives(*result)
+    lists, factors, options = read_input(pair_input)
+    result = Derivatives(*result)
     documents, position = workspaces[0][thread], workspaces[1][thread]
-    k, sigma = arrays.k, options.sigma
+    k, sigma = factors.k, options.sigma
     gap_scale = sigma if options.by_distance else 0.0
     n_ranges = len(bounds) - 1
     number = next_of_range(thread, n_threads, n_ranges, counters)
@@ -208,12 +215,12 @@ def compute_query_lambdas(
                 p = uint64(position[i])
                 documents[SCORE, p] = lists.scores[start + i]
                 documents[GRADE, p] = lists.grades[start + i]
-                documents[GAIN, p] = arrays.gain[start + i]
-            scale, first_factor = arrays.scale[query], arrays.first_factor[query]
+                documents[GAIN, p] = factors.gain[start + i]
+            scale, first_factor = factors.scale[query], factors.first_factor[query]
             for p in range(uint64(min(k, n))):
                 index = uint64(first_factor) + p
-                documents[MULTIPLIER, p] = arrays.multiplier[index] * scale
-                documents[DISCOUNT_ABOVE, p] = arrays.discount_above[index]
+                documents[MULTIPLIER, p] = factors.multiplier[index] * scale
+                documents[DISCOUNT_ABOVE, p] = factors.discount_above[index]
             top, n_lower, n_underflows = documents[SCORE, 0], 0, 0
             for p in range(length):
                 below_top = top - documents[SCORE, p]
@@ -223,7 +230,7 @@ def compute_query_lambdas(
                 documents[EXP_SCORE, p] = exp_score
                 documents[SCORE_GAP, p] = gap_scale * below_top
                 index = uint64(first_factor) + p
-                documents[DISCOUNT_BELOW, p] = arrays.discount_below[index]
+                documents[DISCOUNT_BELOW, p] = factors.discount_below[index]
                 documents[GRADIENT, p], documents[HESSIAN, p] = 0.0, 0.0
             for row in range(N_ROWS):
                 for p in range(length, length + uint64(DOCUMENT_BLOCK)):
@@ -235,15 +242,16 @@ def compute_query_lambdas(
             min_distance = 1.0
             if options.by_distance and n_lower > 0:
                 min_distance = MIN_SCORE_DISTANCE
+            packed = PackedList(documents, n, k, min_distance)
             abs_lambda_sum = 0.0
             if n_underflows > 0:
                 abs_lambda_sum = add_pairs_by_exponentials(
-                    n, k, documents, sigma, min_distance, gap_scale, table, weights
+                    packed, options, table, weights
                 )
             else:
                 for first_lane in range(0, n, REGISTER_LANES):
                     abs_lambda_sum += add_pairs_of_lanes(
-                        first_lane, n, k, documents, min_distance, table, weights
+                        first_lane, packed, table, weights
                     )
 
             # 3. Average over equal documents, and write the result in canonical order.
@@ -253,13 +261,12 @@ def compute_query_lambdas(
                 average_over_equals(n, k, keys, derivatives)
             else:
                 if len(weights) == 4:
-                    costs = sigma, min_distance, gap_scale, table
-                    add_pair_costs(n, k, documents, *costs)
+                    add_pair_costs(packed, options, table)
                 weight_keys = documents[BETTER_WEIGHT], documents[WORSE_WEIGHT]
                 average_over_equals_of_weights(n, k, keys + weight_keys, derivatives)
-            factor = arrays.sample_weight[query] * sigma
+            factor = factors.sample_weight[query] * sigma
             if options.by_query and abs_lambda_sum > 0:
-                factor *= log1p(2.0 * abs_lambda_sum) / (2.0 * abs_lambda_sum * LN_2)
+                factor *= query_factor(abs_lambda_sum)
             for i in range(length):
                 p = uint64(position[i])
                 result.gradient[start + i] = documents[GRADIENT, p] * factor
@@ -274,23 +281,21 @@ def compute_query_lambdas(
 @subkernel
 def add_pairs_of_lanes(
     first: int,
-    n: int,
-    k: int,
-    documents: FloatArray,
-    min_distance: float,
+    packed: PackedList,
     table: FloatArray | None,
     weights: FloatArray | None,
 ) -> float:
     """Add the pairs of REGISTER_LANES documents with all documents above them."""
     # The documents, one per lane, are those at positions `first` to ``first +
-    # REGISTER_LANES - 1``.  A pair's swap delta is divided by its distance,
-    # `min_distance` plus the difference of the score gaps.  The loop takes one division
-    # per pair and has no branches.  Pairs are weighted unless `weights` is None.
-    # Returns the sum of |lambda_pq|.
+    # REGISTER_LANES - 1``.  The loop takes one division per pair and has no branches:
+    # `pair_rho` is exp_worse / (exp_better + exp_worse), and 1 minus it exp_better over
+    # the same.  Pairs are weighted unless `weights` is None.  Returns the sum of
+    # |lambda_pq|.
     # The sums of the lanes are on the stack: LLVM vectorizes a loop that writes nowhere
     # else without checks for aliasing.  Counters are unsigned because numba checks
     # whether a signed index is negative, which cannot be vectorized.
     prefer_long_vectors()
+    documents, n, k, min_distance = packed
     gradient, hessian = float64_lanes(), float64_lanes()
     lambdas, hessians = float64_lanes(), float64_lanes()  # of the pairs of one document
     abs_lambdas = float64_lanes()
@@ -353,17 +358,15 @@ def add_pairs_of_lanes(
 
 @subkernel
 def add_pairs_by_exponentials(
-    n: int,
-    k: int,
-    documents: FloatArray,
-    sigma: float,
-    min_distance: float,
-    gap_scale: float,
+    packed: PackedList,
+    options: PairOptions,
     table: FloatArray | None,
     weights: FloatArray | None,
 ) -> float:
     """Add all pairs of a list, each with an exponential of its own."""
     # This is slower, but exact for scores so far apart that EXP_SCORE underflows.
+    documents, n, k, min_distance = packed
+    gap_scale = options.sigma if options.by_distance else 0.0
     abs_lambda_sum = 0.0
     for p in range(min(k, n)):
         if table is not None:
@@ -374,20 +377,19 @@ def add_pairs_by_exponentials(
             delta *= documents[DISCOUNT_ABOVE, p] - documents[DISCOUNT_BELOW, q]
             if delta == 0.0:
                 continue
-            score_difference = documents[SCORE, p] - documents[SCORE, q]
-            small = exp(-sigma * score_difference)
-            high, low = 1.0 / (1.0 + small), small / (1.0 + small)
-            rho, one_minus_rho = (low, high) if delta > 0 else (high, low)
-            lambda_pq = delta * rho / (min_distance + gap_scale * score_difference)
+            gap = documents[SCORE, p] - documents[SCORE, q]
+            better, worse = (p, q) if delta > 0 else (q, p)
+            x = options.sigma * (gap if delta > 0 else -gap)
+            lambda_pq = delta * pair_rho(x) / (min_distance + gap_scale * gap)
+            hessian_factor = pair_rho(-x)  # 1 - rho
             if weights is not None:
-                better, worse = (p, q) if delta > 0 else (q, p)
                 lambda_pq *= documents[BETTER_WEIGHT, better]
                 lambda_pq *= documents[WORSE_WEIGHT, worse]
             abs_lambda_sum += abs(lambda_pq)
             documents[GRADIENT, p] -= lambda_pq
             documents[GRADIENT, q] += lambda_pq
-            documents[HESSIAN, p] += abs(lambda_pq) * one_minus_rho
-            documents[HESSIAN, q] += abs(lambda_pq) * one_minus_rho
+            documents[HESSIAN, p] += abs(lambda_pq) * hessian_factor
+            documents[HESSIAN, q] += abs(lambda_pq) * hessian_factor
     return abs_lambda_sum
 
 
@@ -464,15 +466,11 @@ def pack_weights(
 
 @subkernel
 def add_pair_costs(
-    n: int,
-    k: int,
-    documents: FloatArray,
-    sigma: float,
-    min_distance: float,
-    gap_scale: float,
-    table: FloatArray | None,
+    packed: PackedList, options: PairOptions, table: FloatArray | None
 ) -> None:
     """Add up the costs of the pairs of each document, with |Delta| as of its lambda."""
+    documents, n, k, min_distance = packed
+    gap_scale = options.sigma if options.by_distance else 0.0
     for p in range(min(k, n)):
         if table is not None:
             compare_grades(p, uint64(p), uint64(n), documents, table)
@@ -484,9 +482,9 @@ def add_pair_costs(
                 continue
             better, worse = (p, q) if delta > 0 else (q, p)
             gap = documents[SCORE, p] - documents[SCORE, q]
-            x = sigma * (documents[SCORE, worse] - documents[SCORE, better])
+            x = options.sigma * (gap if delta > 0 else -gap)
             cost = abs(delta) / (min_distance + gap_scale * gap)
-            cost *= max(x, 0.0) + log1p(exp(-abs(x)))
+            cost *= pair_cost(x, 1.0)
             documents[BETTER_COST, better] += cost * documents[WORSE_WEIGHT, worse]
             documents[WORSE_COST, worse] += cost * documents[BETTER_WEIGHT, better]
 

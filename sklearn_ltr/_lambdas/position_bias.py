@@ -66,9 +66,9 @@ class BiasChoice:
         """Return the method and its regularization, None for None."""
         if value is None:
             return None
-        given = dict(value) if isinstance(value, Mapping) else {"method": value}
-        unknown = set(given) - {"method", "regularization"}
-        if unknown or "method" not in given:
+        options = dict(value) if isinstance(value, Mapping) else {"method": value}
+        unknown = set(options) - {"method", "regularization"}
+        if unknown or "method" not in options:
             raise ValueError(
                 f"{name} must be one of {(None, *self.methods)}, or a dict with "
                 f'"method" and "regularization", got {shown(value)}'
@@ -76,11 +76,13 @@ class BiasChoice:
         if not isinstance(value, Mapping):
             method = Choice(None, *self.methods).read_as(name, value)
         else:
-            method = Choice(*self.methods).read_as(f'{name}["method"]', given["method"])
+            method = Choice(*self.methods).read_as(
+                f'{name}["method"]', options["method"]
+            )
         strength = None
-        if "regularization" in given:
+        if "regularization" in options:
             strength = real(0, LARGEST).read_as(
-                f'{name}["regularization"]', given["regularization"]
+                f'{name}["regularization"]', options["regularization"]
             )
         return BiasOptions(method, strength)
 
@@ -120,8 +122,8 @@ class PositionBias(ABC):
         shifts = (62 - self._n_rows.bit_length() - exponents)[:, None]
         multiples = np.rint(np.ldexp(arrays, shifts)).astype(np.int64)
         sums = np.zeros((len(multiples), self.values.shape[-1]), dtype=np.int64)
-        for own, addends in zip(sums, multiples, strict=True):
-            np.add.at(own, self.positions, addends)
+        for sums_of_array, addends in zip(sums, multiples, strict=True):
+            np.add.at(sums_of_array, self.positions, addends)
         total: FloatArray = np.ldexp(self._comm.sum(sums).astype(np.float64), -shifts)
         return total
 
@@ -230,8 +232,8 @@ def new_bias(
     n_rows, none = (2, 1.0) if is_pairwise else (1, 0.0)
     if earlier is None or (earlier.ndim == 2) != is_pairwise:
         earlier = np.empty((n_rows, 0))
-    own = int(positions.min()), int(positions.max())
-    first, last = zip(*comm.gather(own), strict=True)
+    ends = int(positions.min()), int(positions.max())
+    first, last = zip(*comm.gather(ends), strict=True)
     if is_pairwise and min(first) > 0:
         raise ValueError(
             "positions has no 0 in the lists that have a clicked document and "

@@ -1,30 +1,26 @@
-"""The cost of RankNet, the cross entropy of the pairs of each query.
+"""The cost of RankNet: the sum of the costs of the pairs of each query.
 
-    C = 1/2 (1 - S_ij) sigma (s_i - s_j) + log(1 + exp(-sigma (s_i - s_j)))
+The cost of one pair is that of :mod:`sklearn_ltr._lambdas.pair`.  Where document i has
+the higher grade it is log(1 + e_j / e_i) with e = exp(sigma s), so the cost of the
+pairs of one document with all worse ones is the logarithm of a product.  For equal
+grades it is half the sum of log(1 + e_j / e_i) and log(1 + e_i / e_j).
 
-(Burges 2010, section 2), where S_ij is 1 if i has the higher grade and 0 if the grades
-are equal.  For S = 1 that is log(1 + e_j / e_i) with e = exp(sigma s), so the cost of
-the pairs of one document with all worse ones is the logarithm of a product.  For S = 0
-it is half the sum of log(1 + e_j / e_i) and log(1 + e_i / e_j).
-
-Judged pairs have a target probability P (P-bar in Burges, 2010) that i beats j
-instead of grades; equation 3 is P = (1 + S) / 2:
-
-    C = (1 - P) x + log(1 + exp(-x)),        x = sigma (s_i - s_j)
-    dC/ds_i = sigma ((1 - P) - 1 / (1 + exp(x))) = -dC/ds_j
-
-These pairs need not be consistent with each other.
+Judged pairs need not be consistent with each other.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from sklearn_ltr._compile import exp, kernel, log, log1p, subkernel, uint64
+from sklearn_ltr._compile import exp, kernel, log, subkernel, uint64
+from sklearn_ltr._lambdas.pair import pair_cost, tied_lambda
 from sklearn_ltr._typing import FloatArray, IntArray
 
 FACTORS_PER_LOG = 16  # factors that are multiplied before a logarithm is taken
 MAX_SPREAD = 40.0  # sigma (s_top - s_bottom) up to which their product is finite
+
+# Scores, grades and offsets; a plain tuple, which numba recognises faster than a named
+GradedLists = tuple[FloatArray, FloatArray, IntArray]
 
 
 @subkernel
@@ -34,8 +30,7 @@ def cost_of_document(
     """Return the sum of log(1 + exp(-sigma (s_i - s_j))) over j = first to last - 1."""
     total = 0.0
     for j in range(first, last):
-        x = sigma * (scores[j] - scores[i])
-        total += max(x, 0.0) + log1p(exp(-abs(x)))
+        total += pair_cost(sigma * (scores[i] - scores[j]), 1.0)
     return total
 
 
@@ -55,15 +50,14 @@ def cost_of_document_by_products(
 
 @kernel
 def pair_costs(
-    scores: FloatArray,
-    grades: FloatArray,
-    offsets: IntArray,
+    lists: GradedLists,
     sigma: float,
     tied_pairs: bool,
     costs: FloatArray,
 ) -> None:
     """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,)."""
     # the documents of a query must be in order of decreasing grade
+    scores, grades, offsets = lists
     for query in range(len(costs)):
         s = scores[offsets[query] : offsets[query + 1]]
         g = grades[offsets[query] : offsets[query + 1]]
@@ -95,10 +89,8 @@ def pair_costs(
 
 @kernel
 def weighted_pair_costs(
-    scores: FloatArray,
-    grades: FloatArray,
+    lists: GradedLists,
     document_weight: FloatArray,
-    offsets: IntArray,
     sigma: float,
     tied_pairs: bool,
     costs: FloatArray,
@@ -106,6 +98,7 @@ def weighted_pair_costs(
 ) -> None:
     """Write the cost of each query, with pairs weighing w_i w_j, and their weight."""
     # as `pair_costs`, without products of factors, each of which has a power here
+    scores, grades, offsets = lists
     for query in range(len(costs)):
         total, weight = 0.0, 0.0
         stop = offsets[query + 1]
@@ -114,8 +107,8 @@ def weighted_pair_costs(
                 is_tied = grades[i] == grades[j]
                 if is_tied and not tied_pairs:
                     continue
-                x = sigma * (scores[j] - scores[i])
-                cost = log1p(exp(-abs(x))) + (0.5 * abs(x) if is_tied else max(x, 0.0))
+                x = sigma * (scores[i] - scores[j])
+                cost = pair_cost(abs(x), 0.5) if is_tied else pair_cost(x, 1.0)
                 pair_weight = document_weight[i] * document_weight[j]
                 total += pair_weight * cost
                 weight += pair_weight
@@ -124,11 +117,9 @@ def weighted_pair_costs(
 
 @kernel
 def add_tied_pairs(
-    scores: FloatArray,
-    grades: FloatArray,
-    offsets: IntArray,
     first: int,
     last: int,
+    lists: GradedLists,
     sigma: float,
     sample_weight: FloatArray,
     weights: FloatArray | None,
@@ -137,16 +128,13 @@ def add_tied_pairs(
     """Add the lambdas of pairs of equal grade, for queries first to last - 1."""
     # `weights` of pairs as in :mod:`pairs`; neither document is the better one, so both
     # rows are the same.
-    # Burges (2010), equation 3 for S = 0, with x = sigma (s_i - s_j): lambda_ij = sigma
-    # (1/2 - 1 / (1 + e^x)) = sigma/2 (1 - e^-x) / (1 + e^-x).
+    scores, grades, offsets = lists
     for query in range(first, last):
         for i in range(offsets[query], offsets[query + 1]):
             for j in range(offsets[query], i):
                 if grades[i] == grades[j]:
                     x = sigma * (scores[i] - scores[j])
-                    small = exp(-abs(x))
-                    size = 0.5 * sigma * (1.0 - small) / (1.0 + small)
-                    lambda_ij = sample_weight[query] * (size if x > 0 else -size)
+                    lambda_ij = sample_weight[query] * tied_lambda(x, sigma)
                     if weights is not None:
                         lambda_ij *= weights[0, i] * weights[0, j]
                     gradient[i] += lambda_ij
@@ -165,6 +153,5 @@ def judged_pair_cost(
     total = 0.0
     for p in range(len(pairs)):
         x = sigma * (scores[pairs[p, 0]] - scores[pairs[p, 1]])
-        softplus = max(-x, 0.0) + log1p(exp(-abs(x)))
-        total += weights[p] * ((1.0 - probabilities[p]) * x + softplus)
+        total += weights[p] * pair_cost(x, probabilities[p])
     return total

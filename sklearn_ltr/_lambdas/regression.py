@@ -20,7 +20,7 @@ documents, also on those below the cutoff that no pair reaches.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,16 @@ from sklearn_ltr._compile import ThreadTeam, kernel, shared_kernel, subkernel
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._typing import FloatArray, IntArray
+
+
+class RegressionArrays(NamedTuple):
+    """What the regression of all queries is computed from, with scores and hessians."""
+
+    targets: FloatArray  # (n_documents,) t_i above
+    offsets: IntArray  # (n_queries + 1,)
+    document_weight: FloatArray | None  # (n_documents,) w_i above
+    weight: float  # r above
+    sigma: float
 
 
 class GradeSpread(NamedTuple):
@@ -51,13 +61,13 @@ class Regression:
         index: QueryIndex,
         team: ThreadTeam,
     ) -> None:
-        self._offsets, self._team = data.offsets, team
-        self._document_weight = data.columns.document_weight
-        self._weight, self._sigma = weight, sigma
+        self._team, document_weight = team, data.columns.document_weight
         spread = spread_on_all_workers(data, index)
-        self._targets = data.y / spread.largest
-        centre_grades(data.offsets, self._document_weight, self._targets)
-        self._targets /= spread.deviation
+        targets = data.y / spread.largest
+        centre_grades(data.offsets, document_weight, targets)
+        targets /= spread.deviation
+        arrays = RegressionArrays(targets, data.offsets, document_weight, weight, sigma)
+        self._arrays = tuple(arrays)
 
     def add(
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
@@ -67,11 +77,7 @@ class Regression:
             2.5 * len(scores),
             add_regression,
             scores,
-            self._targets,
-            self._offsets,
-            self._document_weight,
-            self._weight,
-            self._sigma,
+            self._arrays,
             gradient,
             hessian,
         )
@@ -85,8 +91,8 @@ def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:
         gathered = index.gather_rows(document_weight, weights)
         document_weight = None if gathered is None else gathered[0]
     rows = index.gather_rows(data.y, weights)
-    own = None if rows is None else spread_of_grades(*rows, document_weight)
-    spread = index.comm.gather(own)[0]
+    spread = None if rows is None else spread_of_grades(*rows, document_weight)
+    spread = index.comm.gather(spread)[0]
     assert spread is not None  # worker 0 has all rows
     return spread
 
@@ -153,29 +159,27 @@ def add_regression(
     thread: int,
     n_threads: int,
     scores: FloatArray,
-    targets: FloatArray,
-    offsets: IntArray,
-    document_weight: FloatArray | None,
-    weight: float,
-    sigma: float,
+    arrays: tuple[Any, ...],
     gradient: FloatArray,
     hessian: FloatArray,
 ) -> None:
     """Add the derivatives of the regression of a thread's share of the queries."""
+    # RegressionArrays as a plain tuple, which numba recognises faster than a named one
+    targets, offsets, document_weight, weight, sigma = arrays
     n_queries = len(offsets) - 1
     first, last = n_queries * thread // n_threads, n_queries * (thread + 1) // n_threads
     for query in range(first, last):
         start, stop = offsets[query], offsets[query + 1]
         score_sum, hessian_sum, total = 0.0, 0.0, 0.0
         for i in range(start, stop):
-            own = weight_of(document_weight, i)
-            score_sum += own * scores[i]
+            w = weight_of(document_weight, i)
+            score_sum += w * scores[i]
             hessian_sum += hessian[i]
-            total += own
+            total += w
         mean_score = score_sum / total
         curvature = weight * hessian_sum / total
         for i in range(start, stop):
             residual = sigma * (scores[i] - mean_score) - targets[i]
-            own = weight_of(document_weight, i)
-            gradient[i] += curvature / sigma * own * residual
-            hessian[i] += curvature * own
+            w = weight_of(document_weight, i)
+            gradient[i] += curvature / sigma * w * residual
+            hessian[i] += curvature * w

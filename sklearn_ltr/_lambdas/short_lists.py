@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import (
-    LN_2,
     SUM_LANES,
     exp,
     int64,
-    log1p,
     prefer_long_vectors,
     prefetch_row,
     range_kernel,
@@ -29,17 +27,16 @@ from sklearn_ltr._compile import (
     subkernel,
     uint64,
 )
+from sklearn_ltr._lambdas.pair import MIN_SCORE_DISTANCE, query_factor
 from sklearn_ltr._lambdas.pairs import (
     MIN_EXP_SCORE,
-    MIN_SCORE_DISTANCE,
     Derivatives,
-    ObjectiveArrays,
-    PairOptions,
+    PairInput,
     average_over_equals,
     average_over_equals_of_weights,
+    read_input,
 )
 from sklearn_ltr._typing import FloatArray, IntArray
-from sklearn_ltr.metrics._closed_form import RankedLists
 from sklearn_ltr.metrics._short_lists import (
     DOCUMENTS_PER_LINE,
     N_LISTS,
@@ -60,11 +57,9 @@ sum_lanes = stack_array(np.float64, 2 * SUM_LANES * N_LISTS)
 def compute_short_lists(
     first: int,
     last: int,
-    lists: tuple[Any, ...],
-    arrays: tuple[Any, ...],
+    pair_input: tuple[Any, ...],
     table: FloatArray | None,
     weights: FloatArray | None,
-    options: tuple[Any, ...],
     result: tuple[Any, ...],
     remains: NDArray[np.bool_],
 ) -> None:
@@ -72,8 +67,8 @@ def compute_short_lists(
     # `remains`, OUT: whether a query is left for `compute_query_lambdas`.  The other
     # arguments are the same as there, but a table is empty: all swap deltas are 1.
     prefer_long_vectors()
-    lists, arrays = RankedLists(*lists), ObjectiveArrays(*arrays)
-    options, result = PairOptions(*options), Derivatives(*result)
+    pair_input, result = read_input(pair_input), Derivatives(*result)
+    lists, factors = pair_input.lists, pair_input.factors
     queries = np.empty(WINDOW, np.int64)
     for start in range(first, last, WINDOW):
         n_queries = min(WINDOW, last - start)
@@ -85,7 +80,7 @@ def compute_short_lists(
             prefetch_row(lists.order, document)
             prefetch_row(lists.scores, document)
             prefetch_row(lists.grades, document)
-            prefetch_row(arrays.gain, document)
+            prefetch_row(factors.gain, document)
             prefetch_row(result.gradient, document)
             prefetch_row(result.hessian, document)
         if n_short % N_LISTS < FEWEST:
@@ -95,11 +90,9 @@ def compute_short_lists(
         for group in range(0, n_short, N_LISTS):
             add_side_by_side(
                 queries[group : min(group + N_LISTS, n_short)],
-                lists,
-                arrays,
+                pair_input,
                 table,
                 weights,
-                options,
                 result,
                 remains,
             )
@@ -108,11 +101,9 @@ def compute_short_lists(
 @subkernel
 def add_side_by_side(
     queries: IntArray,
-    lists: RankedLists,
-    arrays: ObjectiveArrays,
+    pair_input: PairInput,
     table: FloatArray | None,
     weights: FloatArray | None,
-    options: PairOptions,
     result: Derivatives,
     remains: NDArray[np.bool_],
 ) -> None:
@@ -120,10 +111,11 @@ def add_side_by_side(
     # Loops over lanes whose body is short are written as one loop over all documents of
     # all lists: LLVM would unroll the former and not vectorize it.
     prefer_long_vectors()
+    lists, factors, options = pair_input
     lanes, n_lists = uint64(N_LISTS), uint64(len(queries))
     query, start, size = index_lanes(), index_lanes(), index_lanes()
     n = take_lanes(queries, lists.offsets, query, start, size)
-    k, sigma = uint64(min(arrays.k, int64(n))), options.sigma
+    k, sigma = uint64(min(factors.k, int64(n))), options.sigma
     gap_scale = sigma if options.by_distance else 0.0
 
     # 1. Pack the lists, by position.  Behind its end, a list repeats its last document,
@@ -139,12 +131,12 @@ def add_side_by_side(
             is_document = int64(p) < size[lane]
             score[index] = lists.scores[document] if is_document else np.nan
             grade[index] = lists.grades[document]
-            gain[index] = arrays.gain[document]
-            factor = uint64(arrays.first_factor[uint64(query[lane])]) + place
-            scale = arrays.scale[uint64(query[lane])]
-            multiplier[index] = arrays.multiplier[factor] * scale
-            discount_above[index] = arrays.discount_above[factor]
-            discount_below[index] = arrays.discount_below[factor]
+            gain[index] = factors.gain[document]
+            factor = uint64(factors.first_factor[uint64(query[lane])]) + place
+            scale = factors.scale[uint64(query[lane])]
+            multiplier[index] = factors.multiplier[factor] * scale
+            discount_above[index] = factors.discount_above[factor]
+            discount_below[index] = factors.discount_below[factor]
             if weights is not None:
                 better_weight[index] = weights[0, document]
                 worse_weight[index] = weights[1, document]
@@ -167,8 +159,9 @@ def add_side_by_side(
         divides = options.by_distance and n_lower[lane] > 0
         min_distance[lane] = MIN_SCORE_DISTANCE if divides else 1.0
 
-    # 2. Add the pairs.  `sums` are the eight partial sums of `sum_of_lanes`, of the
-    # lambdas and of the hessians of the pairs of one document.
+    # 2. Add the pairs, as `add_pairs_of_lanes` does: `pair_rho` and 1 minus it are
+    # quotients of the exponentials of documents.  `sums` are the eight partial sums of
+    # `sum_of_lanes`, of the lambdas and of the hessians of the pairs of one document.
     sums, upper_gradient, upper_hessian = (
         sum_lanes(),
         document_lanes(),
@@ -228,15 +221,16 @@ def add_side_by_side(
         n_equal += int64(is_equal)
     if n_equal > 0:
         for lane in range(n_lists):
-            own = size[lane]
             keys = score[lane::lanes], grade[lane::lanes]
             derivatives = gradient[lane::lanes], hessian[lane::lanes]
             if weights is None:
-                average_over_equals(own, arrays.k, keys, derivatives)
+                average_over_equals(size[lane], factors.k, keys, derivatives)
             else:
                 weight_keys = better_weight[lane::lanes], worse_weight[lane::lanes]
                 all_keys = keys + weight_keys
-                average_over_equals_of_weights(own, arrays.k, all_keys, derivatives)
+                average_over_equals_of_weights(
+                    size[lane], factors.k, all_keys, derivatives
+                )
 
     # 4. Write the results in canonical order.
     for index in range(uint64(SUM_LANES * N_LISTS)):
@@ -250,8 +244,8 @@ def add_side_by_side(
     for lane in range(n_lists):
         is_scaled = options.by_query and sums[lane] > 0
         total = sums[lane] if is_scaled else 1.0
-        scaled = log1p(2.0 * total) / (2.0 * total * LN_2)
-        list_factor[lane] = arrays.sample_weight[uint64(query[lane])] * sigma
+        scaled = query_factor(total)
+        list_factor[lane] = factors.sample_weight[uint64(query[lane])] * sigma
         list_factor[lane] *= scaled if is_scaled else 1.0
     for p in range(n):
         for lane in range(n_lists):

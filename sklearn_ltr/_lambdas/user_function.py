@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import TrainingData
-from sklearn_ltr._lambdas.graded_pairs import move_queries
+from sklearn_ltr._lambdas.ranked_queries import move_queries
 from sklearn_ltr._typing import FloatArray, IntArray
 
 LARGEST_TOTAL = 1e150  # of |gradient|, and of hessian; their squares are finite
@@ -36,7 +36,7 @@ class UserLambdas:
     Attributes
     ----------
     offsets, documents : ndarrays
-        As in :class:`~sklearn_ltr._lambdas.graded_pairs.GradedLambdas`.
+        As of `Lambdas`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class UserLambdas:
         self._sample_weight = data.sample_weight
 
     def reordered(self, queries: IntArray) -> UserLambdas:
-        """Return the objective of some or all queries, in the given order."""
+        """Return the lambdas of these queries (n_selected,), in their order."""
         other = copy(self)
         other.offsets, documents = move_queries(self.offsets, queries)
         other.documents = self.documents[documents]
@@ -98,12 +98,12 @@ class UserLambdas:
                 f"objective must return {wanted}, got {described(returned)}"
             ) from None
         arrays = []
-        for name, given in (("gradient", gradient), ("hessian", hessian)):
-            values = np.asarray(given)
+        for name, array in (("gradient", gradient), ("hessian", hessian)):
+            values = np.asarray(array)
             if values.dtype.kind not in "fiu":
                 raise TypeError(
                     f"objective must return {wanted} of real numbers, but its {name} "
-                    f"is {described(given)}"
+                    f"is {described(array)}"
                 )
             if values.shape != (n,):
                 raise ValueError(

@@ -58,7 +58,7 @@ from sklearn_ltr._estimators.attributes import (
 from sklearn_ltr._estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
-from sklearn_ltr._lambdas.pairs import NORMALIZATIONS, PairOptions
+from sklearn_ltr._lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import number_of_lists
 from sklearn_ltr._lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._parameters import Choice, Or, read_parameters, real

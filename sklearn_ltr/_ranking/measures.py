@@ -321,12 +321,12 @@ class PairCostEvaluation:
     def _compute_costs(self) -> FloatArray:
         """Compute the cost of each query; return the weight of its pairs, if any."""
         n_pairs = np.empty(0 if self._document_weight is None else len(self._costs))
-        scores, given = self._scores[self._by_grade], self._document_weight
-        options = self._offsets, self._sigma, self._tied_pairs, self._costs
-        if given is None:
-            pair_costs(scores, self._grades, *options)
+        lists = self._scores[self._by_grade], self._grades, self._offsets
+        options = self._sigma, self._tied_pairs, self._costs
+        if self._document_weight is None:
+            pair_costs(lists, *options)
         else:
-            weighted_pair_costs(scores, self._grades, given, *options, n_pairs)
+            weighted_pair_costs(lists, self._document_weight, *options, n_pairs)
         return n_pairs
 
 

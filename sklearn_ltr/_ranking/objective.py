@@ -40,9 +40,10 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import LabelRows, TrainingData
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas, move_queries
+from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
 from sklearn_ltr._lambdas.position_bias import PositionBias, new_bias, pair_weights_of
+from sklearn_ltr._lambdas.ranked_queries import move_queries
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_function import UserLambdas
 from sklearn_ltr._ranking.measures import weighted_mean, with_largest_grade

@@ -13,7 +13,7 @@ from sklearn_ltr._data import GivenColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades, label_number
 from sklearn_ltr._data.rows import routing_advice
 from sklearn_ltr._estimators.base import FitParameters
-from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._lambdas.position_bias import BiasChoice, BiasOptions
 from sklearn_ltr._lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._parameters import (

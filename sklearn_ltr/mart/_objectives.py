@@ -24,11 +24,10 @@ import numpy as np
 from sklearn_ltr._compile import (
     LOG2_E,
     ThreadTeam,
-    exp,
     expit,
     kernel,
-    log1p,
     log2_of,
+    softplus,
 )
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._estimators.monitor import ScoredMeasure
@@ -58,8 +57,7 @@ def costs_of_cross_entropy(
 ) -> None:
     """Write log(1 + exp(-2 y sigma F)) of each row, (n_rows,)."""
     for i in range(len(scores)):
-        x = 2.0 * sigma * y[i] * scores[i]
-        costs[i] = max(-x, 0.0) + log1p(exp(-abs(x)))
+        costs[i] = softplus(-2.0 * sigma * y[i] * scores[i])
 
 
 class PointwiseObjective(ABC):

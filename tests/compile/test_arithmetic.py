@@ -10,9 +10,9 @@ import pytest
 from sklearn_ltr._compile import arithmetic, exp2_of, expit_of, log2_of
 from tests import from_python
 
-exp, exp2, log, log2, log1p = (
+exp, exp2, log, log2, log1p, softplus = (
     from_python(getattr(arithmetic, name))
-    for name in ("exp", "exp2", "log", "log2", "log1p")
+    for name in ("exp", "exp2", "log", "log2", "log1p", "softplus")
 )
 LN_2 = Decimal(2).ln()
 RNG = np.random.default_rng(0)
@@ -42,8 +42,9 @@ def largest_error(function, exact, points) -> float:
         (log, Decimal.ln, POSITIVE, 1.25),
         (log2, lambda x: x.ln() / Decimal(2).ln(), POSITIVE, 1.5),
         (log1p, lambda x: (1 + x).ln(), np.abs(np.r_[NEAR, WIDE, 1e-9 * NEAR]), 2.5),
+        (softplus, lambda x: (1 + x.exp()).ln(), np.r_[NEAR, 30 * NEAR], 3.0),
     ],
-    ids=["exp", "exp2", "log", "log2", "log1p"],
+    ids=["exp", "exp2", "log", "log2", "log1p", "softplus"],
 )
 def test_each_function_is_exact_within_its_ulps(function, exact, points, ulps):
     assert largest_error(function, exact, points) <= ulps

@@ -16,7 +16,7 @@ from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._lambdas.position_bias import PairwiseBias, pair_weights_of
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._ranking.measures import PairCostEvaluation

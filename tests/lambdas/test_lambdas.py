@@ -13,7 +13,7 @@ from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import RowColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.oracles import lambdas as oracle

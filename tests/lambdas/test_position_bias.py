@@ -25,7 +25,7 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
 from sklearn_ltr._networks.training import BIAS_RATE
 from sklearn_ltr.clicks import simulate_clicks

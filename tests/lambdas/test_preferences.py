@@ -14,7 +14,7 @@ from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
-from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._ranking.measures import JudgedCostEvaluation
 from sklearn_ltr.metrics import ERR, Metric, get_metric
 from tests.oracles import lambdas as oracle

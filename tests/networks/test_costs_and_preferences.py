@@ -11,7 +11,7 @@ from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.pairs import JudgedPairs
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
-from sklearn_ltr._lambdas.pairs import PairOptions
+from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._lambdas.ranknet import (
     add_tied_pairs,
     judged_pair_cost,
@@ -41,7 +41,7 @@ def costs(data: Ranking, sigma=1.0, tied=False) -> np.ndarray:
     offsets = canonical(data)[2]
     found = np.full(len(offsets) - 1, np.nan)
     scores, grades = data.scores[best_first], data.y[best_first]
-    pair_costs(scores, grades, offsets, sigma, tied, found)
+    pair_costs((scores, grades, offsets), sigma, tied, found)
     return found
 
 
@@ -120,8 +120,8 @@ def tied_gradient(data: Ranking, sigma) -> np.ndarray:
     """Gradient of the pairs of equal grade, in the order of the rows."""
     s, grades, offsets = canonical(data)
     n_queries, gradient = len(offsets) - 1, np.zeros(len(s))
-    weights = np.ones(n_queries)
-    add_tied_pairs(s, grades, offsets, 0, n_queries, sigma, weights, None, gradient)
+    lists, weights = (s, grades, offsets), np.ones(n_queries)
+    add_tied_pairs(0, n_queries, lists, sigma, weights, None, gradient)
     return QueryGroups.from_groups(data.groups, len(s)).unsort(gradient)
 
 
