@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "sklearn_ltr"
 # A room is a file or a folder directly under the package.
 ROOMS_A_ROOM_MAY_IMPORT = {
     "_compile": set(),
+    "_docstrings": set(),
     "_typing": set(),
     "_parameters": set(),
     "_other_libraries": set(),
@@ -126,6 +127,7 @@ ROOMS_A_ROOM_MAY_IMPORT = {
 # every room may import these
 SHARED = {
     "_compile",
+    "_docstrings",
     "_parameters",
     "_other_libraries",
     "_saved",
