@@ -1,7 +1,8 @@
 """Docstrings: their sections, and entries that are written in one place for several.
 
-An entry describes a parameter or an attribute.  A line such as ``{tol} {n_jobs}`` stands
-for the entries of these names; an indented text below the line continues the last one.
+An entry describes a parameter or an attribute.  A line such as ``{tol} {n_jobs}`` in a
+docstring stands for the entries of these names; an indented text below the line
+continues the last one.
 """
 
 from __future__ import annotations
