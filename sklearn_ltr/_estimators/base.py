@@ -85,7 +85,16 @@ class ThreadCount:
 
 @dataclass(frozen=True, kw_only=True)
 class FitParameters:
-    """The parameters of every estimator that is fitted step by step."""
+    """The parameters of every estimator that is fitted step by step.
+
+    Attributes
+    ----------
+    validation_fraction
+        Fraction of the {units} held out for early stopping without `X_val`.
+    n_jobs
+        Number of threads, at most the cores this process may use.  None: more for
+        larger data.  The number does not change the model.
+    """
 
     early_stopping: Annotated[bool | Literal["auto"], Choice(True, False, "auto")]
     validation_fraction: Annotated[float, real(0, 1, "neither")]
@@ -140,6 +149,13 @@ class Estimator(BaseEstimator):
 
     In notebooks it links to its page, if the documentation of the package has an
     address.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features at `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they were strings.
     """
 
     # scikit-learn links estimators of this module by this template

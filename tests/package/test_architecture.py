@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "sklearn_ltr"
 # The core, from which every fit is made, in the order of its arrows, ...
 CORE = {
     "_compile": set(),
+    "_docstrings": set(),
     "_typing": set(),
     "_parameters": set(),
     "_saved": set(),
@@ -143,7 +144,15 @@ ANNEXES = {
 }
 ROOMS_A_ROOM_MAY_IMPORT = CORE | ANNEXES
 # every room may import these
-SHARED = {"_compile", "_parameters", "_saved", "_comm", "_typing", "_other_libraries"}
+SHARED = {
+    "_compile",
+    "_docstrings",
+    "_parameters",
+    "_other_libraries",
+    "_saved",
+    "_comm",
+    "_typing",
+}
 OPTIONAL = {
     "catboost",
     "cloudpickle",
