@@ -132,11 +132,11 @@ def ranknet_gradient(data: Ranking, sigma) -> np.ndarray:
     return gradient
 
 
-# --- preferences ------------------------------------------------------------------
+# --- judged pairs -----------------------------------------------------------------
 
 
 def cost_and_gradient(scores, pairs, probabilities, weights=None, sigma=1.0):
-    """Cost of preferences and dC/ds."""
+    """Cost of judged pairs and dC/ds."""
     weights = np.ones(len(pairs)) if weights is None else weights
     arguments = (
         np.array(scores, dtype=np.float64),

@@ -247,6 +247,26 @@ def test_equal_rows_are_told_apart_by_the_weights_of_their_pairs(weights):
     assert len(set(equal)) == 2
 
 
+def test_a_factor_of_weights_does_not_change_the_order_of_equal_rows():
+    judged = np.array([[0, 1], [2, 3], [2, 1]])
+    offsets = np.array([0, 4])
+    pairs = JudgedPairs(judged, *np.ones((2, 3)), offsets).sorted(offsets)
+    orders = {
+        tuple(
+            TrainingData(
+                LabelGrades.of_one(np.zeros(4)),
+                offsets,
+                ["a"],
+                RowColumns(sample_weight=np.array([2.0**-k])),
+                rows=np.arange(4),
+                pairs=pairs,
+            ).content_order(np.zeros(4, dtype=np.uint64))
+        )
+        for k in range(20)
+    }
+    assert len(orders) == 1
+
+
 def test_the_share_of_pairs_that_a_row_wins_is_by_their_weights():
     kept = np.isin(np.arange(N), PAIRS)
     found = []
