@@ -16,8 +16,9 @@ from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
 from sklearn_ltr._lambdas.pairs import PairOptions
 from sklearn_ltr._ranking.measures import JudgedCostEvaluation
-from sklearn_ltr.metrics import ERR, Metric, get_metric
+from sklearn_ltr.metrics import ERR, get_metric
 from tests.oracles import lambdas as oracle
+from tests.user_metrics import FirstGrade
 
 SIZES = [6, 4, 2, 7, 1]
 GROUPS = np.repeat(np.arange(5), SIZES)
@@ -28,13 +29,6 @@ GRADES[[0, 1, 10, 11]] = [2, 0, 2, 0]
 #: Of few values, so that some documents have equal scores and grades
 SCORES = RNG.choice([-0.5, 0.2, 1.0], N)
 SIGMA = 0.7
-
-
-class FirstGrade(Metric):
-    """A metric of which only the value is known."""
-
-    def value(self, ranked_grades):
-        return float(ranked_grades[0] + 0.5 * ranked_grades[-1])
 
 
 OTHERS = {"own": FirstGrade(), "err": ERR(max_grade=2)}

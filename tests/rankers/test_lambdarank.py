@@ -13,7 +13,7 @@ import pytest
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, Metric, get_metric
+from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, get_metric
 from tests.networks import (
     DATA,
     FULL_BATCH,
@@ -30,25 +30,9 @@ from tests.networks import (
     validated,
 )
 from tests.oracles import lambdas as lambda_oracle
+from tests.user_metrics import NDCGOfAUser, SwapDeltaOne
 
 WEIGHT = 0.5 + DATA.groups % 3
-
-
-class SwapDeltaOne(Metric):
-    """A metric whose swap deltas are all 1: only the force is left."""
-
-    def value(self, ranked_grades):
-        return 0.5
-
-    def swap_delta(self, ranked_grades):
-        return np.ones((len(ranked_grades), len(ranked_grades)))
-
-
-class NDCGOfAUser(Metric):
-    def value(self, ranked_grades):
-        discount = 1 / np.log2(np.arange(len(ranked_grades)) + 2)
-        gains = 2.0**ranked_grades - 1
-        return gains @ discount / (np.sort(gains)[::-1] @ discount)
 
 
 # --- LambdaRank = RankNet x swap delta --------------------------------------------
