@@ -17,6 +17,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED, one_blas_thread, threads
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.networks import threads_of_blas
+from tests.rankers.test_lambdamart import REPORT
 
 TREES = {
     "n_estimators": 3 if INTERPRETED else 6,
@@ -30,15 +31,7 @@ MODES = {
     "default": (LambdaMARTRanker, TREES),
     "report": (
         LambdaMARTRanker,
-        TREES
-        | {
-            "grow_policy": "best_first",
-            "split_gain": "least_squares",
-            "subsample": 1.0,
-            "regression_weight": 0.0,
-            "truncation_level": None,
-            "normalize_lambdas": False,
-        },
+        TREES | REPORT,
     ),
     "drawn": (
         LambdaMARTRanker,

@@ -179,6 +179,14 @@ def test_neither_the_order_of_pairs_nor_containers_nor_threads_matter(
     for other in others:
         found = judging(kind, metric, grouped, **options | WEIGHTED | other)
         assert_same(found, expected, other.get("X", X))
+    # pairs that are given twice, with other weights
+    order = np.random.default_rng(6).permutation(2 * len(PAIRS))
+    twice, weights = np.tile(PAIRS, (2, 1)), np.append(OF_PAIRS, 0.7 + OF_PAIRS)
+    one, other = (
+        judging(kind, metric, grouped, **options, pairs=p, pair_weights=w)
+        for p, w in ((twice, weights), (twice[order], weights[order]))
+    )
+    assert_same(one, other)
     zero_or_one = judging(kind, metric, grouped, pair_probabilities=CHANCES > 0.6)
     numbers = judging(kind, metric, grouped, pair_probabilities=1.0 * (CHANCES > 0.6))
     assert_same(zero_or_one, numbers)
