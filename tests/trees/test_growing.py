@@ -59,6 +59,19 @@ def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
 # --- best first -------------------------------------------------------------------
 
 
+def assert_partition(grown: Grown, n_rows, max_depth, min_samples_leaf) -> None:
+    """Check that the leaves hold all rows, and respect the limits of their sizes."""
+    tree, leaves = grown.tree, rows_of_leaves(grown)
+    assert len(tree.feature) == 2 * len(leaves) - 1
+    assert depths(tree).max() <= max_depth
+    assert sorted(row for rows in leaves.values() for row in rows) == [*range(n_rows)]
+    for leaf, rows in leaves.items():
+        assert tree.n_rows[leaf] == len(rows)
+        assert len(leaves) == 1 or len(rows) >= min_samples_leaf
+        assert (grown.scores[rows] == tree.value[leaf]).all()
+    assert ((tree.gain > 0) == (tree.feature >= 0)).all()
+
+
 @both_gains
 @pytest.mark.parametrize("l2", [0.0, 2.0])
 @pytest.mark.parametrize(
@@ -107,18 +120,11 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
     grown = grow_on(X, gradient, hessian, **size, **options)
     tree, leaves = grown.tree, rows_of_leaves(grown)
     assert len(leaves) <= size["max_leaf_nodes"]
-    assert len(tree.feature) == 2 * len(leaves) - 1
-    assert depths(tree).max() <= size["max_depth"]
-    assert sorted(row for rows in leaves.values() for row in rows) == list(range(n))
+    assert_partition(grown, n, size["max_depth"], size["min_samples_leaf"])
     for leaf, rows in leaves.items():
-        assert tree.n_rows[leaf] == len(rows)
-        assert len(leaves) == 1 or len(rows) >= size["min_samples_leaf"]
-        assert (grown.scores[rows] == tree.value[leaf]).all()
         value = oracle.leaf_value(rows, gradient, hessian, l2)
         # 62-bit sums of up to 80 rows, of which gradients may cancel
         assert tree.value[leaf] == pytest.approx(value, rel=1e-10, abs=1e-14)
-    assert (tree.gain[tree.feature >= 0] > 0).all()
-    assert (tree.gain[tree.feature < 0] == 0).all()
 
 
 # --- growth parameters ------------------------------------------------------------
