@@ -38,7 +38,7 @@ def warn_if_nothing_learned(
             f"no tree has a split, so the trees give all rows the same score: {reason}"
         )
     elif (
-        data.labels is not None
+        data.query_ids is not None
         and not has_base
         and not any(index.comm.gather(orders(data, scores)))
     ):
@@ -80,7 +80,7 @@ def why_no_split(
         n_rows_of_smaller_side(counted, n_categories)
         for counted, n_categories in zip(counts, binned.n_categories, strict=True)
     )
-    has_queries = data.labels is not None
+    has_queries = data.query_ids is not None
     rows = f"the {n_rows:,} rows to learn from"
     if has_queries:
         rows += f" (of queries with {data.pairs.in_words})"

@@ -32,8 +32,8 @@ from sklearn_ltr._data.columns import (
 from sklearn_ltr._data.fit_arguments import FitArguments, ValidationSet
 from sklearn_ltr._data.groups import (
     JudgedQueries,
-    Labels,
     QueryGroups,
+    QueryIds,
     as_array,
     count_missing,
     describe_query,

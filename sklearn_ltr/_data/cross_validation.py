@@ -18,11 +18,11 @@ from types import FrameType
 
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data.groups import Labels, QueryGroups
+from sklearn_ltr._data.groups import QueryGroups, QueryIds
 from sklearn_ltr._typing import IntArray
 
 # Labels of the queries, and the documents of each, (n_queries,)
-KnownQueries = tuple[Labels, IntArray]
+KnownQueries = tuple[QueryIds, IntArray]
 
 CUT = (
     "the splitter cuts queries apart: {n_cut} of {n_scored} scored queries, such as "
@@ -65,9 +65,9 @@ def warn_if_cut(estimator: BaseEstimator, scored: QueryGroups) -> None:
     trained = trained_queries(estimator)
     if trained is None or not is_called_by_loop(caller_of_package()):
         return
-    labels, sizes = trained
-    size = dict(zip(as_list(labels), sizes.tolist(), strict=True))
-    found = [size.get(label) for label in as_list(scored.labels)]
+    query_ids, sizes = trained
+    size = dict(zip(as_list(query_ids), sizes.tolist(), strict=True))
+    found = [size.get(label) for label in as_list(scored.query_ids)]
     cut = [query for query, n_documents in enumerate(found) if n_documents]
     if cut and found != scored.sizes.tolist():
         message = CUT.format(
@@ -88,9 +88,9 @@ def trained_queries(estimator: BaseEstimator) -> KnownQueries | None:
     return None
 
 
-def as_list(labels: Labels) -> list[Hashable]:
-    """Return labels as a list of hashable objects."""
-    return list(getattr(labels, "tolist", lambda: labels)())
+def as_list(query_ids: QueryIds) -> list[Hashable]:
+    """Return ids as a list of hashable objects."""
+    return list(getattr(query_ids, "tolist", lambda: query_ids)())
 
 
 def caller_of_package() -> FrameType | None:

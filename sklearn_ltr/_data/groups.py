@@ -26,7 +26,7 @@ from sklearn_ltr._data.rows import (
 )
 from sklearn_ltr._typing import IdsLike, IntArray
 
-Labels = Sequence[Hashable] | NDArray[Any]
+QueryIds = Sequence[Hashable] | NDArray[Any]
 
 # Types of the ids of queries; tuples of these and the periods of pandas are ids, too
 ID_TYPES = (str, bytes, Real, np.bool_, Decimal, *DATES)
@@ -47,7 +47,7 @@ class QueryGroups:
     offsets : (n_queries + 1,) int64 array
         In canonical order, the rows of query ``q`` are ``offsets[q]`` to
         ``offsets[q + 1] - 1``; there is at least one.
-    labels : sequence of length n_queries
+    query_ids : sequence of length n_queries
         The id of each query, sorted.
     in_order : bool
         Whether the rows are in canonical order already; sorting copies nothing then.
@@ -55,7 +55,7 @@ class QueryGroups:
 
     order: NDArray[np.intp]
     offsets: IntArray
-    labels: Labels
+    query_ids: QueryIds
     in_order: bool
 
     @classmethod
@@ -84,9 +84,9 @@ class QueryGroups:
             _check_none_missing(column, name)
             order, offsets, in_order = _canonical_order(column)
             return cls(order, offsets, column[order[offsets[:-1]]], in_order)
-        labels, label_of_row = encode_ids(column, name)
+        query_ids, label_of_row = encode_ids(column, name)
         order, offsets, in_order = _canonical_order(label_of_row)
-        return cls(order, offsets, labels, in_order)
+        return cls(order, offsets, query_ids, in_order)
 
     @classmethod
     def single(cls, n_documents: int) -> QueryGroups:
@@ -114,11 +114,11 @@ class QueryGroups:
         return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
 
     @property
-    def column(self) -> Labels:
+    def column(self) -> QueryIds:
         """The id of each row's query, of length n_documents."""
-        if isinstance(self.labels, np.ndarray):
-            return self.labels[self.query_of_row]
-        return [self.labels[query] for query in self.query_of_row.tolist()]
+        if isinstance(self.query_ids, np.ndarray):
+            return self.query_ids[self.query_of_row]
+        return [self.query_ids[query] for query in self.query_of_row.tolist()]
 
     def sort(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Return an array of rows in canonical order; itself if `in_order`."""
@@ -134,7 +134,7 @@ class QueryGroups:
 
     def describe(self, query: int) -> str:
         """Return the name of a query for error messages: its id."""
-        return describe_query(self.labels, query)
+        return describe_query(self.query_ids, query)
 
     def describe_row(self, row: int) -> str:
         """Return the name of a row and of its query for error messages."""
@@ -145,7 +145,7 @@ class QueryGroups:
 
 @dataclass(frozen=True, eq=False)
 class JudgedQueries:
-    """The queries of rows and of missing documents, under common labels.
+    """The queries of rows and of missing documents, under common ids.
 
     A measure such as recall counts relevant documents which a ranker did not retrieve.
     These have a grade and a query, but neither a row nor a score.  In canonical order
@@ -154,7 +154,7 @@ class JudgedQueries:
     Attributes
     ----------
     rows, missing : QueryGroups
-        Both have the labels of all queries, so a query may have no document in one
+        Both have the ids of all queries, so a query may have no document in one
         of the two: its offsets are equal then.
     offsets : (n_queries + 1,) int64 array
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1`` of a merged
@@ -175,24 +175,24 @@ class JudgedQueries:
         """Read the queries of `n_missing` >= 1 documents that no row stands for."""
         name = "groups_missing"
         missing = QueryGroups.from_groups(groups_missing, n_missing, name)
-        labels, index = _merge_labels(rows.labels, missing.labels)
-        row_labels, missing_labels = index[: rows.n_queries], index[rows.n_queries :]
-        one, other = rows.labels[0], missing.labels[0]
+        query_ids, index = _merge_ids(rows.query_ids, missing.query_ids)
+        row_queries, missing_queries = index[: rows.n_queries], index[rows.n_queries :]
+        one, other = rows.query_ids[0], missing.query_ids[0]
         is_text = isinstance(one, str), isinstance(other, str)
-        if is_text[0] != is_text[1] and not np.isin(missing_labels, row_labels).any():
+        if is_text[0] != is_text[1] and not np.isin(missing_queries, row_queries).any():
             raise ValueError(
                 f"{name} has queries such as {missing.describe(0)}, but groups such as "
                 f"{rows.describe(0)}, and none in common: name a query by the same "
                 "value in both"
             )
-        sizes = np.zeros((len(labels), 2), dtype=np.int64)
-        sizes[row_labels, 0], sizes[missing_labels, 1] = rows.sizes, missing.sizes
+        sizes = np.zeros((len(query_ids), 2), dtype=np.int64)
+        sizes[row_queries, 0], sizes[missing_queries, 1] = rows.sizes, missing.sizes
         rows_offsets, missing_offsets, offsets = (
             np.append(0, np.cumsum(counts)) for counts in (*sizes.T, sizes.sum(axis=1))
         )
         return cls(
-            replace(rows, labels=labels, offsets=rows_offsets),
-            replace(missing, labels=labels, offsets=missing_offsets),
+            replace(rows, query_ids=query_ids, offsets=rows_offsets),
+            replace(missing, query_ids=query_ids, offsets=missing_offsets),
             offsets,
             np.repeat(np.arange(sizes.size) % 2 == 0, sizes.ravel()),
         )
@@ -231,19 +231,19 @@ def places_in_queries(offsets: IntArray) -> IntArray:
     return places - np.repeat(offsets[:-1], np.diff(offsets))
 
 
-def describe_query(labels: Labels | None, query: int) -> str:
+def describe_query(query_ids: QueryIds | None, query: int) -> str:
     """Return a query's name for error messages: its label, else its number."""
-    if labels is None:
+    if query_ids is None:
         return f"number {query}"
-    label = labels[query]
+    label = query_ids[query]
     return str(label) if isinstance(label, np.generic) else repr(label)
 
 
-def as_array(labels: Labels) -> NDArray[Any]:
-    """Return labels as an array, of objects unless it is one; tuples stay whole."""
-    if isinstance(labels, np.ndarray):
-        return labels
-    return np.fromiter(labels, dtype=object, count=len(labels))
+def as_array(query_ids: QueryIds) -> NDArray[Any]:
+    """Return ids as an array, of objects unless it is one; tuples stay whole."""
+    if isinstance(query_ids, np.ndarray):
+        return query_ids
+    return np.fromiter(query_ids, dtype=object, count=len(query_ids))
 
 
 # --- raw ids: one column of them, and their order -------------------------------------
@@ -315,14 +315,14 @@ def encode_ids(ids: list[Hashable], name: str) -> tuple[list[Hashable], IntArray
         distinct = ids
     _check_types(distinct, ids, name)
     try:
-        labels = sort_ids(distinct)
+        query_ids = sort_ids(distinct)
     except TypeError as error:
         raise TypeError(
             f"{name} holds values that have no order ({error}), so results would "
             "depend on the order of the rows: name all queries alike"
         ) from None
-    index_of = {label: index for index, label in enumerate(labels)}
-    return labels, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
+    index_of = {label: index for index, label in enumerate(query_ids)}
+    return query_ids, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
 
 
 def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> None:
@@ -411,8 +411,8 @@ def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
     return keys
 
 
-def _merge_labels(a: Labels, b: Labels) -> tuple[Labels, IntArray]:
-    """Return the sorted distinct labels of both, and where each of a, then b, is."""
+def _merge_ids(a: QueryIds, b: QueryIds) -> tuple[QueryIds, IntArray]:
+    """Return the sorted distinct ids of both, and where each of a, then b, is."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         if a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "M":
             return np.unique(np.concatenate((a, b)), return_inverse=True)

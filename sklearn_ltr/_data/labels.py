@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._data.groups import Labels, QueryGroups
+from sklearn_ltr._data.groups import QueryGroups, QueryIds
 from sklearn_ltr._data.rows import numeric_column, read_numbers
 from sklearn_ltr._typing import FloatArray, IntArray
 
@@ -151,8 +151,8 @@ def label_shares(label_weights: ArrayLike | None, n_labels: int) -> FloatArray:
 
 
 def select_rows(
-    judged: NDArray[np.bool_], offsets: IntArray, labels: Labels | None
-) -> tuple[IntArray, Labels | None, NDArray[np.bool_]]:
+    judged: NDArray[np.bool_], offsets: IntArray, labels: QueryIds | None
+) -> tuple[IntArray, QueryIds | None, NDArray[np.bool_]]:
     """Return offsets and labels of queries with selected rows, and which these are."""
     before = np.concatenate(([0], np.cumsum(judged)))[offsets]
     has_rows = np.diff(before) > 0

@@ -1,6 +1,6 @@
 """The places of one worker's queries and rows among the rows of all workers.
 
-One worker has all rows of a query.  Queries are in the order of their labels, and rows
+One worker has all rows of a query.  Queries are in the order of their ids, and rows
 in the order of their content within a query.  So the number of a row is the number of
 the first row of its query plus its place in the query.  Without a cluster, one worker
 has all queries.
@@ -35,7 +35,7 @@ class QueryIndex:
     @classmethod
     def locate(cls, data: TrainingData, comm: Comm) -> Self:
         """Find the places of the queries of these data; all workers call this."""
-        # `data.numbers` rise with the labels of the queries of all workers
+        # `data.numbers` rise with the ids of the queries of all workers
         offsets, n_queries, n_rows = data.offsets, data.n_queries, data.n_rows
         if comm.n_workers == 1:
             position, first_row = np.arange(n_queries), offsets[:-1]

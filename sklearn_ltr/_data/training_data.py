@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._data.columns import COLUMNS, ReadColumns, RowColumns
-from sklearn_ltr._data.groups import Labels, as_uint16
+from sklearn_ltr._data.groups import QueryIds, as_uint16
 from sklearn_ltr._data.labels import LabelGrades, select_rows
 from sklearn_ltr._data.pairs import GRADED_PAIRS, GradedPairs, JudgedPairs
 from sklearn_ltr._data.tables import DenseTable, Table
@@ -24,7 +24,7 @@ NO_ROWS = np.empty(0, dtype=np.intp)
 class TrainingData:
     """Rows of X with their targets, queries and further columns, in canonical order.
 
-    The queries are sorted by their labels.  The rows of a query are in the order in
+    The queries are sorted by their ids.  The rows of a query are in the order in
     which they were given until `reordered` by content.
 
     Training data and validation data are objects of this class.  Where rows belong to
@@ -36,7 +36,7 @@ class TrainingData:
         Grades of documents by one or several labels; targets of MART.
     offsets : ndarray of shape (n_queries + 1,), int64
         Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1``, at least one.
-    labels : sequence of length n_queries, or None
+    query_ids : sequence of length n_queries, or None
         Group value of each query; None: each row is its own query.
     columns : RowColumns
         The other columns, those that were given.
@@ -46,14 +46,14 @@ class TrainingData:
     rows : ndarray of shape (n_rows,), intp
         Row of X that each entry of the other arrays refers to.
     numbers : ndarray of shape (n_queries,), int64, or None
-        Where several workers have queries: numbers that rise with the labels of all.
+        Where several workers have queries: numbers that rise with the ids of all.
     pairs : GradedPairs or JudgedPairs
         The pairs to learn from.
     """
 
     grades: LabelGrades
     offsets: IntArray
-    labels: Labels | None
+    query_ids: QueryIds | None
     columns: ReadColumns = RowColumns()
     X: Table = NO_FEATURES
     rows: NDArray[np.intp] = field(default_factory=lambda: NO_ROWS)
@@ -133,14 +133,14 @@ class TrainingData:
             own = [v for name, v in columns.items() if not COLUMNS[name].per_query]
             keys = [*self.pairs.content_keys([*own, self.y, hashes]), *keys]
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
-        if self.labels is None:
+        if self.query_ids is None:
             return order
         query = np.repeat(np.arange(self.n_queries), self.sizes)
         return order[np.argsort(as_uint16(query[order]), kind="stable")]
 
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
-        queries = slice(None) if self.labels is not None else order
+        queries = slice(None) if self.query_ids is not None else order
         return replace(
             self,
             rows=self.rows[order],
@@ -154,16 +154,18 @@ class TrainingData:
         if selected.all():  # most often: nothing is copied
             return self
         kept = np.repeat(selected, self.sizes)
-        labels = self.labels
-        if labels is not None:
-            labels = [labels[query] for query in np.flatnonzero(selected).tolist()]
+        query_ids = self.query_ids
+        if query_ids is not None:
+            query_ids = [
+                query_ids[query] for query in np.flatnonzero(selected).tolist()
+            ]
         offsets = np.concatenate(([0], np.cumsum(self.sizes[selected])))
         return replace(
             self,
             rows=self.rows[kept],
             grades=self.grades[kept],
             offsets=offsets,
-            labels=labels,
+            query_ids=query_ids,
             columns=self.columns.select(kept, selected),
             numbers=None if self.numbers is None else self.numbers[selected],
             pairs=self.pairs.select(kept, offsets),
@@ -198,7 +200,7 @@ class TrainingData:
             rows=self.rows[rows],
             grades=self.grades[rows],
             offsets=2 * pairs.offsets,
-            labels=list(range(n_pairs)),
+            query_ids=list(range(n_pairs)),
             columns=RowColumns(),
             pairs=pairs,
         )
@@ -210,13 +212,13 @@ class TrainingData:
         if self.grades.n_labels == 1:  # which has judged all
             return LabelRows(number, name, weight, self, None)
         judged = ~np.isnan(grades)
-        offsets, labels, has_rows = select_rows(judged, self.offsets, self.labels)
+        offsets, query_ids, has_rows = select_rows(judged, self.offsets, self.query_ids)
         data = replace(
             self,
             rows=self.rows[judged],
             grades=LabelGrades.of_one(grades[judged]),
             offsets=offsets,
-            labels=labels,
+            query_ids=query_ids,
             columns=self.columns.select(judged, has_rows),
             numbers=None if self.numbers is None else self.numbers[has_rows],
         )

@@ -119,7 +119,7 @@ def compute_lambdas(
     data = TrainingData(
         LabelGrades.of_one(check_grades(grades, queries, "grades")),
         offsets=queries.offsets,
-        labels=queries.labels,
+        query_ids=queries.query_ids,
         columns=columns.read(queries),
     )
     canonical_scores = check_scores(scores, queries, "scores")

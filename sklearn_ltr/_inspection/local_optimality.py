@@ -107,7 +107,7 @@ class MeanMetric:
         queries = self._queries
         grades = check_grades(y, queries)
         self._query_weights = check_sample_weight(sample_weight, queries)
-        self._bound = self.metric.bind(grades, queries.offsets, queries.labels)
+        self._bound = self.metric.bind(grades, queries.offsets, queries.query_ids)
         self._n_threads = effective_n_threads(ranker.n_jobs, self._X.size)
         self.network: Network = deepcopy(ranker.network_)
         arrays = [np.ravel(array) for array in self.network.parameters]

@@ -68,7 +68,7 @@ class RankedQueries:
         self._bound: BoundClosedForm | None = None  # where factors depend on the order
         self._constant_factors: SwapFactors | None
         if isinstance(metric, ClosedFormMetric):
-            bound = metric.bind(data.y, data.offsets, data.labels)
+            bound = metric.bind(data.y, data.offsets, data.query_ids)
             k, gain, scale = bound.k, bound.gain, bound.scale
             self._constant_factors = bound.constant_swap_factors()
             if self._constant_factors is None:

@@ -130,10 +130,10 @@ class UserLambdas:
         first = int(np.argmin(valid))
         document, data = documents[first], self._data
         query = int(np.searchsorted(data.offsets, document, side="right")) - 1
-        assert data.labels is not None
+        assert data.query_ids is not None
         raise ValueError(
             f"objective must return {wanted}, but returned {values[first]} for row "
-            f"{data.rows[document]} of X, in the query {data.labels[query]!r}"
+            f"{data.rows[document]} of X, in the query {data.query_ids[query]!r}"
         )
 
 

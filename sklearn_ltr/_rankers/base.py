@@ -196,6 +196,6 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         """Read the arguments of `fit`, before queries are held out."""
         data = read_fit(given, parameters, partial(self._read_table, is_new))
         if given.y is not None:  # else the rows that are compared are no whole queries
-            assert data.train.labels is not None
-            self._trained_queries = data.train.labels, data.train.sizes
+            assert data.train.query_ids is not None
+            self._trained_queries = data.train.query_ids, data.train.sizes
         return data

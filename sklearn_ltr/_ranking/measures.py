@@ -247,7 +247,7 @@ class MetricEvaluation:
         self._metric = with_largest_grade(metric, y, self._index)
         self._bound, has_relevant = None, np.empty(0)
         if data.n_rows > 0:  # a worker may have no validation data
-            self._bound = self._metric.bind(y, data.offsets, data.labels)
+            self._bound = self._metric.bind(y, data.offsets, data.query_ids)
             has_relevant = self._bound.has_relevant.astype(np.float64)
         self._weights = self._index.gather(data.sample_weight)
         self._has_relevant = self._index.gather(has_relevant) > 0
@@ -416,7 +416,7 @@ def bind_labels(
                 "more queries, or leave the label out"
             )
         reported = reported_metric(metric_for_label(metric, one.number))
-        of_label = reported.bind(own.y, own.offsets, own.labels)
+        of_label = reported.bind(own.y, own.offsets, own.query_ids)
         bound.append(BoundLabel(one.rows, of_label, own.sample_weight, one.weight))
     return bound
 

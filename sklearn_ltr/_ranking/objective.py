@@ -480,7 +480,7 @@ def zero_gradient_message(
             f"no swap of two documents changes metric={metric!r}, so there is nothing "
             f"to learn: {type(trained).__name__}.swap_delta returns only zeros"
         )
-    bound = trained.bind(data.y, data.offsets, data.labels)
+    bound = trained.bind(data.y, data.offsets, data.query_ids)
     starts = data.offsets[:-1]
     highest = np.maximum.reduceat(bound.gain, starts)
     lowest = np.minimum.reduceat(bound.gain, starts)

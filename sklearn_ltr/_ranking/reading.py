@@ -168,7 +168,7 @@ def read_targets(
         counts = np.repeat(read.sample_weight > 0, queries.sizes)
     grades = grades.in_units(grades.largest(counts))
     return TrainingData(
-        grades, queries.offsets, queries.labels, read, rows=queries.order
+        grades, queries.offsets, queries.query_ids, read, rows=queries.order
     )
 
 
@@ -237,7 +237,7 @@ def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, Traini
     data = TrainingData(
         LabelGrades.of_one(np.zeros(n_rows)),
         queries.offsets,
-        queries.labels,
+        queries.query_ids,
         given.columns.read(queries),
         rows=queries.order,
     )

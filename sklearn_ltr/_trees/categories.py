@@ -147,7 +147,7 @@ def row_targets(
     y = data.y / max(unit.largest_y, np.finfo(float).tiny)
     y = exact(y, 1.0, unit.n_rows)
     mean = np.full(1, np.average(y, weights=weights))
-    if data.labels is not None:
+    if data.query_ids is not None:
         sums = np.add.reduceat(y, data.offsets[:-1])
         mean = np.repeat(sums / data.sizes, data.sizes)
     largest = unit.largest_weight / unit.mean_weight

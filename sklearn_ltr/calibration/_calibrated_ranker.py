@@ -334,7 +334,7 @@ class CalibratedRanker(BaseRanker):
             model.grades_ = grades
             model.mean_weights_ = mean_weights
             model.maps_ = maps
-            model._trained_queries = rows.queries.labels, rows.queries.sizes
+            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

@@ -359,7 +359,7 @@ def interleave(
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return InterleavedLists(
         documents=queries.order[shown].astype(np.int64),
-        groups=as_array(queries.labels)[list_of_row],
+        groups=as_array(queries.query_ids)[list_of_row],
         positions=np.arange(len(shown)) - starts,
         teams=np.where(teams, *TEAMS),
     )
@@ -461,10 +461,10 @@ def interleaving_test(
     clicked = read_clicks(clicks, n, lambda row: f"row {row}")
     by_session = read_labels(sessions, n, "sessions", "session")
     by_team = read_labels(teams, n, "teams", "team")
-    for label in by_team.labels:
+    for label in by_team.query_ids:
         if label not in TEAMS:
             raise ValueError(f"teams must be 'a' or 'b', got {label!r}")
-    is_a = np.array([label == "a" for label in by_team.labels])[by_team.query_of_row]
+    is_a = np.array([label == "a" for label in by_team.query_ids])[by_team.query_of_row]
     lead = np.bincount(
         by_session.query_of_row, weights=np.where(is_a, clicked, -clicked)
     )

@@ -180,8 +180,8 @@ def read_click_log(
         clicked[order],
         pair[order].astype(np.int64),
         query_of_pair,
-        as_array(lists.queries.labels)[query_of_pair],
-        as_array(shown.labels)[keys % n_documents],
+        as_array(lists.queries.query_ids)[query_of_pair],
+        as_array(shown.query_ids)[keys % n_documents],
     )
 
 

@@ -167,7 +167,7 @@ def simulate_clicks(
     session, shown_at = np.nonzero(is_row)
     return SimulatedLog(
         clicks=clicked[is_row].astype(np.int64),
-        groups=as_array(queries.labels)[query[session]],
+        groups=as_array(queries.query_ids)[query[session]],
         documents=queries.order[shown[is_row]].astype(np.int64),
         positions=shown_at,
         sessions=session,

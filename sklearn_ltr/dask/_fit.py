@@ -117,7 +117,7 @@ class WorkerData(NamedTuple):
 
     # number, partition, chosen queries
     parts: list[tuple[int, Future | PartitionGraph, IntArray | None]]
-    numbers: IntArray  # of its queries, in the order of their labels
+    numbers: IntArray  # of its queries, in the order of their ids
 
 
 class Divided(NamedTuple):
@@ -404,7 +404,7 @@ def fit_on_worker(
     """Learn from the rows of one worker together with the other workers; run on it."""
     # The lists have an entry for the training data and, if there are any, one for the
     # validation data: `numbers` of this worker's queries among all, in the order of
-    # their labels; `partitions`; and which queries of each are `chosen`, None: all.
+    # their ids; `partitions`; and which queries of each are `chosen`, None: all.
     # `endpoints` are where all workers listen, `actor` has the connections of this one;
     # `expected` is its id, and whether any worker has validation data.  Returned are a
     # digest of the model, the pickled fitted attributes (only from rank 0), what to

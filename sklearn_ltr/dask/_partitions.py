@@ -24,7 +24,7 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
-from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._data.groups import QueryIds
 from sklearn_ltr._data.labels import n_label_columns, read_label_grades
 from sklearn_ltr._typing import FloatArray, IntArray
 
@@ -51,7 +51,7 @@ class Summary(NamedTuple):
 
     columns: Any  # of X: names, or their number
     categorical: list[str]  # columns of a categorical dtype
-    labels: Labels  # of its queries, sorted
+    query_ids: QueryIds  # of its queries, sorted
     sizes: IntArray  # (n_queries,): rows of each
     y_columns: tuple[str, ...]  # names of several labels; () of one
     lowest: FloatArray  # (n_queries, n_labels): grade of each; NaN: none
@@ -198,7 +198,7 @@ def _summarize(
     return Summary(
         columns,
         categorical,
-        queries.labels,
+        queries.query_ids,
         queries.sizes,
         names,
         np.fmin.reduceat(grades, starts),
@@ -271,14 +271,14 @@ def check_alike(summaries: list[Summary | None], suffix: str) -> None:
 def select_queries(
     part: Partition | PartitionGraph, suffix: str, chosen: IntArray
 ) -> Partition:
-    """Return the rows of some queries, numbered in the order of their labels."""
+    """Return the rows of some queries, numbered in the order of their ids."""
     partition = read_part(part)
     rows = rows_in_queries(partition[f"groups{suffix}"], chosen)
     return {name: take_rows(values, rows) for name, values in partition.items()}
 
 
 def rows_in_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
-    """Return the rows of some queries, numbered in the order of their labels."""
+    """Return the rows of some queries, numbered in the order of their ids."""
     queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
     return np.flatnonzero(np.isin(queries.query_of_row, chosen))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._data import Labels, QueryGroups, describe_query
+from sklearn_ltr._data import QueryGroups, QueryIds, describe_query
 from sklearn_ltr._data.columns import BY_DOCUMENT
 from sklearn_ltr._data.groups import sort_key
 from sklearn_ltr._data.labels import check_have_judged, label_shares
@@ -61,7 +61,7 @@ class QueryLocations:
 
     @property
     def query(self) -> NDArray[np.intp]:
-        """Return the query of each entry, a position in the sorted labels."""
+        """Return the query of each entry, a position in the sorted ids."""
         return self.queries.query_of_row
 
 
@@ -77,10 +77,10 @@ def locate_queries(
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
     if not found:
         raise ValueError(f"X{suffix} is empty: give a partition with rows")
-    parts = {number: summary.labels for number, summary in found}
+    parts = {number: summary.query_ids for number, summary in found}
     check_same_kinds(parts, f"groups{suffix}")
-    labels = join_labels(list(parts.values()))
-    queries = QueryGroups.from_groups(labels, len(labels), f"groups{suffix}")
+    query_ids = join_ids(list(parts.values()))
+    queries = QueryGroups.from_groups(query_ids, len(query_ids), f"groups{suffix}")
     known = list(workers or [])
     known += sorted({summary.worker for _, summary in found} - set(known))
     n_entries = [len(summary.sizes) for _, summary in found]
@@ -120,14 +120,14 @@ def locate_queries(
     )
 
 
-def check_same_kinds(parts: Mapping[int, Labels], name: str) -> None:
+def check_same_kinds(parts: Mapping[int, QueryIds], name: str) -> None:
     """Raise a ValueError if one query may be named by different ids in two partitions.
 
-    The labels are by the number of the partition.  One machine would take text and
+    The ids are by the number of the partition.  One machine would take text and
     numbers for the ids of different queries; of these partitions, too, which may be
     files that were read by different rules.
     """
-    kinds = {number: kinds_of(labels) for number, labels in parts.items()}
+    kinds = {number: kinds_of(query_ids) for number, query_ids in parts.items()}
     first: dict[frozenset[str], int] = {}
     for number, found in kinds.items():
         first.setdefault(found, number)
@@ -144,16 +144,16 @@ def check_same_kinds(parts: Mapping[int, Labels], name: str) -> None:
                 "files are read"
             )
     arrays = {n: p for n, p in parts.items() if isinstance(p, np.ndarray)}
-    dtypes = {labels.dtype: n for n, labels in arrays.items()}
-    for (number, labels), another in product(arrays.items(), dtypes.values()):
-        if labels.dtype != arrays[another].dtype and may_differ(
-            labels, arrays[another]
+    dtypes = {query_ids.dtype: n for n, query_ids in arrays.items()}
+    for (number, query_ids), another in product(arrays.items(), dtypes.values()):
+        if query_ids.dtype != arrays[another].dtype and may_differ(
+            query_ids, arrays[another]
         ):
             raise ValueError(
-                f"{name} is {labels.dtype} in partition {number} and "
+                f"{name} is {query_ids.dtype} in partition {number} and "
                 f"{arrays[another].dtype} in partition {another}, which hold different "
-                f"numbers, such as {describe_query(labels, -1)}: convert them alike, "
-                "by ddf.astype(...) or when the files are read"
+                f"numbers, such as {describe_query(query_ids, -1)}: convert them "
+                "alike, by ddf.astype(...) or when the files are read"
             )
 
 
@@ -166,15 +166,15 @@ def may_differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return is_rounded and max(map(abs, a[[0, -1]].tolist())) >= 2**53
 
 
-def kinds_of(labels: Labels) -> frozenset[str]:
+def kinds_of(query_ids: QueryIds) -> frozenset[str]:
     """Return the kinds of ids: numbers, text, dates and so on."""
-    if isinstance(labels, np.ndarray):
-        return frozenset([KINDS[labels.dtype.kind]])
+    if isinstance(query_ids, np.ndarray):
+        return frozenset([KINDS[query_ids.dtype.kind]])
     # ids of most types are alike; tuples by what they hold
-    some = {type(label): label for label in labels}
+    some = {type(label): label for label in query_ids}
     kinds = {kind_of(label) for label in some.values()}
     if tuple in some:
-        kinds |= {kind_of(label) for label in labels if isinstance(label, tuple)}
+        kinds |= {kind_of(label) for label in query_ids if isinstance(label, tuple)}
     return frozenset(kinds)
 
 
@@ -190,8 +190,8 @@ def kind_of(label: Any) -> str:
     return {"number": KINDS["i"], "str": "text"}.get(kind, kind)
 
 
-def join_labels(parts: list[Any]) -> Any:
-    """Return the labels of all partitions, as one machine would be given them."""
+def join_ids(parts: list[Any]) -> Any:
+    """Return the ids of all partitions, as one machine would be given them."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
     return [label for part in parts for label in list(part)]

@@ -363,7 +363,7 @@ def computed(*values: Any, groups: Any) -> tuple[Any, ...]:
         return (*found, groups)
     parts = dask.compute(*delayed_parts(groups))
     labels = {
-        number: QueryGroups.from_groups(part, count_rows_of(part)).labels
+        number: QueryGroups.from_groups(part, count_rows_of(part)).query_ids
         for number, part in enumerate(parts)
         if count_rows_of(part) > 0
     }

@@ -339,7 +339,7 @@ class BaggingRanker(BaseRanker):
             model.estimators_ = members
             kept_queries = np.flatnonzero(rows.kept_queries)
             model.estimators_queries_ = [kept_queries[queries] for queries in drawn]
-            model._trained_queries = rows.queries.labels, rows.queries.sizes
+            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
             if p.oob_score:
                 estimate = out_of_bag(members, drawn, rows, get_metric(p.metric))
                 for name, value in estimate._asdict().items():
@@ -679,7 +679,7 @@ def values_by_query(
         label = data.of_label(number)
         own, rows = label.data, label.rows
         if own.n_rows > 0:
-            bound = metric.bind(own.y, own.offsets, own.labels)
+            bound = metric.bind(own.y, own.offsets, own.query_ids)
             values[np.unique(query[rows]), number] = bound.values(scores[rows])
     return values[:, 0] if data.n_labels == 1 else values
 

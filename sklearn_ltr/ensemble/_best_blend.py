@@ -169,7 +169,7 @@ def best_blend(
     metric = get_metric(metric)
     check_ties(metric)
     queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
-    bound = metric.bind(check_grades(y, queries), queries.offsets, queries.labels)
+    bound = metric.bind(check_grades(y, queries), queries.offsets, queries.query_ids)
     first = check_scores(scores_1, queries, "scores_1")
     second = check_scores(scores_2, queries, "scores_2")
     weights = check_sample_weight(sample_weight, queries)

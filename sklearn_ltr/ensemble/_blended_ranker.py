@@ -358,7 +358,7 @@ class BlendedRanker(BaseRanker):
             model.weights_ = weights
             model.curve_ = curve if len(rankers) == 2 else None
             model.rankers_ = rankers
-            model._trained_queries = rows.queries.labels, rows.queries.sizes
+            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

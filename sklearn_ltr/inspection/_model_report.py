@@ -218,7 +218,7 @@ def model_report(
     differ within a query exceed it more often.
 
     The worst queries are those of the lowest metric among queries with a relevant
-    document; equal ones in the order of their labels.
+    document; equal ones in the order of their ids.
 
     A feature that is the same for all documents of a query changes no ranking.  So the
     summary of SHAP values subtracts from each value the mean of its query; the rest
@@ -273,7 +273,7 @@ def model_report(
         metric=subject.metric,
         value=subject.mean,
         standard_error=subject.standard_error,
-        queries=subject.labels[order],
+        queries=subject.query_ids[order],
         values=subject.values[order],
         column_drift=None
         if columns is None
@@ -304,15 +304,15 @@ class Subject:
             metric = getattr(self.model, "metric", None)
         self.metric = NDCG(10) if metric is None else get_metric(metric)
         self.queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
-        self.labels: NDArray[Any] = as_array(self.queries.labels)
+        self.query_ids: NDArray[Any] = as_array(self.queries.query_ids)
         # the grades and scores of documents, in canonical order
         self.grades = check_grades(y, self.queries)
         self.weights = check_sample_weight(sample_weight, self.queries)
         self.predicted: NDArray[Any] = np.asarray(estimator.predict(X))  # by row
         name = f"what {type(estimator).__name__} predicts"
         self.scores = check_scores(self.predicted, self.queries, name, only_order=True)
-        offsets, labels = self.queries.offsets, self.queries.labels
-        bound = self.metric.bind(self.grades, offsets, labels)
+        offsets, ids = self.queries.offsets, self.queries.query_ids
+        bound = self.metric.bind(self.grades, offsets, ids)
         # of each query; NaN where the metric leaves it out
         self.values = bound.values(self.scores)
         self.mean = bound.mean(self.scores, self.weights)
@@ -340,7 +340,7 @@ class Subject:
         known = getattr(self.model, "_trained_queries", None)
         return (
             known is not None
-            and list(known[0]) == list(self.queries.labels)
+            and list(known[0]) == list(self.queries.query_ids)
             and np.array_equal(known[1], self.queries.sizes)
         )
 
@@ -436,7 +436,7 @@ def worst_section(subject: Subject, has_trees: bool) -> str:
         grades = subject.grades[ranking_of(subject, query)]
         rows.append(
             [
-                subject.labels[query],
+                subject.query_ids[query],
                 f"{subject.values[query]:.3f}",
                 len(grades),
                 np.count_nonzero(grades > 0),
@@ -481,7 +481,7 @@ def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]
             for r in listed
         ],
     )
-    title = html.heading(f"Query {subject.labels[query]}, the worst")
+    title = html.heading(f"Query {subject.query_ids[query]}, the worst")
     if not has_trees or best == 0:
         return title + documents, ""
     first = int(rows[0])

@@ -298,7 +298,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         data = TrainingData(
             LabelGrades.of_one(targets),
             np.arange(len(rows) + 1),
-            labels=None,
+            query_ids=None,
             columns=RowColumns(sample_weight=weights),
             X=table_of(features),
             rows=rows,

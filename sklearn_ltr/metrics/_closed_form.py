@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
-from sklearn_ltr._data import Labels, check_canonical
+from sklearn_ltr._data import QueryIds, check_canonical
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._metric import (
@@ -186,7 +186,7 @@ class ClosedFormMetric(Metric):
 
     @abstractmethod
     def gains(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+        self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
         """Gain (or relevance, or probability of satisfying) of each document."""
 
@@ -207,12 +207,12 @@ class ClosedFormMetric(Metric):
         self,
         grades: FloatArray,
         offsets: IntArray,
-        labels: Labels | None = None,
+        query_ids: QueryIds | None = None,
         is_ranked: NDArray[np.bool_] | None = None,
     ) -> BoundClosedForm:
         """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
         check_canonical(grades, offsets)
-        gain = self.gains(grades, offsets, labels)
+        gain = self.gains(grades, offsets, query_ids)
         longest = longest_list(offsets)
         k = self.cutoff(longest)
         discount = self.discounts(longest, k)
@@ -227,7 +227,7 @@ class ClosedFormMetric(Metric):
             metric=self,
             grades=grades if is_ranked is None else grades[is_ranked],
             offsets=ranked_offsets,
-            labels=labels,
+            query_ids=query_ids,
             gain=gain if is_ranked is None else gain[is_ranked],
             discount=discount,
             scale=self._scales(judged),
@@ -324,7 +324,7 @@ class BinaryMetric(ClosedFormMetric):
         return (np.asarray(grades) >= self.relevant_from).astype(np.float64)
 
     def gains(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+        self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
         """Relevance of each document."""
         return self.relevance(grades)

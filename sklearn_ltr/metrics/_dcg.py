@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import exp2_of, log2_of
 from sklearn_ltr._data import (
-    Labels,
+    QueryIds,
     count_rows,
     describe_query,
     places_in_queries,
@@ -84,10 +84,10 @@ class CG(ClosedFormMetric):
         return float((gains * self.discounts(n, self.cutoff(n))).sum())
 
     def gains(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+        self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
         """Gain of each document."""
-        return gain_per_document(self.gain, grades, offsets, labels)
+        return gain_per_document(self.gain, grades, offsets, query_ids)
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """1 for positions 0 to k - 1, then 0."""
@@ -314,7 +314,7 @@ def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
 
 
 def gain_per_document(
-    gain: Gain, grades: FloatArray, offsets: IntArray, labels: Labels | None
+    gain: Gain, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
 ) -> FloatArray:
     """Return the gain of every document; a ValueError names a query without one."""
     if isinstance(gain, tuple):
@@ -322,7 +322,8 @@ def gain_per_document(
         if bad.any():
             raise ValueError(
                 f"gain is a table of {len(gain)} values for the grades 0 to "
-                f"{len(gain) - 1}, but {_describe_first(bad, grades, offsets, labels)}"
+                f"{len(gain) - 1}, but "
+                f"{_describe_first(bad, grades, offsets, query_ids)}"
             )
     values = gain_of(gain, grades)
     if values.shape != grades.shape:
@@ -345,7 +346,7 @@ def gain_per_document(
         raise ValueError(
             f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
             f"but it is {first_bad:.3g} where "
-            f"{_describe_first(bad, grades, offsets, labels)}{advice}"
+            f"{_describe_first(bad, grades, offsets, query_ids)}{advice}"
         )
     return values
 
@@ -354,12 +355,12 @@ def _describe_first(
     bad: NDArray[np.bool_],
     grades: FloatArray,
     offsets: IntArray,
-    labels: Labels | None,
+    query_ids: QueryIds | None,
 ) -> str:
     """Return which query has which grade, at the first bad document."""
     position = int(np.argmax(bad))
     query = int(np.searchsorted(offsets, position, side="right")) - 1
-    return f"query {describe_query(labels, query)} has grade {grades[position]}"
+    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"
 
 
 def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:

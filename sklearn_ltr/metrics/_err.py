@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import exp2_of, range_kernel, subkernel
-from sklearn_ltr._data import Labels, describe_query
+from sklearn_ltr._data import QueryIds, describe_query
 from sklearn_ltr._parameters import real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
@@ -187,7 +187,7 @@ class ERR(ClosedFormMetric):
         return float((reaches * satisfies / ranks)[: self.k].sum())
 
     def gains(
-        self, grades: FloatArray, offsets: IntArray, labels: Labels | None
+        self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
         """Probability of each document to satisfy."""
         most = LARGEST_GRADE if self.max_grade is None else self.max_grade
@@ -196,8 +196,8 @@ class ERR(ClosedFormMetric):
             query = int(np.searchsorted(offsets, position, side="right")) - 1
             raise ValueError(
                 f"ERR takes grades up to max_grade={most:g}, but query "
-                f"{describe_query(labels, query)} has grade {grades[position]}: merge "
-                'grades, for example to 0 to 4, or use NDCG(10, gain="linear")'
+                f"{describe_query(query_ids, query)} has grade {grades[position]}: "
+                'merge grades, for example to 0 to 4, or use NDCG(10, gain="linear")'
             )
         return self.satisfaction(grades)
 

@@ -24,8 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam
 from sklearn_ltr._data import (
     JudgedQueries,
-    Labels,
     QueryGroups,
+    QueryIds,
     check_canonical,
     check_grades,
     check_sample_weight,
@@ -193,7 +193,7 @@ class Metric(ABC):
         self,
         grades: FloatArray,
         offsets: IntArray,
-        labels: Labels | None = None,
+        query_ids: QueryIds | None = None,
         is_ranked: NDArray[np.bool_] | None = None,
     ) -> BoundMetric:
         """Prepare all that does not depend on scores.
@@ -208,7 +208,7 @@ class Metric(ABC):
         offsets : ndarray of shape (n_queries + 1,), int64
             Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``, at
             least one.
-        labels : sequence of length n_queries, default=None
+        query_ids : sequence of length n_queries, default=None
             Group value of each query, for error messages.
         is_ranked : ndarray of shape (n_documents,), bool, default=None
             Whether a document is in the ranked list of its query.  The others only
@@ -232,7 +232,7 @@ class Metric(ABC):
             metric=self,
             grades=grades,
             offsets=offsets,
-            labels=labels,
+            query_ids=query_ids,
             gain=grades,
             discount=np.ones(longest),
             scale=np.ones(len(offsets) - 1),
@@ -356,7 +356,7 @@ class Metric(ABC):
         """Return the queries, those without a row included, and the bound metric."""
         read = read_judged(y_true, groups, y_missing, groups_missing)
         queries, grades, offsets, is_ranked = read
-        return queries, self.bind(grades, offsets, queries.labels, is_ranked)
+        return queries, self.bind(grades, offsets, queries.query_ids, is_ranked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +372,9 @@ class BoundMetric:
     metric: Metric
     grades: FloatArray  # (n_documents,)
     offsets: IntArray  # (n_queries + 1,)
-    labels: Labels | None  # (n_queries,) group value of each query, for error messages
+    query_ids: (
+        QueryIds | None
+    )  # (n_queries,) group value of each query, for error messages
     gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
     discount: FloatArray  # (longest list,) by position; falls; zero from position k on
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
@@ -388,12 +390,12 @@ class BoundMetric:
 
     def subset(self, queries: IntArray, documents: IntArray, offsets: IntArray) -> Self:
         """Return the metric of some queries, which own `documents` by `offsets`."""
-        labels = self.labels
+        query_ids = self.query_ids
         return replace(
             self,
             grades=self.grades[documents],
             offsets=offsets,
-            labels=None if labels is None else [labels[q] for q in queries],
+            query_ids=None if query_ids is None else [query_ids[q] for q in queries],
             gain=self.gain[documents],
             scale=self.scale[queries],
             limit=self.limit[queries],
@@ -410,8 +412,8 @@ class BoundMetric:
         if self.metric.no_relevant == "error":
             query = int(np.argmin(self.has_relevant))
             raise ValueError(
-                f"query {describe_query(self.labels, query)} has no relevant document, "
-                f'an error for {self.metric.name} with no_relevant="error": drop the '
+                f"query {describe_query(self.query_ids, query)} has no relevant "
+                f'document, an error for {self.metric.name} with no_relevant="error": drop the '
                 "query, or change no_relevant"
             )
         values[~self.has_relevant] = NO_RELEVANT_VALUE[self.metric.no_relevant]

@@ -373,7 +373,7 @@ def query_values(
     queries = QueryGroups.from_groups(groups, count_rows(y_true, y_name))
     grades = check_grades(y_true, queries, y_name)
     weights = check_sample_weight(sample_weight, queries)
-    bound = metric.bind(grades, queries.offsets, queries.labels)
+    bound = metric.bind(grades, queries.offsets, queries.query_ids)
     values = np.stack(
         [
             bound.values(check_scores(column, queries, name, only_order=True))
@@ -386,7 +386,7 @@ def query_values(
             f'{metric.name} has no query to compare: no_relevant="skip" leaves out '
             "all queries of a weight above zero; change it, or check y"
         )
-    labels = as_array(queries.labels)
+    labels = as_array(queries.query_ids)
     return QueryValues(values[:, included], labels[included], weights[included])
 
 

@@ -417,7 +417,7 @@ class RankerSearch(BaseRanker):
             model.best_params_ = best.params
             model.members_ = np.array([one.number for one in members], dtype=np.int64)
             model.cv_results_ = table_of_results(tried)
-            model._trained_queries = rows.queries.labels, rows.queries.sizes
+            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

@@ -21,7 +21,7 @@ from sklearn_ltr._data import (
     check_holds_rows,
     describe_query,
 )
-from sklearn_ltr._data.groups import Labels
+from sklearn_ltr._data.groups import QueryIds
 from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
 from sklearn_ltr._parameters import integer
 from sklearn_ltr._typing import IdsLike, MatrixLike, Seed
@@ -98,7 +98,7 @@ class LetorFolds(BaseCrossValidator):
                 "parts must have at least three different values, to train, validate "
                 f"and test on, got {', '.join(map(groups.describe, range(n_parts)))}"
             )
-        self._labels, self._part_of_row = groups.labels, groups.query_of_row
+        self._query_ids, self._part_of_row = groups.query_ids, groups.query_of_row
 
     def get_n_splits(
         self, X: object = None, y: object = None, groups: object = None
@@ -110,7 +110,7 @@ class LetorFolds(BaseCrossValidator):
         X, y, groups : object, default=None
             Ignored.
         """
-        return len(self._labels)
+        return len(self._query_ids)
 
     def split(
         self,
@@ -170,10 +170,10 @@ class LetorFolds(BaseCrossValidator):
             _value_of_query(
                 QueryGroups.from_groups(groups, len(self._part_of_row)),
                 self._part_of_row,
-                self._labels,
+                self._query_ids,
                 "is in parts {} and {}: put all rows of a query into one part",
             )
-        n_parts = len(self._labels)
+        n_parts = len(self._query_ids)
         for fold in range(n_parts):
             # number of parts between the first part of the fold and that of each row
             step = (self._part_of_row - fold) % n_parts
@@ -513,7 +513,7 @@ def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
     check_holds_rows(order, "order", "date")
     # here the "queries" of QueryGroups are the dates
     dates = QueryGroups.from_groups(order, queries.n_documents, "order")
-    text = [label for label in dates.labels if isinstance(label, str | bytes)]
+    text = [label for label in dates.query_ids if isinstance(label, str | bytes)]
     if text:
         raise TypeError(
             f"order must hold dates or numbers, but has text such as {text[0]!r}, "
@@ -522,7 +522,7 @@ def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
     date_of_query = _value_of_query(
         queries,
         dates.query_of_row,
-        dates.labels,
+        dates.query_ids,
         "has the dates {} and {} in order: give one date, such as the first, by "
         "pandas.Series(order).groupby(groups).transform('min')",
     )
@@ -530,7 +530,7 @@ def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
 
 
 def _value_of_query(
-    queries: QueryGroups, values: NDArray[np.intp], labels: Labels, fault: str
+    queries: QueryGroups, values: NDArray[np.intp], query_ids: QueryIds, fault: str
 ) -> NDArray[np.intp]:
     """Return the value of each query; a ValueError names a query that has two."""
     rows = queries.sort(values)
@@ -538,7 +538,7 @@ def _value_of_query(
     high = np.maximum.reduceat(rows, queries.offsets[:-1])
     if (low < high).any():
         query = int(np.argmax(low < high))
-        two = (describe_query(labels, int(part[query])) for part in (low, high))
+        two = (describe_query(query_ids, int(part[query])) for part in (low, high))
         raise ValueError(
             f"query {queries.describe(query)} of groups {fault.format(*two)}"
         )

@@ -305,7 +305,9 @@ def evaluate_cutoffs(
     means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
     errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
     for i, k in enumerate(cutoffs):
-        bound = replace(metric, k=int(k)).bind(grades, queries.offsets, queries.labels)
+        bound = replace(metric, k=int(k)).bind(
+            grades, queries.offsets, queries.query_ids
+        )
         for ranker, values in scores.items():
             means[ranker][i], errors[ranker][i] = mean_and_standard_error(
                 bound.values(values), weights

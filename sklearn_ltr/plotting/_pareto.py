@@ -294,7 +294,7 @@ def evaluate_label(
 ) -> tuple[Curves, Curves]:
     """Return means and standard errors of a label's metric, by curve."""
     judged = ~np.isnan(grades)
-    offsets, labels, _ = select_rows(judged, queries.offsets, queries.labels)
+    offsets, labels, _ = select_rows(judged, queries.offsets, queries.query_ids)
     bound = metric.bind(grades[judged], offsets, labels)
     weights = np.ones(len(offsets) - 1)
     means: Curves = {}

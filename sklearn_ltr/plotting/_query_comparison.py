@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import Labels, as_array, predicted_scores
+from sklearn_ltr._data import QueryIds, as_array, predicted_scores
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
@@ -129,7 +129,7 @@ class QueryComparisonDisplay(Display):
         values_a: ArrayLike,
         values_b: ArrayLike,
         *,
-        queries: Labels | None = None,
+        queries: QueryIds | None = None,
         weights: ArrayLike | None = None,
         names: Sequence[str] = ("a", "b"),
         metric_name: str = "metric",

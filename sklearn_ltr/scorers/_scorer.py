@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from sklearn_ltr._data import (
-    Labels,
     QueryGroups,
+    QueryIds,
     check_grades,
     check_sample_weight,
     check_scores,
@@ -239,7 +239,7 @@ class RankingScorer:
         weights = check_sample_weight(sample_weight, queries)
         scores = check_scores(scores, queries, source, only_order=True)
         offsets: IntArray = queries.offsets
-        labels: Labels | None = queries.labels
+        labels: QueryIds | None = queries.query_ids
         if self.label is not None:
             judged = ~np.isnan(grades)
             offsets, labels, has_rows = select_rows(judged, offsets, labels)

@@ -165,7 +165,7 @@ ONE_KIND = [
 
 
 def labels_of(ids):
-    return QueryGroups.from_groups(ids, len(ids)).labels
+    return QueryGroups.from_groups(ids, len(ids)).query_ids
 
 
 @pytest.mark.parametrize("kind", TWO_KINDS)

@@ -192,7 +192,7 @@ def test_targets_are_relative_to_the_query_whose_rows_are_in_one_fold():
     np.testing.assert_allclose(target * 4, [-1, 1, 0, -1, -1, 2])  # 4: the largest |y|
     np.testing.assert_allclose(weight, (weights / 2)[query])
     assert fold.tolist() == query.tolist()
-    rows = TrainingData(LabelGrades.of_one(y), np.arange(7), labels=None)
+    rows = TrainingData(LabelGrades.of_one(y), np.arange(7), query_ids=None)
     weighted, weight, fold = row_targets(rows, np.arange(6), TargetUnit(4, 1, 1, 6))
     np.testing.assert_allclose(weighted * 4, y - 2)
     assert (weight == 1).all()

@@ -30,7 +30,7 @@ def grouped(queries: QueryGroups) -> dict:
     starts = queries.offsets[:-1], queries.offsets[1:]
     return {
         label: queries.order[lo:hi].tolist()
-        for label, lo, hi in zip(queries.labels, *starts, strict=True)
+        for label, lo, hi in zip(queries.query_ids, *starts, strict=True)
     }
 
 
@@ -103,10 +103,13 @@ def test_queries_may_be_named_by_columns_of_any_kind(column):
 
 
 def test_labels_are_those_of_python():
-    assert list(QueryGroups.from_groups([True, False, True], 3).labels) == [False, True]
+    assert list(QueryGroups.from_groups([True, False, True], 3).query_ids) == [
+        False,
+        True,
+    ]
     dates = np.array(["2024-05-02", "2024-05-01"], dtype="M8[D]")
     assert QueryGroups.from_groups(dates, 2).describe(0).startswith("2024-05-01")
-    assert list(QueryGroups.from_groups(TEXT, 4).labels) == ["a", "b", "c"]
+    assert list(QueryGroups.from_groups(TEXT, 4).query_ids) == ["a", "b", "c"]
 
 
 # --- what names no queries ------------------------------------------------------------
@@ -231,7 +234,7 @@ def test_errors_name_the_argument_and_the_number_of_rows():
 
 def test_values_that_do_not_compare_are_sorted_by_kind_and_value():
     queries = QueryGroups.from_groups([2, "b", (1,), "a", 10, 2], 6)
-    assert queries.labels == [2, 10, "a", "b", (1,)]
+    assert queries.query_ids == [2, 10, "a", "b", (1,)]
     assert queries.offsets.tolist() == [0, 2, 3, 4, 5, 6]
     assert grouped(QueryGroups.from_groups(["1", 1, "1"], 3)) == {1: [1], "1": [0, 2]}
 

@@ -64,7 +64,7 @@ def training_data(weights=WEIGHTS, grades=GRADES):
     queries = QueryGroups.from_groups(GROUPS, N)
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0), document_weight=weights)
     return TrainingData(
-        LabelGrades.of_one(grades), queries.offsets, queries.labels, columns
+        LabelGrades.of_one(grades), queries.offsets, queries.query_ids, columns
     )
 
 
@@ -130,7 +130,7 @@ def test_weights_multiply_those_of_propensities():
     known = np.linspace(0.01, 1, N)
     columns = RowColumns(document_weight=WEIGHTS, propensities=known)
     better, worse = pair_weights_of(
-        TrainingData(data.grades, data.offsets, data.labels, columns), None, 0.05
+        TrainingData(data.grades, data.offsets, data.query_ids, columns), None, 0.05
     )
     assert_allclose(better, WEIGHTS / np.maximum(known, 0.05), rtol=1e-15)
     assert_array_equal(worse, WEIGHTS)

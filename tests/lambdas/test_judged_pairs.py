@@ -54,7 +54,7 @@ def judged(pairs=PAIRS, chances=CHANCES, weights=None):
     )
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0))
     return TrainingData(
-        LabelGrades.of_one(GRADES), offsets, queries.labels, columns,
+        LabelGrades.of_one(GRADES), offsets, queries.query_ids, columns,
         pairs=JudgedPairs(pairs, chances, weights, offsets).sorted(offsets),
     )  # fmt: skip
 

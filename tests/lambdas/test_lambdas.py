@@ -294,7 +294,7 @@ def objective_of(data: Ranking, metric, weights=None, **options) -> GradedLambda
     training_data = TrainingData(
         LabelGrades.of_one(data.y),
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        labels=None,
+        query_ids=None,
         columns=RowColumns(sample_weight=weights),
     )
     return GradedLambdas(

@@ -98,7 +98,7 @@ def objective(metric, options, pair_weights, team, grades=CLICKS):
     queries = QueryGroups.from_groups(GROUPS, N)
     columns = RowColumns(sample_weight=np.arange(1.0, 6.0))
     data = TrainingData(
-        LabelGrades.of_one(grades), queries.offsets, queries.labels, columns
+        LabelGrades.of_one(grades), queries.offsets, queries.query_ids, columns
     )
     metric = metric and get_metric(metric)
     result = GradedLambdas(data, metric, options, team, pair_weights)

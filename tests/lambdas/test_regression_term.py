@@ -25,7 +25,7 @@ DATA = make_ranking(60, n_features=6, n_informative=3, random_state=0)
 def training_data(grades=GRADES, weights=WEIGHTS):
     queries = QueryGroups.from_groups(QUERY, 11)
     columns = RowColumns(sample_weight=weights)
-    return TrainingData(LabelGrades.of_one(grades), OFFSETS, queries.labels, columns)
+    return TrainingData(LabelGrades.of_one(grades), OFFSETS, queries.query_ids, columns)
 
 
 def added(scores, hessian, *, weight=2.0, sigma=0.7, data=None):

@@ -67,7 +67,7 @@ def training_data(y, weights=None) -> TrainingData:
     weights = np.ones(len(y)) if weights is None else np.array(weights)
     columns = RowColumns(sample_weight=weights)
     return TrainingData(
-        LabelGrades.of_one(y), np.arange(len(y) + 1), labels=None, columns=columns
+        LabelGrades.of_one(y), np.arange(len(y) + 1), query_ids=None, columns=columns
     )
 
 

@@ -33,7 +33,7 @@ def training_data(n_queries: int) -> TrainingData:
     offsets = np.append(0, np.cumsum(sizes))
     columns = RowColumns(sample_weight=rng.random(n_queries))
     return TrainingData(
-        LabelGrades.of_one(y.astype(float)), offsets, queries.labels, columns
+        LabelGrades.of_one(y.astype(float)), offsets, queries.query_ids, columns
     )
 
 
