@@ -7,6 +7,7 @@ import signal
 import joblib
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import settings
 
 from sklearn_ltr._compile import INTERPRETED, threads
@@ -40,3 +41,10 @@ def _all_work_is_shared():
 def four_cores(monkeypatch):
     """Let n_jobs ask for four threads, whatever this machine has."""
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+
+
+@pytest.fixture
+def routing():
+    """Switch scikit-learn's metadata routing on."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield

@@ -138,6 +138,15 @@ class Rows:
         taken.pair_weights = self.pair_weights[kept]
         return taken
 
+    def shuffled(self) -> Rows:
+        """Return the same in another order of the rows, and of the pairs."""
+        moved = self.take(self.rng.permutation(len(self.y)))
+        order = self.rng.permutation(len(moved.pairs))
+        moved.pairs = moved.pairs[order]
+        moved.pair_probabilities = moved.pair_probabilities[order]
+        moved.pair_weights = moved.pair_weights[order]
+        return moved
+
     def with_weights(self, weights: NDArray[np.float64]) -> Rows:
         """Return the same rows with other weights."""
         other = copy(self)

@@ -8,7 +8,6 @@ sorts or passes on rows reads the declarations.
 from __future__ import annotations
 
 import inspect
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_ltr._data.groups import QueryGroups
 from sklearn_ltr._data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._data.rows import check_each, read_numbers, read_weights
+from sklearn_ltr._docstrings import fill_in
 from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
 
@@ -427,7 +427,8 @@ ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
-TEXTS = {"{groups}": GROUPS_TEXT, "{pairs}": PAIRS_TEXT}
+TEXTS = {name: column.text for name, column in COLUMNS.items()}
+TEXTS |= {"groups": GROUPS_TEXT, "pairs": PAIRS_TEXT}
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -467,15 +468,7 @@ def takes_columns(
 
 def describe_columns(method: F) -> F:
     """Replace ``{groups}``, ``{pairs}`` and columns in a docstring by their text."""
-    lines = []
-    for line in (method.__doc__ or "").splitlines():
-        name, indent = line.strip(), line[: len(line) - len(line.lstrip())]
-        if name in TEXTS or name[1:-1] in COLUMNS:
-            text = TEXTS[name] if name in TEXTS else COLUMNS[name[1:-1]].text
-            lines += textwrap.indent(text, indent).splitlines()
-        else:
-            lines.append(line)
-    method.__doc__ = "\n".join(lines)
+    method.__doc__ = fill_in(method.__doc__ or "", TEXTS)
     return method
 
 

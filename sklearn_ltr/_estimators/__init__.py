@@ -2,9 +2,11 @@
 
 ``base``           the interface to scikit-learn, and saving
 ``attributes``     declarations of fitted attributes
+``docstrings``     paragraphs on parameters that several estimators have
 ``arguments``      errors that name the argument to give instead of an unknown one
-``boosted_trees``  fit and predict of boosted trees, for rankers and MART alike
+``objective``      what a fit asks of its objective and its measures
 ``monitor``        measures the model after each step of a fit, and stops it early
+``routing``        the metadata that an estimator within another one is fitted with
 ``caller``         the line that warnings point to
 ``nothing_learned``, ``validation_range``
                    two warnings

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._compile import check_n_jobs
+from sklearn_ltr._data import FitArguments
 from sklearn_ltr._estimators.arguments import (
     check_arguments,
     explain,
@@ -32,7 +32,7 @@ from sklearn_ltr._estimators.arguments import (
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._parameters import BOOL, Choice, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
-from sklearn_ltr._typing import MatrixLike, Seed
+from sklearn_ltr._typing import Seed
 
 __all__ = [
     "Estimator",
@@ -85,7 +85,16 @@ class ThreadCount:
 
 @dataclass(frozen=True, kw_only=True)
 class FitParameters:
-    """The parameters of every estimator that is fitted step by step."""
+    """The parameters of every estimator that is fitted step by step.
+
+    Attributes
+    ----------
+    validation_fraction
+        Fraction of the {units} held out for early stopping without `X_val`.
+    n_jobs
+        Number of threads, at most the cores this process may use.  None: more for
+        larger data.  The number does not change the model.
+    """
 
     early_stopping: Annotated[bool | Literal["auto"], Choice(True, False, "auto")]
     validation_fraction: Annotated[float, real(0, 1, "neither")]
@@ -140,6 +149,13 @@ class Estimator(BaseEstimator):
 
     In notebooks it links to its page, if the documentation of the package has an
     address.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features at `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if they were strings.
     """
 
     # scikit-learn links estimators of this module by this template
@@ -335,8 +351,7 @@ class FitTasks:
     """The task of a fit, and the subtask of its present step.
 
     `estimator` is the user's, which callbacks are given, `model` its copy, which is
-    fitted (`refit`).  X, y and the other arguments of `fit` are passed on to callbacks,
-    if they are given.
+    fitted (`refit`).  The arguments of `fit` are passed on to callbacks.
     """
 
     def __init__(
@@ -345,10 +360,9 @@ class FitTasks:
         model: BaseEstimator,
         step: str,
         n_steps: int,
-        X: MatrixLike,
-        y: ArrayLike | None,
-        **metadata: object,
+        arguments: FitArguments,
     ) -> None:
+        X, y, metadata = arguments.X, arguments.y, arguments.metadata
         given = {name: value for name, value in metadata.items() if value is not None}
         self._model = model
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": given}

@@ -43,7 +43,62 @@ class LayerSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkParameters(FitParameters):
-    """The parameters of a network and of its training."""
+    """The parameters of a network and of its training.
+
+    Attributes
+    ----------
+    hidden_layer_sizes
+        Units of each hidden layer; ``()``: a linear model.
+    activation
+        Activation function of the hidden layers.
+    network : object or None
+        Your own model in place of the perceptron; the two parameters above are then
+        ignored.  An object with ``forward(X) -> scores``, ``backward(dC/ds) -> list of
+        gradients`` and ``parameters``, a list of arrays that training changes in place.
+        `fit` trains a copy.  :class:`sklearn_ltr.TorchNetwork` wraps a PyTorch module.
+    solver
+        How weights follow their gradient: Adam, or gradient descent with momentum.
+        ``solver="sgd", solver_params={"momentum": 0}`` is the step of Burges (2010).
+    solver_params : dict or None
+        Parameters of the solver.  "adam" has "beta_1" and "beta_2" in [0, 1), the decay
+        of the running means of the gradient and its square, 0.9 and 0.999 by default,
+        and "epsilon" in [1.2e-38, 1e19], added to the denominator, 1e-8 by default.
+        "sgd" has "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum", whether
+        the momentum is Nesterov's, True by default, and "power_t" in [0, 10], the
+        exponent of ``learning_rate="invscaling"``, 0.5 by default.
+    alpha
+        Strength of the L2 penalty on weights (not on biases), divided by the size of
+        the batch.
+    batch_size
+        Queries per update; their gradients are averaged.  Burges (2010) has 1.  "auto":
+        a sixteenth of the queries, at least 1 and at most 8.  If lists are shorter than
+        20 documents, queries with 160 documents, if an epoch keeps 100 updates.  From
+        pairs alone, without groups: pairs per update, "auto": 200.
+    learning_rate
+        Schedule of "sgd".  "invscaling": divided by ``(1 + t) ** power_t`` after each
+        epoch, with t the queries visited so far.  "adaptive": divided by 5 whenever
+        `n_iter_no_change` epochs have not improved the validation score (without early
+        stopping: the {training_measure}); training stops when it falls below 1e-6.
+    learning_rate_init
+        Initial step size, eta.
+    max_iter
+        Maximum number of epochs: passes over all queries in random order.  More epochs
+        may overfit: on OHSUMED, 200 epochs lose 0.03 of NDCG@10 against 30.
+    tol
+        Smallest change that counts as an improvement.
+    early_stopping
+        Stop when the validation score has not improved for `n_iter_no_change` epochs,
+        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False: only
+        measure `X_val`.  The first of several sets decides.
+    warm_start
+        Continue from the weights of the last `fit`.
+    random_state : int, RandomState instance or None
+        Seed of the first weights, the order of the queries and the held-out queries.
+        Only an integer makes two fits the same.
+    verbose
+        1: print every few seconds the progress, the seconds per epoch and the best
+        score so far, and at the end where it stopped.  2: print after every epoch.
+    """
 
     sigma: float
     hidden_layer_sizes: Annotated[tuple[int, ...], LayerSizes()]

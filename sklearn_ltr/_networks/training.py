@@ -134,7 +134,9 @@ class Batch(NamedTuple):
         """Return the batch of documents, whose rows may repeat."""
         if not is_repeated:
             return cls(rows, None)
-        return cls(*np.unique(rows, return_inverse=True))
+        _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # the order in which they come, not their numbers
+        return cls(rows[first[order]], np.argsort(order)[place])
 
     def to_documents(self, values: FloatArray) -> FloatArray:
         """Return the value of each document, given those of rows."""

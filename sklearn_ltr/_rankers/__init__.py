@@ -1,6 +1,5 @@
-"""The three rankers, their base class, and the readers of their arguments.
+"""The three rankers: their parameters, and a `fit` that reads from top to bottom.
 
-``lambdamart``, ``lambdarank`` and ``ranknet`` define one estimator each.  ``networks``
-defines the base class of the last two, and ``preferences`` the pairs that RankNet may
-learn from.  All of them use ``base``, ``reading``, ``base_model`` and ``evaluation``.
+``lambdamart``, ``lambdarank`` and ``ranknet`` define one estimator each, ``networks``
+the base class of the last two, and ``base`` that of all: ranks and scores.
 """

@@ -38,7 +38,13 @@ from sklearn_ltr.metrics import rank_scores
 
 
 class BaseRanker(CallbackSupportMixin, Estimator):
-    """The base class of rankers: `predict` returns scores, higher is ranked first."""
+    """The base class of rankers: `predict` returns scores, higher is ranked first.
+
+    Attributes
+    ----------
+    label_forces_ : ndarray of shape (n_labels,), float64
+        Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
+    """
 
     metric: Any  # MetricChoice
     label_weights: ArrayLike | None = None  # a parameter of some rankers

@@ -57,6 +57,7 @@ from sklearn_ltr._estimators.attributes import (
 )
 from sklearn_ltr._estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._estimators.caller import warn_caller
+from sklearn_ltr._estimators.docstrings import describe_parameters
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
 from sklearn_ltr._lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._lambdas.position_bias import number_of_lists
@@ -187,6 +188,7 @@ def documents_init_score(method: F) -> F:
     return method
 
 
+@describe_parameters(row="document", units="queries")
 class LambdaMARTRanker(BaseRanker):
     r"""Boosted trees that rank the items of a list, such as the results of a search.
 
@@ -227,26 +229,14 @@ class LambdaMARTRanker(BaseRanker):
         from :class:`sklearn_ltr.metrics.Metric`.  None: learn from pairwise errors
         alone (RankNet) and report NDCG@10.  Choose the one that you report.  Of several
         labels (see `label_weights`) one metric for all, or a list of one for each.
-    n_estimators : int of at least 1, default=100
-        Maximum number of trees.  Give more than you need and let early stopping choose,
-        or tune it.
-    learning_rate : float above 0 or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
-        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        continues the index.  To pickle the ranker, use a function defined in a module.
+    {n_estimators} {learning_rate}
         If you halve it, double the trees: 0.05 with 300 is a good pair.
     max_leaf_nodes : int of at least 2, default=31
         Maximum number of leaves of a best-first tree; L in Burges (2010).  The leaf
         whose best split has the largest gain is split first.  A symmetric tree takes
         its number of levels from it (see `grow_policy`).  Tune it: larger for many
         documents, smaller if the model overfits.
-    min_samples_leaf : int of at least 1 or "auto", default="auto"
-        Minimum number of rows in a leaf.  "auto": 20, or with fewer
-        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
-        overfits, smaller for few documents.
-    max_features : float in (0, 1], or int of at least 1, default=1.0
-        Features drawn for each split among those of the tree: a fraction or a number.
-        Tune it: 0.5 and 0.7 are worth a try.
+    {min_samples_leaf} {max_features}
     regression_weight : float in [0, 1e6] or "auto", default="auto"
         Weight of a regression of a query's scores on its grades, both centred, relative
         to its pairs: the ratio of their mean hessians.  The regression helps if there
@@ -255,37 +245,13 @@ class LambdaMARTRanker(BaseRanker):
         it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
         Squares of residuals, and means, are weighted by `document_weight`.  Judged
         pairs without grades have no regression.
-    grow_policy : {"auto", "best_first", "symmetric"}, default="auto"
-        "best_first": the leaf whose best split has the largest gain is split first, up
-        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
-        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
-        if that is less.  A leaf stays whole if the condition has no gain in it, or
-        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
-        mean hessian of a document is added to `l2_regularization`.  "auto": symmetric
-        with at most 500 queries (of different grades, or with judged pairs; without
-        `groups` these are one), which such trees rank better, else best first.  Try
-        both if there are about 500 queries.
-    max_depth : int of at least 1 or None, default=None
-        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
-        needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float of at least 0, default=0.0
-        Term added to the sum of hessians of a leaf, in the leaf value and, for
-        second-order splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float in (0, 1], or int of at least 1, default=1.0
-        Features drawn for each tree: a fraction or a number.  Lower it if there are
-        many features and the model overfits.
-    subsample : float in (0, 1], or "auto", default="auto"
-        Fraction of the documents on which each tree finds its splits.  "auto": 0.2, or
-        500 documents if that is more, up to 0.8.  A document is drawn with probability
-        ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
-        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
-        fraction.  No other sample of this size gives gains a smaller variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all documents.
-        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        all documents.  Leave it, or set 1 for the published algorithm.
-    max_bins : int in [2, 255], default=255
-        Maximum number of bins of a feature; missing values have their own.  Leave it;
-        fewer bins blur small differences between values.
+    {grow_policy}
+        "auto": symmetric with at most 500 queries (of different grades, or with judged
+        pairs; without `groups` these are one), which such trees rank better, else best
+        first.  Try both if there are about 500 queries.
+    {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+        Leave it, or set 1 for the published algorithm.
+    {max_bins}
     objective : "lambdarank" or callable, default="lambdarank"
         What trees learn from: lambdas of the metric, or the derivatives of a cost of
         your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
@@ -297,10 +263,8 @@ class LambdaMARTRanker(BaseRanker):
         `sigma`, `truncation_level`, `normalize_lambdas` and `regression_weight` are not
         used.  To pickle the ranker, use a function defined in a module.  Leave it,
         unless you have a cost of your own.
-    truncation_level : int of at least 1 or None, default=30
-        Train at this cutoff if the metric's own is smaller: a deeper list has more
-        pairs to learn from.  None: keep the metric's cutoff.  Raise it if
-        relevant documents are often ranked below it.
+    {truncation_level}
+        Raise it if relevant documents are often ranked below it.
     normalize_lambdas : bool, "distance" or "query", default=True
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
         "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
@@ -310,10 +274,7 @@ class LambdaMARTRanker(BaseRanker):
         Steepness of the sigmoid.  With ``l2_regularization=0`` and without `init`, it
         only scales the scores by 1 / sigma (Burges 2010, section 7).  Leave
         it, unless `l2_regularization` is above 0.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        What the gain of a split is: the decrease of the cost's second-order expansion;
-        or that of the squared error of a tree that models the gradients (Burges 2010,
-        equation 11).  Leave it, or set "least_squares" for the published algorithm.
+    {split_gain}
     init : estimator or None, default=None
         The base model F_0, to which trees are added: a ranker, a regressor, or a
         Pipeline that ends in one.  A fitted model is used as it is (model adaptation);
@@ -330,33 +291,18 @@ class LambdaMARTRanker(BaseRanker):
         share w_l of the force at the start, whatever the sizes of the labels are.
         0: as if the label were not there, but in validation data it is measured.  Try
         a few, and look at the curve (:class:`sklearn_ltr.plotting.ParetoDisplay`).
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Features that hold categories: names, indices or a mask.  "from_dtype": the
-        columns of a DataFrame that have a categorical dtype (categories of pandas and
-        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
-        dense X; a split sends a set of them left.  If there are more than `max_bins`,
-        each of the most frequent has its own bin.  The others share one sixteenth of
-        the bins: categories share a bin if the average grades of their documents,
-        relative to the query's mean, are similar.  (In training this average leaves
-        out the row's own fold, of five folds of whole queries.)
-        Categories unseen in `fit`, and those of fewer than `min_samples_leaf` rows of a
-        node, go where missing values go.  Name the features if X is an array, or if the
-        dtypes of the frame do not say so.
-    category_smoothing : float of at least 0, default=10.0
-        Number of rows with the node's mean gradient and hessian that are added to each
-        category.  The categories are then sorted by gradient over hessian and split in
-        this order.  It regularises: small categories move to the middle.  The averages
-        by which categories share bins are smoothed by as many rows.  Raise it if many
-        categories have few rows.
-    monotonic_cst : array-like of int, dict or None, default=None
-        How the score may change as a feature grows and the others stay fixed: 1: it
-        never falls; -1: it never rises; 0: both.  One number for each feature, or
-        a dict by name.  It holds for the trees, not for a base model.  Use it where
-        you know the direction: more sales must not lower a score.
-    interaction_cst : list of sets, str or None, default=None
-        Sets of features, by index or name, that may share a path of a tree; features in
-        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
-        None: any features.  Use it if features must not be combined.
+    {categorical_features}
+        The others share one sixteenth of the bins: categories share a bin if the
+        average grades of their documents, relative to the query's mean, are similar.
+        (In training this average leaves out the row's own fold, of five folds of whole
+        queries.)  Categories unseen in `fit`, and those of fewer than
+        `min_samples_leaf` rows of a node, go where missing values go.  Name the
+        features if X is an array, or if the dtypes of the frame do not say so.
+    {category_smoothing}
+    {monotonic_cst}
+        It holds for the trees, not for a base model.  Use it where you know the
+        direction: more sales must not lower a score.
+    {interaction_cst}
     position_bias : "additive", "pairwise", dict or None, default=None
         What to learn about the `positions` given to `fit`, if y are clicks.
         "additive": a bias of each position, which training adds to the scores.
@@ -372,20 +318,7 @@ class LambdaMARTRanker(BaseRanker):
     min_propensity : float in [1e-6, 1], default=0.05
         Smaller `propensities` given to `fit`, and ratios of "pairwise", are set to it.
         Raise it if a few documents of small propensity outweigh the others.
-    early_stopping : bool or "auto", default="auto"
-        Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
-        False: only measure `X_val`.  The first of several sets decides.  Set
-        True to have queries held out if you have no `X_val`.
-    validation_fraction : float in (0, 1), default=0.1
-        Fraction of the queries held out for early stopping without `X_val`.  Raise it
-        if this is only a few dozen queries: their mean is uncertain.
-    n_iter_no_change : int of at least 1, default=20
-        Number of trees without a better validation score before the fit stops.  Raise
-        it if `learning_rate` is small.
-    tol : float of at least 0, default=0.0
-        Smallest increase of the validation score that counts as an improvement.  Raise
-        it to stop earlier, with fewer trees.
+    {early_stopping} {validation_fraction} {n_iter_no_change} {tol}
     scoring : str, Metric, list or dict of these or None, default=None
         Metric measured during the fit, which decides early stopping; None: `metric`.
         The first of a list decides.  Use it to stop
@@ -395,18 +328,7 @@ class LambdaMARTRanker(BaseRanker):
     warm_start : bool, default=False
         Keep the trees, bins, seed and base model of the last `fit`, and add trees up to
         `n_estimators`.  Use it to add trees without growing the first ones again.
-    random_state : int, RandomState instance or None, default=None
-        Seed of all draws: features and rows of each tree, held-out queries, and above
-        200,000 rows those that bins are computed from.  Only an integer makes two fits
-        the same.
-    verbose : int of at least 0, default=0
-        1: print every few seconds the progress of the fit, the seconds per tree and the
-        best score so far, and at the end where it stopped.  2: print after every tree.
-        Set 1 to watch a long fit.
-    n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: more for
-        larger data.  The number does not change the model.  Set
-        1 if several fits run at once, as in a search with its own `n_jobs`.
+    {random_state} {verbose} {n_jobs}
 
     Attributes
     ----------
@@ -432,17 +354,13 @@ class LambdaMARTRanker(BaseRanker):
     position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
         Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
         clicked document of a pair and t- of the other: 1 for position 0.
-    label_forces_ : ndarray of shape (n_labels,), float64
-        Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
+    {label_forces_}
     feature_importances_ : ndarray of shape (n_features,), float64
         Share of each feature in the gain of all splits.  Shares sum to 1; without
         splits all are 0.
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
-    n_features_in_ : int
-        Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if they were strings.
+    {n_features_in_} {feature_names_in_}
 
     References
     ----------
@@ -649,7 +567,7 @@ tuples, default=None
                 init_score_val=init_score_val,
             )
             n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **given.metadata)
+            tasks = FitTasks(self, model, "tree", n_new, given)
             data = model._read(given, p, kept)
 
             # bin, boost

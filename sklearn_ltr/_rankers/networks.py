@@ -80,7 +80,26 @@ SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkRankerParameters(RankerParameters, NetworkParameters):
-    """The parameters that rankers with a network share, which document them."""
+    """The parameters that rankers with a network share.
+
+    Attributes
+    ----------
+    position_bias
+        "additive": learn a bias of each of the `positions` given to `fit`, if y are
+        clicks.  Training adds it to the scores; predictions leave it out.  A dict
+        has the "method" "additive" and a "regularization", a number >= 0 that shrinks
+        the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
+        click and a document without one, or for the sum of their weights if larger.
+    min_propensity
+        Smaller `propensities` given to `fit` are set to this.
+    label_weights : array-like of shape (n_labels,) or None
+        Shares of several labels, where y has a column for each, as for
+        :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.
+    scoring : str, Metric, list or dict of these or None
+        Metric measured during the fit, which decides early stopping; None: the
+        metric of `score`.  The first of a list decides.
+        Of several labels as for :class:`LambdaMARTRanker`.
+    """
 
     sigma: Annotated[float, real(*GRADIENTS)]
     # not "pairwise": networks ranked no better with it than without a bias
@@ -128,7 +147,22 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
 
 
 class NetworkRanker(BaseRanker):
-    """A ranker whose scores are the output of a network."""
+    """A ranker whose scores are the output of a network.
+
+    Attributes
+    ----------
+    network_ : MultilayerPerceptron, or a copy of `network`
+        The trained network; the perceptron's weights are ``network_.coefs`` and
+        ``network_.intercepts``.
+    coef_ : ndarray of shape (n_features,), float64
+        Without hidden layers: the weights of the features; `intercept_` is 0.0.
+    n_iter_ : int
+        Epochs so far.
+    validation_score_ : ndarray of shape (n_iter,), float64
+        Validation score of each epoch; empty without early stopping.
+    position_bias_ : ndarray of shape (n_positions,), float64
+        With `position_bias`: in units of scores, 0 for position 0.
+    """
 
     n_features_in_: int
     network_: Network
@@ -240,7 +274,7 @@ default=None
                 groups_val=groups_val,
                 sample_weight_val=sample_weight_val,
             )
-            tasks = FitTasks(self, model, "epoch", p.max_iter, X, y, **given.metadata)
+            tasks = FitTasks(self, model, "epoch", p.max_iter, given)
             data = model._read_fit(given, p, is_new=kept.is_new)
             data = choose_learned(hold_out_queries(data, p, kept.seed), p)
             model.__dict__.update(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import expit_of
 from sklearn_ltr._data import GivenColumns
+from sklearn_ltr._estimators.docstrings import describe_parameters
 from sklearn_ltr._networks import Network
 from sklearn_ltr._parameters import BOOL
 from sklearn_ltr._rankers.networks import (
@@ -47,6 +48,7 @@ class RankNetParameters(NetworkRankerParameters):
             )
 
 
+@describe_parameters(units="queries", training_measure="cost")
 class RankNetRanker(NetworkRanker):
     r"""A neural network that ranks items by learning which of two is better.
 
@@ -83,91 +85,23 @@ class RankNetRanker(NetworkRanker):
         they pull each other together.
     sigma : float above 0, default=1.0
         Steepness of the sigmoid.  `predict_pair_proba` uses that of the last fit.
-    hidden_layer_sizes : int or sequence of int, each of at least 1, default=(100,)
-        Units of each hidden layer; ``()``: a linear model.
-    activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
-        Activation function of the hidden layers.
-    network : object or None, default=None
-        Your own model in place of the perceptron; the two parameters above are then
-        ignored.  An object with ``forward(X) -> scores``, ``backward(dC/ds) -> list of
-        gradients`` and ``parameters``, a list of arrays that training changes in place.
-        `fit` trains a copy.  :class:`sklearn_ltr.TorchNetwork` wraps a PyTorch module.
-    solver : {"adam", "sgd"}, default="adam"
-        How weights follow their gradient: Adam, or gradient descent with momentum.
-        ``solver="sgd", solver_params={"momentum": 0}`` is the step of Burges (2010).
-    solver_params : dict or None, default=None
-        Parameters of the solver.  "adam" has "beta_1" and "beta_2" in [0, 1), the decay
-        of the running means of the gradient and its square, 0.9 and 0.999 by default,
-        and "epsilon" in [1.2e-38, 1e19], added to the denominator, 1e-8 by default.
-        "sgd" has "momentum" in [0, 1], 0.9 by default, "nesterovs_momentum", whether
-        the momentum is Nesterov's, True by default, and "power_t" in [0, 10], the
-        exponent of ``learning_rate="invscaling"``, 0.5 by default.
-    alpha : float of at least 0, default=1.0
-        Strength of the L2 penalty on weights (not on biases), divided by the size of
-        the batch.  The default is larger than LambdaRank's because a query's gradient
-        is a sum over its pairs.
-    batch_size : int of at least 1 or "auto", default="auto"
-        Queries per update; their gradients are averaged.  Burges (2010) has 1.  "auto":
-        a sixteenth of the queries, at least 1 and at most 8.  If lists are shorter than
-        20 documents, queries with 160 documents, if an epoch keeps 100 updates.  From
-        pairs without groups: pairs per update, "auto": 200.
-    learning_rate : {"constant", "invscaling", "adaptive"}, default="constant"
-        Schedule of "sgd".  "invscaling": divided by ``(1 + t) ** power_t`` after each
-        epoch, with t the queries visited so far.  "adaptive": divided by 5 whenever
-        `n_iter_no_change` epochs have not improved the validation score (without early
-        stopping: the cost); training stops when it falls below 1e-6.
-    learning_rate_init : float above 0, default=0.001
-        Initial step size, eta.
-    max_iter : int of at least 1, default=30
-        Maximum number of epochs: passes over all queries in random order.  More epochs
-        may overfit: on OHSUMED, 200 epochs lose 0.03 of NDCG@10 against 30.
-    tol : float of at least 0, default=1e-4
-        Smallest change that counts as an improvement.
-    position_bias : "additive", dict or None, default=None
-        "additive": learn a bias of each of the `positions` given to `fit`, if y are
-        clicks.  Training adds it to the scores; predictions leave it out.  A dict
-        has the "method" "additive" and a "regularization", a number >= 0 that shrinks
-        the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
-        click and a document without one, or for the sum of their weights if larger.
-    min_propensity : float in [1e-6, 1], default=0.05
-        Smaller `propensities` given to `fit` are set to this.
-    label_weights : array-like of shape (n_labels,) or None, default=None
-        Shares of several labels, where y has a column for each, as for
-        :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.
-    early_stopping : bool or "auto", default="auto"
-        Stop when the validation score has not improved for `n_iter_no_change` epochs,
-        and keep the best weights.  "auto": if `X_val` is given to `fit`.  False: only
-        measure `X_val`.  The first of several sets decides.
-    validation_fraction : float in (0, 1), default=0.1
-        Fraction of the queries held out for early stopping without `X_val`.
+    {hidden_layer_sizes} {activation} {network}
+    {solver} {solver_params} {alpha}
+        The default is larger than LambdaRank's because a query's gradient is a sum
+        over its pairs.
+    {batch_size} {learning_rate}
+    {learning_rate_init} {max_iter} {tol}
+    {position_bias} {min_propensity} {label_weights}
+    {early_stopping} {validation_fraction}
     n_iter_no_change : int of at least 1, default=10
         Number of epochs without a better validation score, or without early stopping a
         lower cost, before training stops.
-    scoring : str, Metric, list or dict of these or None, default=None
-        Metric measured during the fit, which decides early stopping; None: the
-        metric of `score`.  The first of a list decides.
-        Of several labels as for :class:`LambdaMARTRanker`.
-    warm_start : bool, default=False
-        Continue from the weights of the last `fit`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the first weights, the order of the queries and the held-out queries.
-        Only an integer makes two fits the same.
-    verbose : int of at least 0, default=0
-        1: print every few seconds the progress, the seconds per epoch and the best
-        score so far, and at the end where it stopped.  2: print after every epoch.
-    n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: more for
-        larger data.  The number does not change the model.
+    {scoring}
+    {warm_start} {random_state} {verbose} {n_jobs}
 
     Attributes
     ----------
-    network_ : MultilayerPerceptron, or a copy of `network`
-        The trained network; the perceptron's weights are ``network_.coefs`` and
-        ``network_.intercepts``.
-    coef_ : ndarray of shape (n_features,), float64
-        Without hidden layers: the weights of the features; `intercept_` is 0.0.
-    n_iter_ : int
-        Epochs so far.
+    {network_} {coef_} {n_iter_}
     evals_result_ : dict of str to dict of str to ndarray of shape (n_iter,)
         By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
         and measure: the value in each epoch, NaN for epochs of other fits.  "train" has
@@ -176,16 +110,9 @@ class RankNetRanker(NetworkRanker):
         Cost C, the mean over training pairs (weighted like their queries and
         documents), at the scores that each batch had before its update, with the
         position bias if it is learned.  Propensities do not count here.
-    validation_score_ : ndarray of shape (n_iter,), float64
-        Validation score of each epoch; empty without early stopping.
-    position_bias_ : ndarray of shape (n_positions,), float64
-        With `position_bias`: in units of scores, 0 for position 0.
-    label_forces_ : ndarray of shape (n_labels,), float64
-        Of several labels, the sums F of `label_weights`; 0 where the weight is 0.
-    n_features_in_ : int
-        Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if they were strings.
+    {validation_score_}
+    {position_bias_} {label_forces_}
+    {n_features_in_} {feature_names_in_}
 
     References
     ----------

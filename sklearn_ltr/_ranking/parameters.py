@@ -69,7 +69,14 @@ def reported_metric(metric: str | Metric | None) -> Metric:
 
 @dataclass(frozen=True, kw_only=True)
 class RankerParameters(FitParameters):
-    """The parameters of every ranker that learns from lambdas, and their meaning."""
+    """The parameters of every ranker that learns from lambdas, and their meaning.
+
+    Attributes
+    ----------
+    truncation_level
+        Train at this cutoff if the metric's own is smaller: a deeper list has more
+        pairs to learn from.  None: keep the metric's cutoff.
+    """
 
     metric: Any  # MetricChoice; None: pairs alone
     objective: Literal["lambdarank"] | ObjectiveFunction

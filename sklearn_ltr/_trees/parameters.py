@@ -39,7 +39,77 @@ LearningRate = float | Callable[[int], float]
 
 @dataclass(frozen=True, kw_only=True)
 class TreeParameters:
-    """The parameters that all estimators of boosted trees share."""
+    """The parameters that all estimators of boosted trees share.
+
+    Attributes
+    ----------
+    n_estimators
+        Maximum number of trees.  Give more than you need and let early stopping choose,
+        or tune it.
+    learning_rate
+        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
+        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
+        continues the index.  To pickle the model, use a function defined in a module.
+    min_samples_leaf
+        Minimum number of rows in a leaf.  "auto": 20, or with fewer
+        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
+        overfits, smaller for few {row}s.
+    max_features
+        Features drawn for each split among those of the tree: a fraction or a number.
+        Tune it: 0.5 and 0.7 are worth a try.
+    max_depth
+        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
+        needed: `max_leaf_nodes` limits trees already.
+    l2_regularization
+        Term added to the sum of hessians of a leaf, in the leaf value and, for
+        second-order splits, in the gain.  Raise it if the model overfits.
+    colsample_bytree
+        Features drawn for each tree: a fraction or a number.  Lower it if there are
+        many features and the model overfits.
+    subsample
+        Fraction of the {row}s on which each tree finds its splits.  "auto": 0.2, or
+        500 {row}s if that is more, up to 0.8.  A {row} is drawn with probability
+        ``p = min(1, sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h
+        are its gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
+        fraction.  No other sample of this size gives gains a smaller variance
+        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all {row}s.
+        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
+        all {row}s.
+    max_bins
+        Maximum number of bins of a feature; missing values have their own.  Leave it;
+        fewer bins blur small differences between values.
+    grow_policy
+        "best_first": the leaf whose best split has the largest gain is split first, up
+        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
+        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
+        if that is less.  A leaf stays whole if the condition has no gain in it, or
+        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
+        mean hessian of a {row} is added to `l2_regularization`.
+    split_gain
+        What the gain of a split is: the decrease of the cost's second-order expansion;
+        or that of the squared error of a tree that models the gradients (Burges 2010,
+        equation 11).  Leave it, or set "least_squares" for the published algorithm.
+    categorical_features : array-like, "from_dtype" or None
+        Features that hold categories: names, indices or a mask.  "from_dtype": the
+        columns of a DataFrame that have a categorical dtype (categories of pandas and
+        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
+        dense X; a split sends a set of them left.  If there are more than `max_bins`,
+        each of the most frequent has its own bin.
+    category_smoothing
+        Number of rows with the node's mean gradient and hessian that are added to each
+        category.  The categories are then sorted by gradient over hessian and split in
+        this order.  It regularises: small categories move to the middle.  The averages
+        by which categories share bins are smoothed by as many rows.  Raise it if many
+        categories have few rows.
+    monotonic_cst : array-like of int, dict or None
+        How the score may change as a feature grows and the others stay fixed: 1: it
+        never falls; -1: it never rises; 0: both.  One number for each feature, or a
+        dict by name.
+    interaction_cst : list of sets, str or None
+        Sets of features, by index or name, that may share a path of a tree; features in
+        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
+        None: any features.  Use it if features must not be combined.
+    """
 
     n_estimators: Annotated[int, integer(1)]
     learning_rate: Annotated[LearningRate, Or(POSITIVE, callables=True)]

@@ -57,6 +57,7 @@ from sklearn_ltr._estimators.base import (
     require,
     with_callbacks,
 )
+from sklearn_ltr._estimators.docstrings import describe_parameters
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
 from sklearn_ltr._parameters import (
     LARGEST_SCORE,
@@ -86,7 +87,46 @@ ClassWeight = Mapping[Hashable, float] | Literal["balanced"] | None
 
 
 class BaseMART(CallbackSupportMixin, Estimator):
-    """An estimator whose F is a constant F_0 plus a sum of trees."""
+    """An estimator whose F is a constant F_0 plus a sum of trees.
+
+    Parameters
+    ----------
+    {learning_rate}
+        Tune it with `n_estimators`: if you halve it, double the trees.
+    max_leaf_nodes
+        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
+        split has the largest gain is split first.  Tune it: larger for many rows,
+        smaller if the model overfits.
+    {grow_policy}
+        Worth a try if there are few rows.
+    {subsample}
+        Lower it, or set "auto", if there are many rows and a fit takes long.
+    {categorical_features}
+        The others share one sixteenth of the bins, categories of similar mean targets
+        in one.  (In training this mean leaves out the row's own fold, of five folds.)
+        Categories unseen in `fit`, and those of fewer than `min_samples_leaf` rows of a
+        node, go where missing values go.  Name the features if X is an array, or if the
+        dtypes of the frame do not say so.
+    {monotonic_cst}
+        Use it where you know the direction: more sales must not lower a score.
+
+    Attributes
+    ----------
+    base_score_ : float
+        F_0.
+    ensemble_ : TreeEnsemble
+        The trees, as arrays.
+    n_iter_ : int
+        Number of trees kept.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
+        the values of the measure below.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Share of each feature in the gain of all splits.  Shares sum to 1; without
+        splits all are 0.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
+    """
 
     base_score_: float
     n_features_in_: int
@@ -169,8 +209,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 sample_weight_val=sample_weight_val,
             )
             n_new = p.n_estimators - kept.n_trees
-            weights = given.columns.given()
-            tasks = FitTasks(self, model, "tree", n_new, X, y, **weights)
+            tasks = FitTasks(self, model, "tree", n_new, given)
             data = model._read(given, p, kept)
 
             # bin, boost
@@ -349,6 +388,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         require(is_finite, f"base_score_ is {self.base_score_!r}")
 
 
+@describe_parameters(row="row", units="rows")
 class MARTRegressor(RegressorMixin, BaseMART):
     r"""Boosted trees that predict a number, fitted by least squares (MART).
 
@@ -369,140 +409,28 @@ class MARTRegressor(RegressorMixin, BaseMART):
 
     Parameters
     ----------
-    n_estimators : int of at least 1, default=100
-        Maximum number of trees.  Give more than you need and let early stopping choose,
-        or tune it.
-    learning_rate : float above 0 or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
-        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        continues the index.  To pickle the model, use a function defined in a module.
-        Tune it with `n_estimators`: if you halve it, double the trees.
-    max_leaf_nodes : int of at least 2, default=31
-        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
-        split has the largest gain is split first.  Tune it: larger for many rows,
-        smaller if the model overfits.
-    min_samples_leaf : int of at least 1 or "auto", default="auto"
-        Minimum number of rows in a leaf.  "auto": 20, or with fewer
-        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
-        overfits, smaller for few rows.
-    max_features : float in (0, 1], or int of at least 1, default=1.0
-        Features drawn for each split among those of the tree: a fraction or a number.
-        Tune it: 0.5 and 0.7 are worth a try.
-    grow_policy : {"best_first", "symmetric"}, default="best_first"
-        "best_first": the leaf whose best split has the largest gain is split first, up
-        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
-        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
-        if that is less.  A leaf stays whole if the condition has no gain in it, or
-        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
-        mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
-        few rows.
-    max_depth : int of at least 1 or None, default=None
-        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
-        needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float of at least 0, default=0.0
-        Term added to the sum of hessians of a leaf, in the leaf value and, for
-        second-order splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float in (0, 1], or int of at least 1, default=1.0
-        Features drawn for each tree: a fraction or a number.  Lower it if there are
-        many features and the model overfits.
-    subsample : float in (0, 1], or "auto", default=1.0
-        Fraction of the rows on which each tree finds its splits.  "auto": 0.2, or 500
-        rows if that is more, up to 0.8.  A row is drawn with probability ``p = min(1,
-        sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
-        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
-        fraction.  No other sample of this size gives gains a smaller variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all rows.
-        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        all rows.  Lower it, or set "auto", if there are many rows and a fit takes long.
-    max_bins : int in [2, 255], default=255
-        Maximum number of bins of a feature; missing values have their own.  Leave it;
-        fewer bins blur small differences between values.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        What the gain of a split is: the decrease of the cost's second-order expansion;
-        or that of the squared error of a tree that models the gradients (Burges 2010,
-        equation 11).  Leave it, or set "least_squares" for the published algorithm.
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Features that hold categories: names, indices or a mask.  "from_dtype": the
-        columns of a DataFrame that have a categorical dtype (categories of pandas and
-        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
-        dense X; a split sends a set of them left.  If there are more than `max_bins`,
-        each of the most frequent has its own bin.  The others share one sixteenth of
-        the bins, categories of similar mean targets in one.  (In training this mean
-        leaves out the row's own fold, of five folds.)  Categories unseen in
-        `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
-        missing values go.  Name the features if X is an array, or if the dtypes of the
-        frame do not say so.
-    category_smoothing : float of at least 0, default=10.0
-        Number of rows with the node's mean gradient and hessian that are added to each
-        category.  The categories are then sorted by gradient over hessian and split in
-        this order.  It regularises: small categories move to the middle.  The averages
-        by which categories share bins are smoothed by as many rows.  Raise it if many
-        categories have few rows.
-    monotonic_cst : array-like of int, dict or None, default=None
-        How the score may change as a feature grows and the others stay fixed: 1: it
-        never falls; -1: it never rises; 0: both.  One number for each feature, or a
-        dict by name.  Use it where you know the direction: more sales must not lower a
-        score.
-    interaction_cst : list of sets, str or None, default=None
-        Sets of features, by index or name, that may share a path of a tree; features in
-        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
-        None: any features.  Use it if features must not be combined.
-    early_stopping : bool or "auto", default="auto"
-        Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
-        False: only measure `X_val`.  Set True to have rows held out if you have no
-        `X_val`.
-    validation_fraction : float in (0, 1), default=0.1
-        Fraction of the rows held out for early stopping without `X_val`.  Raise it if
-        this is only a few dozen rows: their mean is uncertain.
-    n_iter_no_change : int of at least 1, default=20
-        Number of trees without a better validation score before the fit stops.  Raise
-        it if `learning_rate` is small.
-    tol : float of at least 0, default=0.0
-        Smallest increase of the validation score that counts as an improvement.  Raise
-        it to stop earlier, with fewer trees.
+    {n_estimators} {learning_rate} {max_leaf_nodes} {min_samples_leaf} {max_features}
+    {grow_policy} {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+    {max_bins} {split_gain}
+    {categorical_features} {category_smoothing}
+    {monotonic_cst} {interaction_cst}
+    {early_stopping} {validation_fraction} {n_iter_no_change} {tol}
     warm_start : bool, default=False
         Keep the trees of the last `fit` and add to them, up to `n_estimators`.  Its
         bins and seed are kept, too.  Use it to add trees without growing the first ones
         again.
-    random_state : int, RandomState instance or None, default=None
-        Seed of all draws: features and rows of each tree, held-out rows, and above
-        200,000 rows those that bins are computed from.  Only an integer makes two fits
-        the same.
-    verbose : int of at least 0, default=0
-        1: print every few seconds the progress of the fit, the seconds per tree and the
-        best score so far, and at the end where it stopped.  2: print after every tree.
-        Set 1 to watch a long fit.
-    n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: more for
-        larger data.  The number does not change the model.  Set
-        1 if several fits run at once, as in a search with its own `n_jobs`.
+    {random_state} {verbose} {n_jobs}
 
     Attributes
     ----------
-    base_score_ : float
-        F_0.
-    ensemble_ : TreeEnsemble
-        The trees, as arrays.
-    n_iter_ : int
-        Number of trees kept.
-    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
-        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
-        the values of the measure below.
+    {base_score_} {ensemble_} {n_iter_} {evals_result_}
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Minus half the mean squared error before the first tree and after each, those
         dropped by early stopping included; empty where nothing was measured
         (`train_score_` without validation data and with ``verbose=0``;
         `validation_score_` without early stopping).
-    feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits.  Shares sum to 1; without
-        splits all are 0.
-    is_categorical_ : ndarray of shape (n_features,), bool
-        Whether each feature is categorical.
-    n_features_in_ : int
-        Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if they were strings.
+    {feature_importances_} {is_categorical_}
+    {n_features_in_} {feature_names_in_}
 
     References
     ----------
@@ -616,6 +544,7 @@ class ClassifierParameters(BoostingParameters):
     class_weight: ClassWeight  # checked where it is used
 
 
+@describe_parameters(row="row", units="rows")
 class MARTClassifier(ClassifierMixin, BaseMART):
     r"""Boosted trees that predict one of two classes, fitted by cross entropy (MART).
 
@@ -647,54 +576,9 @@ class MARTClassifier(ClassifierMixin, BaseMART):
 
     Parameters
     ----------
-    n_estimators : int of at least 1, default=100
-        Maximum number of trees.  Give more than you need and let early stopping choose,
-        or tune it.
-    learning_rate : float above 0 or callable, default=0.1
-        Factor of each tree's step, eta in Burges (2010).  A callable returns the factor
-        for the tree's index 0, 1, ...: ``lambda m: 0.3 * 0.98**m``.  A warm start
-        continues the index.  To pickle the model, use a function defined in a module.
-        Tune it with `n_estimators`: if you halve it, double the trees.
-    max_leaf_nodes : int of at least 2, default=31
-        Maximum number of leaves of a tree; L in Burges (2010).  The leaf whose best
-        split has the largest gain is split first.  Tune it: larger for many rows,
-        smaller if the model overfits.
-    min_samples_leaf : int of at least 1 or "auto", default="auto"
-        Minimum number of rows in a leaf.  "auto": 20, or with fewer
-        than 100 rows a fifth of them, at least 1.  Tune it: larger if the model
-        overfits, smaller for few rows.
-    max_features : float in (0, 1], or int of at least 1, default=1.0
-        Features drawn for each split among those of the tree: a fraction or a number.
-        Tune it: 0.5 and 0.7 are worth a try.
-    grow_policy : {"best_first", "symmetric"}, default="best_first"
-        "best_first": the leaf whose best split has the largest gain is split first, up
-        to `max_leaf_nodes` leaves.  "symmetric": one condition splits all leaves of a
-        level, in ``1 + floor(log2(max_leaf_nodes + 1))`` levels (31: 6), or `max_depth`
-        if that is less.  A leaf stays whole if the condition has no gain in it, or
-        would leave a child with fewer than `min_samples_leaf` rows.  Three times the
-        mean hessian of a row is added to `l2_regularization`.  Worth a try if there are
-        few rows.
-    max_depth : int of at least 1 or None, default=None
-        Maximum number of splits between the root and a leaf.  None: no limit.  Rarely
-        needed: `max_leaf_nodes` limits trees already.
-    l2_regularization : float of at least 0, default=0.0
-        Term added to the sum of hessians of a leaf, in the leaf value and, for
-        second-order splits, in the gain.  Raise it if the model overfits.
-    colsample_bytree : float in (0, 1], or int of at least 1, default=1.0
-        Features drawn for each tree: a fraction or a number.  Lower it if there are
-        many features and the model overfits.
-    subsample : float in (0, 1], or "auto", default=1.0
-        Fraction of the rows on which each tree finds its splits.  "auto": 0.2, or 500
-        rows if that is more, up to 0.8.  A row is drawn with probability ``p = min(1,
-        sqrt(g^2 + lambda h^2) / mu)`` and counts as 1 / p, where g and h are its
-        gradient and hessian, ``lambda = (sum |g| / sum h)^2``, and mu fits the
-        fraction.  No other sample of this size gives gains a smaller variance
-        (Ibragimov and Gusev, NeurIPS 2019).  Leaf values use all rows.
-        `min_samples_leaf` and `category_smoothing` are multiplied by the fraction.  1:
-        all rows.  Lower it, or set "auto", if there are many rows and a fit takes long.
-    max_bins : int in [2, 255], default=255
-        Maximum number of bins of a feature; missing values have their own.  Leave it;
-        fewer bins blur small differences between values.
+    {n_estimators} {learning_rate} {max_leaf_nodes} {min_samples_leaf} {max_features}
+    {grow_policy} {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+    {max_bins}
     sigma : float above 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
         to probabilities and decisions: F scales with 1 / sigma.  Leave it, unless
@@ -712,93 +596,27 @@ class MARTClassifier(ClassifierMixin, BaseMART):
             |\bar y_i| (2 \sigma - |\bar y_i|) (I_+ / n_+ + I_- / n_-)},
 
         which is not the step of weighted pseudo-responses.
-    split_gain : {"second_order", "least_squares"}, default="second_order"
-        What the gain of a split is: the decrease of the cost's second-order expansion;
-        or that of the squared error of a tree that models the gradients (Burges 2010,
-        equation 11).  Leave it, or set "least_squares" for the published algorithm.
-    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
-        Features that hold categories: names, indices or a mask.  "from_dtype": the
-        columns of a DataFrame that have a categorical dtype (categories of pandas and
-        polars, enums, Arrow dictionaries).  Categories are text or whole numbers, in a
-        dense X; a split sends a set of them left.  If there are more than `max_bins`,
-        each of the most frequent has its own bin.  The others share one sixteenth of
-        the bins, categories of similar mean targets in one.  (In training this mean
-        leaves out the row's own fold, of five folds.)  Categories unseen in
-        `fit`, and those of fewer than `min_samples_leaf` rows of a node, go where
-        missing values go.  Name the features if X is an array, or if the dtypes of the
-        frame do not say so.
-    category_smoothing : float of at least 0, default=10.0
-        Number of rows with the node's mean gradient and hessian that are added to each
-        category.  The categories are then sorted by gradient over hessian and split in
-        this order.  It regularises: small categories move to the middle.  The averages
-        by which categories share bins are smoothed by as many rows.  Raise it if many
-        categories have few rows.
-    monotonic_cst : array-like of int, dict or None, default=None
-        How the score may change as a feature grows and the others stay fixed: 1: it
-        never falls; -1: it never rises; 0: both.  One number for each feature, or a
-        dict by name.  Use it where you know the direction: more sales must not lower a
-        score.
-    interaction_cst : list of sets, str or None, default=None
-        Sets of features, by index or name, that may share a path of a tree; features in
-        no set form one more.  "pairwise": all sets of two; "no_interactions": of one.
-        None: any features.  Use it if features must not be combined.
-    early_stopping : bool or "auto", default="auto"
-        Stop when the validation score has not improved for `n_iter_no_change` trees,
-        and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
-        False: only measure `X_val`.  Set True to have rows held out if you have no
-        `X_val`.
-    validation_fraction : float in (0, 1), default=0.1
-        Fraction of the rows held out for early stopping without `X_val`.  Raise it if
-        this is only a few dozen rows: their mean is uncertain.
-    n_iter_no_change : int of at least 1, default=20
-        Number of trees without a better validation score before the fit stops.  Raise
-        it if `learning_rate` is small.
-    tol : float of at least 0, default=0.0
-        Smallest increase of the validation score that counts as an improvement.  Raise
-        it to stop earlier, with fewer trees.
+    {split_gain}
+    {categorical_features} {category_smoothing}
+    {monotonic_cst} {interaction_cst}
+    {early_stopping} {validation_fraction} {n_iter_no_change} {tol}
     warm_start : bool, default=False
         Keep the trees of the last `fit`, its bins, seed and `sigma`, and add to them.
         Use it to add trees without growing the first ones again.
-    random_state : int, RandomState instance or None, default=None
-        Seed of all draws: features and rows of each tree, held-out rows, and above
-        200,000 rows those that bins are computed from.  Only an integer makes two fits
-        the same.
-    verbose : int of at least 0, default=0
-        1: print every few seconds the progress of the fit, the seconds per tree and the
-        best score so far, and at the end where it stopped.  2: print after every tree.
-        Set 1 to watch a long fit.
-    n_jobs : int or None, default=None
-        Number of threads, at most the cores this process may use.  None: more for
-        larger data.  The number does not change the model.  Set
-        1 if several fits run at once, as in a search with its own `n_jobs`.
+    {random_state} {verbose} {n_jobs}
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The classes, sorted; the second is the positive one.
-    base_score_ : float
-        F_0.
-    ensemble_ : TreeEnsemble
-        The trees, as arrays.
-    n_iter_ : int
-        Number of trees kept.
-    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
-        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
-        the values of the measure below.
+    {base_score_} {ensemble_} {n_iter_} {evals_result_}
     train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
         Mean log-likelihood before the first tree and after each, those dropped by early
         stopping included; empty where nothing was measured (`train_score_` without
         validation data and with ``verbose=0``; `validation_score_` without early
         stopping).
-    feature_importances_ : ndarray of shape (n_features,), float64
-        Share of each feature in the gain of all splits.  Shares sum to 1; without
-        splits all are 0.
-    is_categorical_ : ndarray of shape (n_features,), bool
-        Whether each feature is categorical.
-    n_features_in_ : int
-        Number of features at `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if they were strings.
+    {feature_importances_} {is_categorical_}
+    {n_features_in_} {feature_names_in_}
 
     References
     ----------

@@ -15,25 +15,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sklearn_ltr._docstrings import read_entries, read_sections
 from sklearn_ltr.plotting._axes import style_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 D = TypeVar("D")
-
-
-def read_entries(section: str) -> dict[str, str]:
-    """Return the entries of a section of a docstring by the names they describe."""
-    entries: dict[str, str] = {}
-    for entry in re.split(r"\n(?=\S)", section.strip()):
-        names = entry.partition("\n")[0].partition(" : ")[0]
-        entries |= dict.fromkeys(names.replace("*", "").split(", "), entry)
-    return entries
 
 
 # What a docstring does not describe, the decorator describes by these entries.
@@ -156,13 +147,6 @@ def describe_parameters(call: Callable[..., Any], texts: dict[str, str]) -> str:
     """Return the section on the parameters of a class or a method, in their order."""
     names = [name for name in inspect.signature(call).parameters if name in texts]
     return write_entries({name: texts[name] for name in names})
-
-
-def read_sections(documented: Any) -> dict[str, str]:
-    """Return the sections of a docstring by their titles; "" is what precedes them."""
-    text = inspect.cleandoc(documented.__doc__ or "")
-    first, *others = re.split(r"^(\S.*)\n-{3,}\n", text, flags=re.MULTILINE)
-    return {"": first} | dict(zip(others[::2], others[1::2], strict=True))
 
 
 def write_sections(sections: dict[str, str]) -> str:

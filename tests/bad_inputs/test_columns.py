@@ -448,7 +448,6 @@ def returns(scores: Any, grades: Any, offsets: Any) -> Any:
 
 SHOWN, KNOW = {"positions": PLACES}, {"propensities": KNOWN}
 SURE = {"document_weight": KNOWN}
-PAIRS: dict[str, Any] = {"y": None, "pairs": [[0, 1]]}
 LEARNS = "positions is None, but position_bias='additive' learns a bias"
 COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
     *((ranker, {}, ADDITIVE, LEARNS) for ranker in RANKERS),
@@ -468,25 +467,11 @@ COMBINATIONS: list[tuple[type, dict[str, Any], dict[str, Any], str]] = [
     *((ranker, SURE, {"objective": returns},
        "document_weight weighs pairs, but objective is a function")
       for ranker in (LambdaMARTRanker, LambdaRankRanker)),
-    (RankNetRanker, PAIRS | SURE, {},
-     "document_weight says how certain grades are"),
     *((RankNetRanker, {"document_weight": PLACES == 0}, {"tied_pairs": tied},
        message) for tied, message in (
            (False, "document_weight is zero for so many documents that no query has"),
            (True, "pairs to learn from: check groups, sample_weight and"),
        )),
-    (RankNetRanker, PAIRS | KNOW, {},
-     "propensities corrects clicks, but pairs are judgements, not clicks"),
-    *((ranker, {"pairs": [[0, 1]]} | columns, parameters, message)
-      for ranker in (LambdaMARTRanker, LambdaRankRanker)
-      for columns, parameters, message in (
-          (SURE, {}, "document_weight says how certain grades are"),
-          (KNOW, {}, "propensities corrects clicks, but pairs are judgements"),
-          (SHOWN, ADDITIVE, "position_bias corrects clicks, but pairs are judgements"),
-          ({}, {"objective": returns}, "objective is a function, which does not get"),
-          ({}, {"metric": None}, "y and pairs were both given: learn either from gr"),
-          ({"y": None}, {}, "y is None, but metric='ndcg@10' weighs each of the pairs"),
-      )),
 ]  # fmt: skip
 
 
@@ -513,21 +498,9 @@ def test_positions_of_other_forms_and_with_gaps_are_taken(positions):
     assert fit(LambdaMARTRanker, given | KNOW | {"propensities": [1e-300] * N})
 
 
-# --- preferences of pairs -------------------------------------------------------------
+# --- judged pairs of the parts of a model ---------------------------------------------
 
-
-def test_pairs_and_queries_must_agree():
-    refused(
-        lambda: prefer(TWO, sample_weight=np.ones(N)), ValueError,
-        "sample_weight weighs queries, and without groups",
-    )  # fmt: skip
-    refused(
-        lambda: prefer([[0, N - 1]], groups=GROUPS), ValueError,
-        "pairs must lie within queries when groups are given",
-    )  # fmt: skip
-    assert prefer(pd.DataFrame(TWO), pd.DataFrame({"p": [0.5, 1.0]}))
-
-
+PAIRS: dict[str, Any] = {"y": None, "pairs": [[0, 1]]}
 FOLDS = [(range(12), range(12, N)), (range(12, N), range(12, N))]
 OF_PAIRS = LambdaMARTRanker(None, **SMALL[LambdaMARTRanker])
 STEPS = make_pipeline(StandardScaler(), LambdaMARTRanker(**SMALL[LambdaMARTRanker]))

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import Ridge
@@ -24,22 +24,17 @@ from sklearn.utils import get_tags
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.calibration._maps import IsotonicMap, fit_isotonic, fit_sigmoid
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests.meta_estimators import GROUPS, WEIGHTS, Column, X, Y, held_out_scores
 from tests.oracles import calibration as oracle
 
 TREES = LambdaMARTRanker(
     n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2, random_state=0
 )
 NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
-SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
-MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
-ROWS = np.random.default_rng(0).permutation(len(MADE.target))
-X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
-WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
 METHODS = ("isotonic", "sigmoid", "query_isotonic")
 every_method = pytest.mark.parametrize("method", METHODS)
 
@@ -48,26 +43,6 @@ def fitted(ranker=TREES, **options):
     weight = options.pop("sample_weight", None)
     model = CalibratedRanker(ranker, **options)
     return model.fit(X, Y, groups=GROUPS, sample_weight=weight)
-
-
-def held_out_scores(ranker, cv=None, **weights):
-    scores = np.empty(len(Y))
-    for train, test in (cv or GroupKFold(5)).split(X, Y, GROUPS):
-        given = {name: column[train] for name, column in weights.items()}
-        model = clone(ranker).fit(X[train], Y[train], groups=GROUPS[train], **given)
-        scores[test] = model.predict(X[test])
-    return scores
-
-
-class FirstColumn(RegressorMixin, BaseEstimator):
-    """Returns a column of X as its scores."""
-
-    def fit(self, X, y):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def predict(self, X):
-        return np.asarray(X)[:, 0]
 
 
 # --- the maps ---------------------------------------------------------------------
@@ -222,7 +197,7 @@ def test_sigmoids_that_cross_keep_better_grades_less_probable():
     table = rng.normal(size=(400, 1))
     # the best grade is at random, so its sigmoid is flat and crosses the others below
     y = np.where(rng.random(400) < 0.3, 2, table[:, 0] > 0)
-    found = CalibratedRanker(FirstColumn(), method="sigmoid", cv=2)
+    found = CalibratedRanker(Column(), method="sigmoid", cv=2)
     found.fit(table, y, groups=np.arange(400) // 10)
     one, two = (score_map(table[:, 0]) for score_map in found.maps_)
     assert (two > one).any() or found.maps_[1].slope < found.maps_[0].slope
@@ -241,7 +216,7 @@ def test_of_documents_of_like_predictions_as_many_are_relevant(method):
     y = (rng.random(20_000) < chance).astype(int)
     groups = np.arange(20_000) // 10
     table = 1e4 * score + 7
-    model = CalibratedRanker(FirstColumn(), method=method, cv=2)
+    model = CalibratedRanker(Column(), method=method, cv=2)
     model.fit(table, y, groups=groups)
     found = model.predict_relevance(table, groups=groups)
     assert np.abs(found - chance).mean() < 0.02
@@ -252,7 +227,7 @@ def test_queries_of_equal_means_have_no_mean_weight():
     table = np.tile([[0.3], [-0.1], [-0.2]], (60, 1))
     table = np.vstack((table, table[:2] - 0.1, [[0.0]]))  # means of 0, but for rounding
     y, groups = table[:, 0] > 0, np.arange(183) // 3
-    found = CalibratedRanker(FirstColumn(), method="query_isotonic")
+    found = CalibratedRanker(Column(), method="query_isotonic")
     found.fit(table, y, groups=groups)
     assert abs(found.mean_weights_[0]) < 2
     assert len(found.predict_grade(table, groups=groups)) == 183
@@ -261,14 +236,14 @@ def test_queries_of_equal_means_have_no_mean_weight():
 def test_grades_that_add_up_to_more_by_rounding_stay_within_the_grades():
     grades = np.array([0.3, 0.6, 1.7, 1.8, 1.9, 2.1])
     y = np.repeat(grades, 20)
-    found = CalibratedRanker(FirstColumn(), cv=2)
+    found = CalibratedRanker(Column(), cv=2)
     found.fit(y[:, np.newaxis], y, groups=np.arange(120) % 10)
     assert found.predict_grade([[0.0], [9.0]]).tolist() == [0.3, 2.1]
 
 
 @every_method
 def test_of_a_ranker_that_errs_grades_do_not_rise_where_scores_fall(method):
-    found = CalibratedRanker(FirstColumn(), method=method, cv=2)
+    found = CalibratedRanker(Column(), method=method, cv=2)
     found.fit(-Y[:, np.newaxis] + X[:, :1] / 9, Y, groups=GROUPS)
     grades = found.predict_grade(np.linspace(-4, 0, 50)[:, np.newaxis])
     np.testing.assert_allclose(grades, Y.mean(), atol=0.1)
@@ -286,7 +261,7 @@ def test_one_grade_alone_is_predicted_for_all():
 
 @every_method
 def test_a_ranker_of_no_order_predicts_the_mean(method):
-    found = CalibratedRanker(FirstColumn(), method=method)
+    found = CalibratedRanker(Column(), method=method)
     found.fit(np.ones((len(Y), 1)), Y, groups=GROUPS)
     share = (Y >= 1).mean()
     tolerance = 0.01 if method == "sigmoid" else 1e-12  # Platt's targets
@@ -329,11 +304,11 @@ def test_scaled_weights_and_queries_of_weight_0_change_nothing(method):
     expected.fit(X[kept], Y[kept], groups=GROUPS[kept])
     assert grades_of(found).tobytes() == grades_of(expected).tobytes()
     scaled, whole = (
-        fitted(FirstColumn(), method=method, sample_weight=factor * WEIGHTS)
+        fitted(Column(), method=method, sample_weight=factor * WEIGHTS)
         for factor in (2.0**-20, 1.0)
     )
     assert grades_of(scaled).tobytes() == grades_of(whole).tobytes()
-    assert grades_of(whole).tobytes() != grades_of(fitted(FirstColumn())).tobytes()
+    assert grades_of(whole).tobytes() != grades_of(fitted(Column())).tobytes()
 
 
 def test_the_mean_of_a_query_counts_as_much_as_it_tells():
@@ -345,9 +320,7 @@ def test_the_mean_of_a_query_counts_as_much_as_it_tells():
     chance = expit(2 * (table[:, 0] - level) + 6 * level - 1)  # 2 s + 4 level - 1
     y = (rng.random(40_000) < chance).astype(int)
     plain, by_query = (
-        CalibratedRanker(FirstColumn(), method=method, cv=2).fit(
-            table, y, groups=groups
-        )
+        CalibratedRanker(Column(), method=method, cv=2).fit(table, y, groups=groups)
         for method in ("isotonic", "query_isotonic")
     )
     assert by_query.mean_weights_[0] == pytest.approx(2, rel=0.15)

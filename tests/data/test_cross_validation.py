@@ -43,12 +43,7 @@ NAMES = np.array([f"query {q}" for q in GROUPS])
 SCORER = make_ranking_scorer("ndcg@5")
 CUTS = KFold(3, shuffle=True, random_state=0)
 WHOLE = GroupKFold(3)
-
-
-@pytest.fixture(autouse=True)
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
+pytestmark = pytest.mark.usefixtures("routing")
 
 
 def trees():

@@ -285,3 +285,11 @@ def test_fitted_attributes_are_declared_with_the_shape_of_their_docstring(name):
     for attribute, kind in kinds.items():
         if attribute in declared:  # others are properties
             assert declared[attribute].shape in kind, attribute
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, cls in CLASSES.items() if hasattr(cls, "_parameters")]
+)
+def test_no_word_of_shared_entries_is_left_to_fill_in(name):
+    words = r"(?<![\w\\^}])\{[a-z_]{3,}\}"  # braces of formulas are not alone
+    assert not re.findall(words, inspect.getdoc(CLASSES[name]))

@@ -355,8 +355,7 @@ def same(one: Any, other: Any) -> None:
 
 
 def the_order_of_rows(case: Case) -> None:
-    order, other = (data.rng.permutation(len(data.y)) for data in (case.data, case.val))
-    shuffled = case._replace(data=case.data.take(order), val=case.val.take(other))
+    shuffled = case._replace(data=case.data.shuffled(), val=case.val.shuffled())
     same(shuffled.outcome(), case.outcome(shuffled.data))
 
 
@@ -433,16 +432,6 @@ class NotPromised(NamedTuple):
 
 
 NOT_PROMISED = [
-    NotPromised(
-        the_order_of_rows,
-        "`pairs` of networks without a metric",
-        "the order of the pairs, and of the rows that they name, is a part of the data",
-        of=lambda case: (
-            "pairs" in case.arguments
-            and "solver" in case.kind().get_params()
-            and not case.has_metric
-        ),
-    ),
     NotPromised(
         rows_of_weight_0,
         "`GridSearchCV` and its kin",

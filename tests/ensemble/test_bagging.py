@@ -18,20 +18,16 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr._trees.binning import find_bin_thresholds
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests.meta_estimators import GROUPS, ROWS, X, Y
 from tests.oracles import draws
 
 TREES = LambdaMARTRanker(n_estimators=6, max_leaf_nodes=4, min_samples_leaf=2)
 NETWORK = RankNetRanker(hidden_layer_sizes=(3,), max_iter=3)
 PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
-SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
-MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
-ROWS = np.random.default_rng(0).permutation(len(MADE.target))
-X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
 # three values in each column, so that the bins of some queries are those of all
 FEW = np.clip(np.round(X), -1, 1)
 LABELS = np.unique(GROUPS)

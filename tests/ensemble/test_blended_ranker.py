@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
@@ -20,10 +20,18 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.metrics import MAP, NDCG, ndcg_score
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests.meta_estimators import (
+    GROUPS,
+    WEIGHTS,
+    Column,
+    X,
+    Y,
+    fit_alone,
+    held_out_scores,
+)
 from tests.oracles import draws
 
 TREES = LambdaMARTRanker(
@@ -31,31 +39,8 @@ TREES = LambdaMARTRanker(
 )
 NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
 PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
-SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
-MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
-ROWS = np.random.default_rng(0).permutation(len(MADE.target))
-X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
 ALL = np.arange(len(Y))
-WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
 FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
-
-
-def fit_alone(ranker, rows, **weights):
-    """A ranker fitted to some rows, without a BlendedRanker."""
-    model = clone(ranker)
-    with sklearn.config_context(enable_metadata_routing=True):
-        metadata = {} if isinstance(ranker, Ridge) else {"groups": GROUPS[rows]}
-        if weights and not isinstance(ranker, Ridge):
-            model.set_fit_request(sample_weight=True)
-            metadata |= {name: values[rows] for name, values in weights.items()}
-        return model.fit(X[rows], Y[rows], **metadata)
-
-
-def held_out_scores(ranker, cv=None, **weights):
-    scores = np.empty(len(Y))
-    for train, test in (cv or GroupKFold(5)).split(X, Y, GROUPS):
-        scores[test] = fit_alone(ranker, train, **weights).predict(X[test])
-    return scores
 
 
 def blend(*rankers, **options):
@@ -65,20 +50,6 @@ def blend(*rankers, **options):
 
 def fitted(*rankers, **options):
     return blend(*rankers, **options).fit(X, Y, groups=GROUPS)
-
-
-class Column(RegressorMixin, BaseEstimator):
-    """Returns a column of X as its scores."""
-
-    def __init__(self, column):
-        self.column = column
-
-    def fit(self, X, y):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def predict(self, X):
-        return X[:, self.column]
 
 
 # --- the weights ------------------------------------------------------------------

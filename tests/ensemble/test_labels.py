@@ -18,20 +18,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.calibration._maps import fit_mean_weight
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import from_json, to_json
 from sklearn_ltr.metrics import ERR, NDCG, get_metric
 from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests import meta_estimators
 
-SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
-MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
-RNG = np.random.default_rng(0)
-ROWS = RNG.permutation(len(MADE.target))
+RNG = np.random.default_rng(1)
 # three values in each column, so that the bins of some queries are those of all
-X = np.clip(np.round(MADE.data[ROWS]), -1, 1)
-CLICKS, GROUPS = MADE.target[ROWS].astype(float), MADE.groups[ROWS]
+X = np.clip(np.round(meta_estimators.X), -1, 1)
+CLICKS, GROUPS = meta_estimators.Y.astype(float), meta_estimators.GROUPS
 Y = np.column_stack([CLICKS, (CLICKS > 1) * (X[:, 0] >= 0)])
 Y[RNG.random(len(X)) < 0.3, 1] = np.nan
 Y[GROUPS == 3, 1] = np.nan

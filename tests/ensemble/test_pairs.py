@@ -20,16 +20,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._data.pairs import GivenPairs
 from sklearn_ltr.calibration import CalibratedRanker
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import RankerSearch
+from tests.meta_estimators import draw
 
-SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
-MADE = make_ranking(30, noise=1.0, random_state=0, **SHAPE)
-RNG = np.random.default_rng(0)
-ROWS = RNG.permutation(len(MADE.target))
-X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
+RNG = np.random.default_rng(1)
+X, Y, GROUPS, _ = draw(30)
 N = len(Y)
 WEIGHTS = np.where(GROUPS % 3, 4.0, 0.5)
 PAIRS = np.argwhere((GROUPS[:, None] == GROUPS) & (Y[:, None] > Y))

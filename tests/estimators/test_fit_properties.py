@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from tests.oracles.trees import leaves_of
 from tests.strategies import rows
 
 TREES = {
@@ -142,23 +143,7 @@ def test_a_constant_feature_changes_no_score(d, constant, position):
 @given(rows)
 def test_a_prediction_is_the_sum_of_the_leaves_of_a_plain_walk(d):
     ranker = LambdaMARTRanker(**TREES).fit(d.X, d.y, groups=d.groups)
-    expected = ranker.predict(d.X)
-    np.testing.assert_array_equal(
-        [walk(ranker.ensemble_, row) for row in d.X], expected
-    )
-
-
-def walk(ensemble, x) -> float:
-    """Sum of the values of the leaves that x falls into, tree after tree."""
-    score = 0.0
-    for root in ensemble.first_node:
-        node = root
-        while ensemble.feature[node] >= 0:
-            value = x[ensemble.feature[node]]
-            goes_left = value <= ensemble.threshold[node]
-            if np.isnan(value):
-                goes_left = ensemble.missing_left[node]
-            children = ensemble.left if goes_left else ensemble.right
-            node = root + children[node]
-        score += ensemble.value[node]
-    return score
+    trees = ranker.ensemble_
+    leaves = [trees.first_node + leaves_of(trees, row) for row in d.X]
+    found = [sum(trees.value[of_row]) for of_row in leaves]
+    np.testing.assert_array_equal(found, ranker.predict(d.X))

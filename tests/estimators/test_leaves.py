@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from tests.oracles.trees import leaves_of
 
 DATA = make_ranking(20, n_documents=10, n_features=5, n_informative=3, random_state=0)
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
@@ -45,22 +46,6 @@ def raw_scores(model, table):
     return model.predict(table) - getattr(model, "base_score_", 0)
 
 
-def walk(ensemble, row):
-    """The leaf of each tree for one row without categories, step by step."""
-    leaves = []
-    for root in ensemble.first_node.tolist():
-        node = root
-        while ensemble.feature[node] >= 0:
-            x = row[ensemble.feature[node]]
-            left = x <= ensemble.threshold[node]
-            if np.isnan(x):
-                left = ensemble.missing_left[node]
-            child = ensemble.left[node] if left else ensemble.right[node]
-            node = root + int(child)
-        leaves.append(node - root)
-    return leaves
-
-
 def value_of_leaves(ensemble, leaves):
     return ensemble.value[ensemble.first_node + leaves].sum(axis=1)
 
@@ -72,7 +57,7 @@ def test_the_leaves_are_those_that_a_row_walks_to(name):
     leaves = model.apply(table)
     assert leaves.shape == (len(table), 4)
     assert leaves.dtype == np.int64
-    assert leaves.tolist() == [walk(model.ensemble_, row) for row in table]
+    assert leaves.tolist() == [leaves_of(model.ensemble_, row) for row in table]
 
 
 @every_estimator

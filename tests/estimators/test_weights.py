@@ -194,23 +194,6 @@ def searched(part):
 MEMBERS = [SMALL, MARTRegressor(**TREES)]
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        BaggingRanker(SMALL, n_estimators=2, bootstrap=True, random_state=0),
-        BlendedRanker(MEMBERS, cv=2, method="sweep"),
-        BlendedRanker(MEMBERS),
-        CalibratedRanker(SMALL, cv=2),
-        searched(SMALL),
-        clone(SMALL).set_params(init=MEMBERS[1], early_stopping=True),
-    ],
-    ids=["bag", "sweep", "equal", "calibrated", "searched", "init"],
-)
-def test_a_common_factor_of_all_weights_changes_no_bit_of_combined_trees(model):
-    one, other = (scores(fit(model, factor * WEIGHTS)) for factor in (1.0, 2.0**-6))
-    assert one.tobytes() == other.tobytes()
-
-
 @pytest.mark.parametrize("method", ["additive", "pairwise"])
 def test_a_common_factor_of_all_weights_changes_no_bit_of_a_position_bias(method):
     model = clone(SMALL).set_params(position_bias=method)

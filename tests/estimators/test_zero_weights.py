@@ -121,17 +121,6 @@ def test_a_partial_fit_is_that_without_the_rows_of_weight_0(estimator):
     assert fitted_state(models[0]) == fitted_state(models[1])
 
 
-def test_preferences_of_queries_of_weight_0_are_not_there():
-    by_query = np.argsort(GROUPS, kind="stable")
-    pairs = np.column_stack([by_query[:-1], by_query[1:]])
-    pairs = pairs[GROUPS[pairs[:, 0]] == GROUPS[pairs[:, 1]]]
-    given = {"groups": GROUPS, "sample_weight": WEIGHT}
-    model = RankNetRanker(**NETWORK).fit(X, pairs=pairs, **given)
-    counted = pairs[KEPT[pairs[:, 0]]]
-    other = RankNetRanker(**NETWORK).fit(X, pairs=counted, **given)
-    assert fitted_state(model) == fitted_state(other)
-
-
 def test_continued_fits_are_those_without_the_rows_of_weight_0():
     models = fit_both(lambda: LambdaMARTRanker(**TREES, warm_start=True), RANKING)
     for model, kept in zip(models, (np.ones(len(Y), dtype=bool), KEPT), strict=True):

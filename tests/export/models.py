@@ -263,3 +263,14 @@ def networks() -> dict[str, Any]:
         hidden_layer_sizes=(), max_iter=3, random_state=0
     ).fit(X, y, groups=GROUPS)
     return found
+
+
+def onnx_session(exported, n_threads=1):
+    """Return onnxruntime's session of an exported model."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    return onnxruntime.InferenceSession(
+        exported.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )

@@ -20,22 +20,19 @@ from tests.export.models import (
     grades,
     networks,
     numbers,
+    onnx_session,
     rows,
     score,
     served,
 )
 from tests.networks import Linear
 
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
 
 def run(model, X, n_threads=1):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads
-    session = onnxruntime.InferenceSession(
-        to_onnx(model).SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnx_session(to_onnx(model), n_threads)
     return session.run(["scores"], {"X": X})[0]
 
 

@@ -25,6 +25,7 @@ from tests.export.models import (
     grades,
     networks,
     numbers,
+    onnx_session,
     rows,
     score,
     served,
@@ -32,7 +33,7 @@ from tests.export.models import (
 from tests.networks import Linear
 
 skl2onnx = pytest.importorskip("skl2onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 from skl2onnx.common.data_types import (  # noqa: E402
     DoubleTensorType,
     FloatTensorType,
@@ -49,11 +50,7 @@ def registered():
 
 
 def run(exported, given):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        exported.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnx_session(exported)
     (output,) = session.get_outputs()
     assert output.name == "scores"
     assert output.type == "tensor(double)"

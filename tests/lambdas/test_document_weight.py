@@ -22,11 +22,12 @@ from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._ranking.measures import PairCostEvaluation
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
-from sklearn_ltr.metrics import ERR, NDCG, Metric, get_metric
+from sklearn_ltr.metrics import ERR, NDCG, get_metric
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import add_up, deltas, normalise, query_factor, softplus
 from tests.oracles.metrics import ranked_against_the_model
 from tests.oracles.position_bias import pairwise_step
+from tests.user_metrics import FirstGrade
 
 SIZES = [7, 4, 2, 60, 5]
 GROUPS = np.repeat(np.arange(5), SIZES)
@@ -57,13 +58,6 @@ MODELS = {
     "ranknet": RankNetRanker(**NETWORK),
     "tied pairs": RankNetRanker(**NETWORK, tied_pairs=True),
 }
-
-
-class FirstGrade(Metric):
-    """A metric of which only the value is known."""
-
-    def value(self, ranked_grades):
-        return float(ranked_grades[0] + 0.5 * ranked_grades[-1])
 
 
 def training_data(weights=WEIGHTS, grades=GRADES):

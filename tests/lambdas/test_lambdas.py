@@ -19,6 +19,7 @@ from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.oracles import lambdas as oracle
 from tests.oracles.metrics import DEFINITIONS
 from tests.strategies import Ranking, rankings
+from tests.user_metrics import NDCGOfAUser, SwapDeltaOne
 
 
 def metric_of(name: str, k: int | None) -> Metric | None:
@@ -35,26 +36,6 @@ NORMALIZED = {"normalize_lambdas": True}
 every_metric = pytest.mark.parametrize("name", ["none", *DEFINITIONS])
 some_metrics = pytest.mark.parametrize("name", ["none", "ndcg", "err"])
 normalized_or_not = pytest.mark.parametrize("options", [{}, NORMALIZED])
-
-
-class NDCGOfAUser(Metric):
-    """NDCG by its definition: no closed form, so every swap is tried out."""
-
-    def value(self, ranked_grades):
-        n = len(ranked_grades) if self.k is None else self.k
-        gains = [2**grade - 1 for grade in ranked_grades]
-        best = sorted(gains, reverse=True)
-        discounts = [1 / np.log2(2 + p) for p in range(len(gains))][:n]
-        dcg = sum(g * d for g, d in zip(gains, discounts, strict=False))
-        return dcg / sum(g * d for g, d in zip(best, discounts, strict=False))
-
-
-class EveryPairCountsOne(Metric):
-    def value(self, ranked_grades):
-        return 0.0
-
-    def swap_delta(self, ranked_grades):
-        return np.ones((len(ranked_grades), len(ranked_grades)))
 
 
 def ragged(seed: int = 0, n_queries: int = 14, longest: int = 12) -> Ranking:
@@ -279,18 +260,18 @@ def test_no_score_makes_a_nan(name, options):
 @normalized_or_not
 def test_a_metric_whose_every_swap_counts_one_is_ranknet_bit_for_bit(options):
     data = ragged(14)
-    one = of_queries(data, EveryPairCountsOne(), 3.0, **options)
+    one = of_queries(data, SwapDeltaOne(), 3.0, **options)
     none = of_queries(data, None, 3.0, **options)
     np.testing.assert_array_equal(one[0], none[0])
     np.testing.assert_array_equal(one[1], none[1])
 
 
-class SwapsAreUnknown(EveryPairCountsOne):
+class SwapsAreUnknown(SwapDeltaOne):
     def swap_delta(self, ranked_grades):
         return np.full((len(ranked_grades), len(ranked_grades)), np.nan)
 
 
-class SwapsOfAnotherList(EveryPairCountsOne):
+class SwapsOfAnotherList(SwapDeltaOne):
     def swap_delta(self, ranked_grades):
         return np.ones((2, 2))
 

@@ -12,27 +12,23 @@ import sklearn
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 from scipy.stats import randint
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import RankerSearch, _ranker_search
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests.meta_estimators import GROUPS, WEIGHTS, Column, X, Y, held_out_scores
 
 TREES = LambdaMARTRanker(n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2)
 SPACE = {"max_leaf_nodes": [2, 3, 6], "learning_rate": [0.05, 0.3]}
-SHAPE = {"n_documents": 8, "n_features": 5, "n_informative": 4, "n_query_features": 1}
-MADE = make_ranking(40, noise=1.0, random_state=0, **SHAPE)
-ROWS = np.random.default_rng(0).permutation(len(MADE.target))
-X, Y, GROUPS = MADE.data[ROWS], MADE.target[ROWS], MADE.groups[ROWS]
-WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
 NDCG_10 = NDCG(10)
+FOLDS = GroupKFold(3)
 
 
 def make(ranker=TREES, **options):
@@ -47,36 +43,11 @@ def fitted(ranker=TREES, rows=slice(None), **options):
     )
 
 
-def held_out_scores(ranker, **weights):
-    scores = np.empty(len(Y))
-    for train, test in GroupKFold(3).split(X, Y, GROUPS):
-        given = {name: column[train] for name, column in weights.items()}
-        model = clone(ranker).fit(X[train], Y[train], groups=GROUPS[train], **given)
-        scores[test] = model.predict(X[test])
-    return scores
-
-
 def results(search):
     """All that a fit has set, without the times."""
     known = {k: v for k, v in search.cv_results_.items() if k != "elapsed_time"}
     tables = [np.asarray(value).tolist() for value in known.values()]
     return [search.predict(X).tolist(), search.best_score_, *search.members_, tables]
-
-
-class Constant(RegressorMixin, BaseEstimator):
-    """Scores by a column of X."""
-
-    def __init__(self, column=0, fails=False):
-        self.column, self.fails = column, fails
-
-    def fit(self, X, y):
-        if self.fails:
-            raise RuntimeError("no such column")
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def predict(self, X):
-        return np.asarray(X)[:, self.column]
 
 
 # --- candidates -------------------------------------------------------------------
@@ -89,10 +60,10 @@ def test_candidates_are_compared_by_the_metric_of_held_out_queries(weights):
     found = search.cv_results_
     assert found["params"][0] == {}
     for number, params in enumerate(found["params"]):
-        scores = held_out_scores(clone(ranker).set_params(**params), **weights)
+        scores = held_out_scores(clone(ranker).set_params(**params), FOLDS, **weights)
         value = NDCG_10(Y, scores, groups=GROUPS, **weights)
         assert found["mean_test_score"][number] == pytest.approx(value, rel=1e-12)
-        for fold, (_, test) in enumerate(GroupKFold(3).split(X, Y, GROUPS)):
+        for fold, (_, test) in enumerate(FOLDS.split(X, Y, GROUPS)):
             given = {name: column[test] for name, column in weights.items()}
             value = NDCG_10(Y[test], scores[test], groups=GROUPS[test], **given)
             of_fold = found[f"split{fold}_test_score"][number]
@@ -152,7 +123,7 @@ def test_without_a_ranker_it_begins_with_trees_and_a_network_of_the_metric(
     assert params[:2] == [{}, {"ranker": "network"}]
     assert params[2]["n_estimators"] in (2, 300)
     values = search.cv_results_["mean_test_score"]
-    scores = held_out_scores(LambdaMARTRanker("map", random_state=0))
+    scores = held_out_scores(LambdaMARTRanker("map", random_state=0), FOLDS)
     assert abs(values[0] - NDCG_10(Y, scores, groups=GROUPS)) < 1
     assert search.score(X, Y, groups=GROUPS) > values.max()
     holes = np.where(X > 2, np.nan, X)
@@ -194,7 +165,7 @@ def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
     # the blend by hand: scores that vary as much within queries, one more at a time
     parts = []
     for ranker in rankers:
-        scores = held_out_scores(ranker)
+        scores = held_out_scores(ranker, FOLDS)
         means = pd.Series(scores).groupby(GROUPS).transform("mean")
         parts.append(scores / np.std(scores - means))
     values = [
@@ -212,7 +183,7 @@ def test_a_blend_of_two_columns_is_found_where_neither_ranks_alone():
     noise = rng.normal(size=len(Y))
     columns = np.column_stack([Y + noise, Y - noise, rng.normal(size=(len(Y), 2))])
     space = {"column": [1, 2, 3]}
-    search = make(Constant(), param_distributions=space, n_iter=4)
+    search = make(Column(), param_distributions=space, n_iter=4)
     search.fit(columns, Y, groups=GROUPS)
     chosen = {search.cv_results_["params"][m].get("column", 0) for m in search.members_}
     assert chosen == {0, 1}
@@ -325,7 +296,7 @@ def test_it_prints_candidates_that_are_better_or_all_and_the_end(capsys):
 def test_an_error_of_a_candidate_names_its_settings():
     space = {"fails": [True]}
     with pytest.raises(RuntimeError, match="no such column") as raised:
-        fitted(Constant(), param_distributions=space, n_iter=2)
+        fitted(Column(), param_distributions=space, n_iter=2)
     assert raised.value.__notes__ == [
         "of candidate 1, with the settings {'fails': True}"
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr._networks import MultilayerPerceptron
@@ -31,6 +32,13 @@ class Lists:
     def take(self, rows) -> Lists:
         return Lists(self.X[rows], self.y[rows], self.groups[rows])
 
+    def with_queries_without_pairs(self) -> Lists:
+        """All, and queries of single documents, and of equal grades."""
+        y = np.concatenate([self.y, self.y[:5], np.full(10, 2.0), np.zeros(10)])
+        others = np.arange(100, 105), np.repeat([200, 201], 5), np.repeat([300, 301], 5)
+        rows = np.r_[: len(self.y), :5, 5:15, 5:15]
+        return Lists(self.X[rows], y, np.concatenate([self.groups, *others]))
+
     def with_pairs(self) -> Lists:
         """The queries that have two different grades."""
         has = {g: np.ptp(self.y[self.groups == g]) > 0 for g in set(self.groups)}
@@ -41,12 +49,12 @@ class Lists:
         return len(set(self.groups))
 
 
-def draw(n_queries=20, longest=8, n_features=4, seed=0) -> Lists:
+def draw(n_queries=20, longest=8, n_features=4, seed=0, decimals=16) -> Lists:
     """Interleaved queries, graded by the first feature and noise."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(2, longest + 1, n_queries)
     groups = rng.permutation(np.repeat(np.arange(n_queries), sizes))
-    X = rng.normal(size=(len(groups), n_features))
+    X = rng.normal(size=(len(groups), n_features)).round(decimals)
     y = np.clip((X[:, 0] + 0.5 * rng.normal(size=len(groups)) + 1).round(), 0, 3)
     return Lists(X, y, groups)
 
@@ -109,6 +117,12 @@ REPORT = {
     "batch_size": FULL_BATCH,
     "early_stopping": False,
 }
+
+
+def threads_of_blas() -> list[int]:
+    """Number of threads of each BLAS of this process."""
+    pools = threadpool_info()
+    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
 def curve(ranker) -> list[float]:

@@ -190,6 +190,12 @@ def route(X, row, tree) -> int:
     return node
 
 
+def leaves_of(ensemble, row) -> list[int]:
+    """Leaf of each tree that a row without categories reaches."""
+    trees = (ensemble.part(m, m + 1) for m in range(len(ensemble)))
+    return [route(row[np.newaxis], 0, tree) for tree in trees]
+
+
 # --- categories -------------------------------------------------------------------
 
 

@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED, one_blas_thread, threads
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from tests.networks import threads_of_blas
+from tests.rankers.test_lambdamart import REPORT
 
 TREES = {
     "n_estimators": 3 if INTERPRETED else 6,
@@ -30,15 +31,7 @@ MODES = {
     "default": (LambdaMARTRanker, TREES),
     "report": (
         LambdaMARTRanker,
-        TREES
-        | {
-            "grow_policy": "best_first",
-            "split_gain": "least_squares",
-            "subsample": 1.0,
-            "regression_weight": 0.0,
-            "truncation_level": None,
-            "normalize_lambdas": False,
-        },
+        TREES | REPORT,
     ),
     "drawn": (
         LambdaMARTRanker,
@@ -192,12 +185,6 @@ def test_a_child_forked_while_blas_is_being_limited_does_not_hang():
         stop.set()
         other.join()
     assert threads_of_blas() == before
-
-
-def threads_of_blas() -> list[int]:
-    """What every BLAS of this process may use."""
-    pools = threadpool_info()
-    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
 
 
 def test_a_spawned_child_gives_the_same_model():

@@ -90,12 +90,6 @@ INIT_SCORE = np.random.default_rng(1).normal(size=len(Y))
 PARTS = GROUPS % 3
 
 
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
 def quick(ranker, **options):
     return ranker(**(QUICK[ranker] | {"random_state": 0} | options))
 

@@ -120,31 +120,6 @@ def test_held_out_queries_keep_their_base_scores():
     np.testing.assert_array_equal(by_scores.validation_score_, ranker.validation_score_)
 
 
-def test_a_warm_start_continues_on_the_base_model():
-    base = base_model()
-    whole = fitted(n_estimators=5, init=base)
-    ranker = fitted(n_estimators=2, init=base, warm_start=True)
-    ranker.set_params(n_estimators=5).fit(*DATA, **GROUPS)
-    assert model(ranker) == model(whole)
-
-
-def test_the_order_of_the_rows_does_not_matter():
-    rows = np.random.default_rng(0).permutation(len(DATA.y))
-    shuffled = DATA.take(rows)
-    base = base_model()
-    for given in ({}, {"init_score": base.predict(DATA.X)}):
-        ranker = small(init=None if given else base)
-        one = clone(ranker).set_params(init=ranker.init).fit(*DATA, **GROUPS, **given)
-        moved = {name: scores[rows] for name, scores in given.items()}
-        other = small(init=ranker.init)
-        other.fit(*shuffled, groups=shuffled.groups, **moved)
-        np.testing.assert_allclose(
-            other.predict(shuffled.X, **moved),
-            one.predict(DATA.X, **given)[rows],
-            rtol=1e-9,
-        )
-
-
 # --- which models may be the base model -------------------------------------------
 
 

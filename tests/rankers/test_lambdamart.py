@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from sklearn_ltr._rankers import lambdamart
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import to_tree_model
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from tests import networks
 from tests.networks import Lists, of_val
 from tests.oracles.metrics import DEFINITIONS
+from tests.user_metrics import NDCGOfAUser
 
 NAN, INF = float("nan"), float("inf")
 REPORT = {
@@ -34,16 +37,7 @@ ALL_DRAWN = {
 }
 
 
-def draw(n_queries=20, longest=10, n_features=4, seed=0, decimals=1) -> Lists:
-    """Interleaved queries whose grades depend on the first feature, with noise."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(2, longest + 1, n_queries)
-    groups = rng.permutation(np.repeat(np.arange(n_queries), sizes))
-    X = rng.normal(size=(len(groups), n_features)).round(decimals)
-    y = np.clip((X[:, 0] + 0.5 * rng.normal(size=len(groups)) + 1).round(), 0, 3)
-    return Lists(X, y, groups)
-
-
+draw = partial(networks.draw, longest=10, decimals=1)
 DATA = draw()
 VALIDATION = draw(12, seed=1)
 OF_VAL = of_val(VALIDATION)
@@ -123,13 +117,6 @@ def test_every_metric_trains(metric):
     measure = NDCG(10) if metric is None else get_metric(metric)
     worst = measure(DATA.y, np.zeros(len(DATA.y)), groups=DATA.groups)
     assert ranker.score(*DATA, groups=DATA.groups) > worst
-
-
-class NDCGOfAUser(Metric):
-    def value(self, ranked_grades):
-        discount = 1 / np.log2(np.arange(len(ranked_grades)) + 2)
-        gains = 2.0**ranked_grades - 1
-        return gains @ discount / (np.sort(gains)[::-1] @ discount)
 
 
 def test_a_metric_of_the_user_trains_like_its_closed_form():
@@ -292,15 +279,7 @@ def test_missing_values_are_learned_from():
 
 
 def test_queries_without_pairs_count_in_the_metric_only():
-    single = Lists(DATA.X[:5], DATA.y[:5], np.arange(100, 105))
-    equal = Lists(DATA.X[5:15], np.full(10, 2.0), np.repeat([200, 201], 5))
-    nothing = Lists(DATA.X[5:15], np.zeros(10), np.repeat([300, 301], 5))
-    parts = [DATA, single, equal, nothing]
-    data = Lists(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.groups for part in parts]),
-    )
+    data = DATA.with_queries_without_pairs()
     np.testing.assert_array_equal(
         fitted(data).predict(DATA.X), fitted().predict(DATA.X)
     )

@@ -1,4 +1,7 @@
-"""LambdaRank: RankNet's force times the swap delta of the metric."""
+"""LambdaRank: RankNet's force times the swap delta of the metric.
+
+What judged pairs are to all rankers is in `test_judged_pairs.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, Metric, get_metric
+from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, get_metric
 from tests.networks import (
     DATA,
     FULL_BATCH,
@@ -27,25 +30,9 @@ from tests.networks import (
     validated,
 )
 from tests.oracles import lambdas as lambda_oracle
+from tests.user_metrics import NDCGOfAUser, SwapDeltaOne
 
 WEIGHT = 0.5 + DATA.groups % 3
-
-
-class SwapDeltaOne(Metric):
-    """A metric whose swap deltas are all 1: only the force is left."""
-
-    def value(self, ranked_grades):
-        return 0.5
-
-    def swap_delta(self, ranked_grades):
-        return np.ones((len(ranked_grades), len(ranked_grades)))
-
-
-class NDCGOfAUser(Metric):
-    def value(self, ranked_grades):
-        discount = 1 / np.log2(np.arange(len(ranked_grades)) + 2)
-        gains = 2.0**ranked_grades - 1
-        return gains @ discount / (np.sort(gains)[::-1] @ discount)
 
 
 # --- LambdaRank = RankNet x swap delta --------------------------------------------
@@ -175,91 +162,6 @@ def test_the_update_by_judged_pairs_has_the_swap_deltas_of_the_grades(
         assert_gradient(update, pairs, 1.5, "tanh", len(set(groups)))
         n_not_zero += any(w for *_, w in pairs)
     assert n_not_zero > 0.6 * len(network.updates)
-
-
-def test_all_pairs_of_the_grades_train_the_model_of_the_grades():
-    graded = fitted(LambdaRankRanker, max_iter=3)
-    judged = small(LambdaRankRanker, max_iter=3)
-    judged.fit(*DATA, groups=DATA.groups, pairs=GRADED)
-    np.testing.assert_allclose(
-        judged.predict(DATA.X), graded.predict(DATA.X), rtol=0, atol=1e-5
-    )
-    np.testing.assert_allclose(judged.train_score_, graded.train_score_, rtol=1e-6)
-
-
-def test_the_order_of_rows_and_of_judged_pairs_does_not_matter():
-    rng = np.random.default_rng(2)
-    order, of_pairs = rng.permutation(len(DATA.y)), rng.permutation(len(PAIRS))
-    expected = small(LambdaRankRanker).fit(*DATA, **WEIGHTED)
-    moved = small(LambdaRankRanker).fit(
-        DATA.X[order], DATA.y[order], groups=DATA.groups[order],
-        pairs=np.argsort(order)[PAIRS][of_pairs], pair_probabilities=CHANCES[of_pairs],
-        pair_weights=OF_PAIRS[of_pairs],
-    )  # fmt: skip
-    assert model(moved) == model(expected)
-
-
-@pytest.mark.parametrize("metric", ["ndcg@10", None])
-@pytest.mark.parametrize("grouped", [True, False])
-def test_a_judged_pair_of_weight_0_is_as_if_it_were_not_there(metric, grouped):
-    groups, grades = DATA.groups, None if metric is None else DATA.y
-    if not grouped:
-        groups = np.zeros(len(groups)) if metric else None
-    kept = OF_PAIRS > 0
-    kept &= DATA.groups[PAIRS[:, 0]] != DATA.groups[PAIRS[0, 0]]
-    of_kept = {"pairs": PAIRS[kept], "pair_weights": OF_PAIRS[kept]}
-    for method in ("fit", "partial_fit"):
-        found, expected = (
-            getattr(small(LambdaRankRanker, metric=metric), method)(
-                DATA.X, grades, groups=groups, **given
-            )
-            for given in ({"pairs": PAIRS, "pair_weights": OF_PAIRS * kept}, of_kept)
-        )
-        assert model(found) == model(expected)
-
-
-@pytest.mark.parametrize("metric", ["ndcg@10", None])
-def test_of_queries_a_judged_pair_of_weight_2_is_the_pair_twice(metric):
-    grades = None if metric is None else DATA.y
-    weights = np.where(np.arange(len(PAIRS)) % 3 == 0, 2.0, 1.0)
-    twice = np.repeat(np.arange(len(PAIRS)), weights.astype(int))
-    ones = np.ones(len(PAIRS))
-    found, expected, plain, of_ones = (
-        small(LambdaRankRanker, metric=metric, max_iter=3).fit(
-            DATA.X, grades, groups=DATA.groups, **given
-        )
-        for given in (
-            {"pairs": PAIRS, "pair_weights": weights}, {"pairs": PAIRS[twice]},
-            {"pairs": PAIRS}, {"pairs": PAIRS, "pair_weights": ones},
-        )
-    )  # fmt: skip
-    np.testing.assert_allclose(
-        found.predict(DATA.X), expected.predict(DATA.X), rtol=0, atol=1e-5
-    )
-    for name, curve in expected.evals_result_["train"].items():
-        np.testing.assert_allclose(found.evals_result_["train"][name], curve, rtol=1e-5)
-    assert np.abs(found.predict(DATA.X) - plain.predict(DATA.X)).max() > 1e-3
-    assert model(of_ones) == model(plain)
-
-
-def test_partial_fits_on_judged_pairs_are_the_epochs_of_a_fit():
-    whole, ranker = small(LambdaRankRanker, max_iter=2), small(LambdaRankRanker)
-    whole.fit(*DATA, **JUDGED)
-    for _ in range(2):
-        ranker.partial_fit(*DATA, **JUDGED)
-    assert model(ranker) == model(whole)
-
-
-def test_a_metric_needs_grades_and_pairs_that_they_tell_apart():
-    ranker = small(LambdaRankRanker)
-    for method in (ranker.fit, ranker.partial_fit):
-        with pytest.raises(ValueError, match="y is None, but metric='ndcg@10' weighs"):
-            method(DATA.X, **JUDGED)
-        with pytest.raises(ValueError, match="only documents of equal grades"):
-            method(DATA.X, np.ones(len(DATA.y)), **JUDGED)
-        with pytest.raises(ValueError, match="document_weight says how certain"):
-            method(*DATA, **JUDGED, document_weight=np.ones(len(DATA.y)))
-    assert not hasattr(ranker, "network_")
 
 
 # --- metrics ----------------------------------------------------------------------

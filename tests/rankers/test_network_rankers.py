@@ -12,7 +12,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
 from sklearn_ltr.metrics import MAP, NDCG, get_metric
@@ -32,6 +32,7 @@ from tests.networks import (
     recorded,
     rows_of,
     small,
+    threads_of_blas,
     toy,
     validated,
     weights,
@@ -233,26 +234,12 @@ def test_the_number_of_blas_threads_does_not_matter_and_is_restored():
     assert len(models) == 1
 
 
-def threads_of_blas() -> list[int]:
-    """Number of threads of each BLAS of this process."""
-    pools = threadpool_info()
-    return [pool["num_threads"] for pool in pools if pool["user_api"] == "blas"]
-
-
 # --- weights ----------------------------------------------------------------------
 
 
 @both_rankers
 def test_queries_without_pairs_are_left_out(ranker):
-    single = Lists(DATA.X[:5], DATA.y[:5], np.arange(100, 105))
-    equal = Lists(DATA.X[5:15], np.full(10, 2.0), np.repeat([200, 201], 5))
-    nothing = Lists(DATA.X[5:15], np.zeros(10), np.repeat([300, 301], 5))
-    parts = [DATA, single, equal, nothing]
-    data = Lists(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate([part.groups for part in parts]),
-    )
+    data = DATA.with_queries_without_pairs()
     one, other = fitted(ranker, data), fitted(ranker)
     assert model(one) == model(other)
     np.testing.assert_array_equal(curve(one), curve(other))

@@ -1,11 +1,13 @@
-"""RankNet: its updates pair by pair, its cost, and learning from preferences."""
+"""RankNet: its updates pair by pair, its cost, and those of judged pairs.
+
+What judged pairs are to all rankers is in `test_judged_pairs.py`.
+"""
 
 from __future__ import annotations
 
 from math import log
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from sklearn_ltr import RankNetRanker
@@ -13,7 +15,6 @@ from tests.networks import (
     DATA,
     FULL_BATCH,
     REPORT,
-    VALIDATION,
     Linear,
     Lists,
     Recorder,
@@ -21,7 +22,6 @@ from tests.networks import (
     drawn_perceptron,
     fitted,
     model,
-    of_val,
     recorded,
     rows_of,
     small,
@@ -130,7 +130,7 @@ def test_training_stops_when_the_cost_no_longer_decreases_by_tol():
     assert 1 + n_iter_no_change < len(losses) == best + n_iter_no_change + 1 < 50
 
 
-# --- preferences ------------------------------------------------------------------
+# --- judged pairs -----------------------------------------------------------------
 
 
 def pairs_of(data: Lists = DATA) -> np.ndarray:
@@ -141,56 +141,50 @@ def pairs_of(data: Lists = DATA) -> np.ndarray:
 
 PAIRS = pairs_of()
 PROBABILITIES = np.random.default_rng(2).uniform(size=len(PAIRS))
-
-
 OF_PAIRS = np.random.default_rng(3).choice([0.0, 0.5, 1.0, 2.0], len(PAIRS))
 
 
-def preferring(
+def judging(
     X=DATA.X, pairs=PAIRS, probabilities=None, of_pairs=None, *, data=None, **options
 ):
-    """Fit on preferences."""
+    """Fit to judged pairs."""
     passed = {"pair_weights": of_pairs} | ({} if data is None else data)
     return small(RankNetRanker, **options).fit(
         X, pairs=pairs, pair_probabilities=probabilities, **passed
     )
 
 
-@pytest.mark.parametrize(
-    ("batch_size", "weight", "tied"),
-    [(1, None, False), (3, weight_of(), True), (FULL_BATCH, weight_of(), False)],
-)
-def test_preferences_that_grades_imply_train_the_same_model(batch_size, weight, tied):
-    options = {"batch_size": batch_size, "max_iter": 3, "tied_pairs": tied}
+@pytest.mark.parametrize("batch_size", [3, FULL_BATCH])
+def test_tied_pairs_are_judged_pairs_of_probability_one_half(batch_size):
+    options = {"batch_size": batch_size, "max_iter": 3, "tied_pairs": True}
+    weight = weight_of()
     graded = fitted(RankNetRanker, weight=weight, **options)
-    listed = oracle.pairs_of_grades(DATA.y, DATA.groups, None, tied)
+    listed = oracle.pairs_of_grades(DATA.y, DATA.groups, None, True)
     pairs = np.array([(i, j) for i, j, _, _ in listed])
     probabilities = np.array([P for _, _, P, _ in listed])
-    preferred = preferring(
-        pairs=pairs, probabilities=probabilities if tied else None,
+    judged = judging(
+        pairs=pairs, probabilities=probabilities,
         data={"groups": DATA.groups, "sample_weight": weight}, **options,
     )  # fmt: skip
     before = weights_before(RankNetRanker)
-    for one, other, start in zip(
-        weights(graded), weights(preferred), before, strict=True
-    ):
+    for one, other, start in zip(weights(graded), weights(judged), before, strict=True):
         # lambdas are summed in another order
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
         assert np.abs(one - start).max() > 1e-2
-    np.testing.assert_allclose(graded.loss_curve_, preferred.loss_curve_, rtol=1e-6)
+    np.testing.assert_allclose(graded.loss_curve_, judged.loss_curve_, rtol=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(
     ("batch_size", "grouped"), [(1, False), (FULL_BATCH, False), (1, True), (4, True)]
 )
-def test_an_update_by_preferences_is_the_sum_of_those_of_its_pairs(
+def test_an_update_by_judged_pairs_is_the_sum_of_those_of_its_pairs(
     batch_size, grouped, weighted
 ):
     sigma, network = 1.5, Recorder()
     given = OF_PAIRS if weighted else np.ones(len(PAIRS))
     options = REPORT | {"batch_size": batch_size, "learning_rate_init": 0.02}
-    ranker = preferring(
+    ranker = judging(
         probabilities=PROBABILITIES, of_pairs=given if weighted else None,
         network=network, sigma=sigma, max_iter=2,
         data={"groups": DATA.groups} if grouped else None, **options,
@@ -219,12 +213,12 @@ def test_an_automatic_batch_is_200_pairs_or_a_query():
     rng = np.random.default_rng(0)
     pairs = np.concatenate([PAIRS, PAIRS, rng.permutation(PAIRS)])[:401]
     assert len(pairs) == 401
-    automatic = preferring(pairs=pairs, batch_size="auto")
-    assert model(automatic) == model(preferring(pairs=pairs, batch_size=200))
-    assert model(automatic) != model(preferring(pairs=pairs, batch_size=201))
+    automatic = judging(pairs=pairs, batch_size="auto")
+    assert model(automatic) == model(judging(pairs=pairs, batch_size=200))
+    assert model(automatic) != model(judging(pairs=pairs, batch_size=201))
     grouped = {"groups": DATA.groups}
-    automatic = preferring(data=grouped, batch_size="auto")
-    assert model(automatic) == model(preferring(data=grouped, batch_size=1))
+    automatic = judging(data=grouped, batch_size="auto")
+    assert model(automatic) == model(judging(data=grouped, batch_size=1))
 
 
 @pytest.mark.parametrize(
@@ -241,44 +235,12 @@ def test_an_automatic_batch_is_200_pairs_or_a_query():
 def test_the_model_learns_a_given_probability(pairs, P, sigma, expected):
     X = np.array([[0.2, 1.0], [-0.4, 0.5]])
     options = CONVERGE | {"learning_rate_init": 0.5, "batch_size": 4}
-    ranker = preferring(X, pairs, P, sigma=sigma, **options)
+    ranker = judging(X, pairs, P, sigma=sigma, **options)
     (found,) = ranker.predict_pair_proba(X[:1], X[1:])
     # 0 is reached in the limit only
     assert found == pytest.approx(expected, abs=0.03 if expected == 0 else 2e-3)
     (other,) = ranker.predict_pair_proba(X[1:], X[:1])
     assert other == pytest.approx(1 - found, rel=1e-12)
-
-
-@pytest.mark.parametrize("data", [None, {"groups": DATA.groups}])
-def test_the_order_in_which_preferences_are_given_does_not_matter(data):
-    # a network of float64, in which another order of a sum would show
-    options = {"batch_size": FULL_BATCH, "network": Linear(), "data": data}
-    expected = preferring(probabilities=PROBABILITIES, **options)
-    order = np.random.default_rng(0).permutation(len(PAIRS))
-    found = preferring(
-        pairs=PAIRS[order], probabilities=PROBABILITIES[order], **options
-    )
-    assert model(found) == model(expected)
-    np.testing.assert_array_equal(found.loss_curve_, expected.loss_curve_)
-    # of pairs that are given twice, with other weights
-    both, weights = np.concatenate([PAIRS, PAIRS]), np.append(OF_PAIRS, 1 + OF_PAIRS)
-    order = np.random.default_rng(1).permutation(len(both))
-    expected = preferring(pairs=both, of_pairs=weights, **options)
-    found = preferring(pairs=both[order], of_pairs=weights[order], **options)
-    assert model(found) == model(expected)
-
-
-def test_neither_containers_nor_rows_without_a_preference_matter():
-    expected = model(preferring(probabilities=PROBABILITIES))
-    probabilities = pd.Series(PROBABILITIES, index=PROBABILITIES)
-    more = np.concatenate([DATA.X, 50 + np.zeros((7, 4))])
-    for as_type in (list, lambda p: p.astype(np.uint8), pd.DataFrame):
-        found = preferring(more, as_type(PAIRS), probabilities)
-        assert model(found) == expected
-    zero_or_one = PROBABILITIES > 0.5
-    assert model(preferring(probabilities=zero_or_one)) == model(
-        preferring(probabilities=zero_or_one.astype(float))
-    )
 
 
 # --- probabilities ----------------------------------------------------------------
@@ -306,19 +268,7 @@ def test_pair_probabilities_are_the_sigmoid_of_section_2():
 # --- one epoch after another ------------------------------------------------------
 
 
-@pytest.mark.parametrize("grouped", [None, {"groups": DATA.groups}])
-def test_partial_fits_on_preferences_are_the_epochs_of_a_fit(grouped):
-    passed = {} if grouped is None else grouped
-    ranker = small(RankNetRanker)
-    for _ in range(3):
-        ranker.partial_fit(DATA.X, pairs=PAIRS, **passed)
-    whole = preferring(data=grouped, max_iter=3)
-    assert model(ranker) == model(whole)
-    np.testing.assert_array_equal(ranker.loss_curve_, whole.loss_curve_)
-    assert ranker.n_iter_ == 3
-
-
-def test_training_may_continue_from_grades_to_preferences():
+def test_training_may_continue_from_grades_to_judged_pairs():
     ranker = small(RankNetRanker).partial_fit(*DATA, groups=DATA.groups)
     first = model(ranker)
     ranker.partial_fit(DATA.X, pairs=PAIRS[:4])
@@ -326,7 +276,7 @@ def test_training_may_continue_from_grades_to_preferences():
     assert ranker.n_iter_ == len(ranker.loss_curve_) == 2
 
 
-def test_a_fit_on_preferences_drops_the_bias_of_positions():
+def test_a_fit_to_judged_pairs_drops_the_bias_of_positions():
     shown = np.zeros(len(DATA.y))
     for query in np.unique(DATA.groups):
         rows = DATA.groups == query
@@ -336,61 +286,10 @@ def test_a_fit_on_preferences_drops_the_bias_of_positions():
     assert ranker.position_bias_.any()
     ranker.set_params(position_bias=None).fit(DATA.X, pairs=PAIRS)
     assert not hasattr(ranker, "position_bias_")
-    assert model(ranker) == model(preferring())
-
-
-def test_graded_validation_data_stops_training_on_preferences():
-    options = {"n_iter_no_change": 3, "max_iter": 60, "tol": 0.0}
-    options |= {"learning_rate_init": 0.05, "early_stopping": True}
-    ranker = preferring(data=of_val(), **options)
-    scores = ranker.validation_score_
-    assert len(scores) == ranker.n_iter_ == int(np.argmax(scores)) + 4 < 60
-    kept = ranker.score(*VALIDATION, groups=VALIDATION.groups)
-    assert kept == max(scores)
-    with pytest.raises(ValueError, match="early_stopping.*X_val"):
-        preferring(early_stopping=True)
-    ignored = preferring(data=of_val(), early_stopping=False)
-    assert len(ignored.validation_score_) == 0
-    assert model(ignored) == model(preferring())
+    assert model(ranker) == model(judging())
 
 
 # --- errors name the argument -----------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "y is None"),
-        ({"y": DATA.y, "pairs": PAIRS}, "y and pairs were both given"),
-        ({"y": DATA.y, "pair_probabilities": PROBABILITIES}, "needs pairs"),
-        ({"y": DATA.y, "pair_weights": OF_PAIRS}, "pair_weights needs pairs"),
-        (
-            {"pairs": PAIRS, "pair_weights": np.full(len(PAIRS), 1e-20)},
-            "pair_weights has a largest value of 1e-20",
-        ),
-        (
-            {"pairs": PAIRS, "pair_weights": np.full(len(PAIRS), 1e10),
-             "groups": DATA.groups, "sample_weight": np.full(len(DATA.y), 1e10)},
-            r"sample_weight times pair_weights has a largest value of 1e\+20",
-        ),
-        (
-            {"pairs": PAIRS[:3], "groups": DATA.groups,
-             "sample_weight": 1.0 * ~np.isin(DATA.groups, DATA.groups[PAIRS[:3, 0]])},
-            "sample_weight is zero for every query that has pairs",
-        ),
-        (
-            {"pairs": PAIRS, "groups": DATA.groups,
-             "sample_weight": np.full(len(DATA.y), 1e30)},
-            r"sample_weight has a largest value of 1e\+30",
-        ),
-    ],
-)  # fmt: skip
-def test_arguments_that_do_not_go_together_are_refused(given, message):
-    for method in ("fit", "partial_fit"):
-        ranker = small(RankNetRanker)
-        with pytest.raises(ValueError, match=message):
-            getattr(ranker, method)(DATA.X, **given)
-        assert not hasattr(ranker, "network_")
 
 
 def test_the_metric_of_ranknet_is_none_and_cannot_be_set():

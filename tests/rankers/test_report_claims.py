@@ -11,6 +11,7 @@ from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import get_metric
 from tests.networks import DATA, REPORT, Linear, fitted, weights
 from tests.oracles import lambdas as oracle
+from tests.rankers.test_lambdamart import REPORT as REPORT_TREES
 
 # --- section 4.3: when are the lambdas actually a gradient? -----------------------
 #
@@ -161,12 +162,6 @@ def test_equation_10_holds_with_distance_but_not_with_query_normalization(metric
 
 # --- section 7: "the choice of sigma will make no difference to the training" -----
 
-REPORT_TREES = {
-    "grow_policy": "best_first",
-    "split_gain": "least_squares", "subsample": 1.0,
-    "regression_weight": 0.0, "truncation_level": None,
-    "normalize_lambdas": False,
-}  # fmt: skip
 both_modes = pytest.mark.parametrize(
     "mode", [{}, REPORT_TREES], ids=["default", "report"]
 )

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import sklearn
 from hypothesis import given
 from sklearn.base import BaseEstimator, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -56,12 +55,6 @@ def draw(seed=0, n_queries=12):
 
 X, Y, GROUPS = draw()
 MODEL = FirstColumn().fit(X)
-
-
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
 
 
 # --- the score --------------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_blocks_are_full_but_for_the_last_and_hold_the_rows(n_features, n_thread
     n_bins = np.random.default_rng(2).integers(1, 256, n_features)
     binned = binned_of(n_bins, n_rows=1000)
     blocks = allocate_blocks(binned)
-    places = blocks.block, blocks.slot
+    places = divmod(blocks.place, FEATURE_BLOCK)
     np.testing.assert_array_equal(blocks.feature[places], np.arange(n_features))
     used = blocks.feature >= 0
     assert np.count_nonzero(used) == n_features
@@ -40,7 +40,7 @@ def test_blocks_are_full_but_for_the_last_and_hold_the_rows(n_features, n_thread
     rows = np.flatnonzero(np.random.default_rng(3).random(1000) < 0.6).astype(np.int32)
     with ThreadTeam(1 if INTERPRETED else n_threads) as team:
         pack_rows(blocks, binned.columns, rows, team)
-    packed = blocks.values[blocks.block, :, blocks.slot]
+    packed = blocks.values[places[0], :, places[1]]
     np.testing.assert_array_equal(packed[:, : len(rows)], binned.columns[:, rows])
 
 

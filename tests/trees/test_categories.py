@@ -22,8 +22,8 @@ from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk, unpack_sets
 from sklearn_ltr._trees.growth import splitting
 from sklearn_ltr._trees.growth.leaf_values import add_binned
 from sklearn_ltr._trees.growth.quantization import Quantization
-from sklearn_ltr._trees.growth.splitting import MAX_SPLIT_CATEGORIES, SplitRule
-from sklearn_ltr._trees.growth.workspace import CategoryOrder
+from sklearn_ltr._trees.growth.splitting import MAX_SPLIT_CATEGORIES
+from sklearn_ltr._trees.growth.workspace import CategoryOrder, SplitRule
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import ONE_THREAD, binned_values, grow_on, row_targets
@@ -129,8 +129,8 @@ def test_categories_are_sorted_by_smoothed_ratios(
     )
     order = CategoryOrder(np.zeros(256, dtype=np.int64), np.zeros(256))
     n_sorted = sort_categories(
-        histogram.ravel(), 3, n_categories, packed.sum(), quantization,
-        SplitRule(second_order, 0.0, 2, smoothing), order,
+        histogram.ravel()[3::16], n_categories, packed.sum(),
+        SplitRule(quantization, second_order, 0.0, 2, 1, smoothing), order,
     )  # fmt: skip
     kept = n > 0
     w = h if second_order else n

@@ -17,11 +17,11 @@ from sklearn_ltr._compile import (
 from sklearn_ltr._compile.threads import MIN_SHARED_TIME
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growth import quantization
-from sklearn_ltr._trees.growth.exchange import LEAVES_AHEAD
-from sklearn_ltr._trees.growth.grower import TreeGrower, grow_tree
+from sklearn_ltr._trees.growth.best_first import MIN_ROWS_PER_CHUNK, grow_best_first
+from sklearn_ltr._trees.growth.grower import TreeGrower
 from sklearn_ltr._trees.growth.quantization import RowDerivatives
 from sklearn_ltr._trees.growth.sampling import TreeSample
-from sklearn_ltr._trees.growth.splitting import MIN_ROWS_PER_CHUNK
+from sklearn_ltr._trees.growth.workspace import LEAVES_AHEAD
 from sklearn_ltr._trees.parameters import GrowthParameters
 from tests.oracles import trees as oracle
 from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
@@ -57,6 +57,19 @@ def rows_of_leaves(grown: Grown) -> dict[int, list[int]]:
 
 
 # --- best first -------------------------------------------------------------------
+
+
+def assert_partition(grown: Grown, n_rows, max_depth, min_samples_leaf) -> None:
+    """Check that the leaves hold all rows, and respect the limits of their sizes."""
+    tree, leaves = grown.tree, rows_of_leaves(grown)
+    assert len(tree.feature) == 2 * len(leaves) - 1
+    assert depths(tree).max() <= max_depth
+    assert sorted(row for rows in leaves.values() for row in rows) == [*range(n_rows)]
+    for leaf, rows in leaves.items():
+        assert tree.n_rows[leaf] == len(rows)
+        assert len(leaves) == 1 or len(rows) >= min_samples_leaf
+        assert (grown.scores[rows] == tree.value[leaf]).all()
+    assert ((tree.gain > 0) == (tree.feature >= 0)).all()
 
 
 @both_gains
@@ -107,18 +120,11 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
     grown = grow_on(X, gradient, hessian, **size, **options)
     tree, leaves = grown.tree, rows_of_leaves(grown)
     assert len(leaves) <= size["max_leaf_nodes"]
-    assert len(tree.feature) == 2 * len(leaves) - 1
-    assert depths(tree).max() <= size["max_depth"]
-    assert sorted(row for rows in leaves.values() for row in rows) == list(range(n))
+    assert_partition(grown, n, size["max_depth"], size["min_samples_leaf"])
     for leaf, rows in leaves.items():
-        assert tree.n_rows[leaf] == len(rows)
-        assert len(leaves) == 1 or len(rows) >= size["min_samples_leaf"]
-        assert (grown.scores[rows] == tree.value[leaf]).all()
         value = oracle.leaf_value(rows, gradient, hessian, l2)
         # 62-bit sums of up to 80 rows, of which gradients may cancel
         assert tree.value[leaf] == pytest.approx(value, rel=1e-10, abs=1e-14)
-    assert (tree.gain[tree.feature >= 0] > 0).all()
-    assert (tree.gain[tree.feature < 0] == 0).all()
 
 
 # --- growth parameters ------------------------------------------------------------
@@ -249,7 +255,7 @@ def test_threads_share_a_tree_that_takes_longer_than_they_lose(
     monkeypatch.setattr(SharedKernel, "run_parts", note)
     X, gradient, hessian = draw(n=n_rows, n_features=n_features)
     grow_on(X, gradient, hessian, n_threads=2)
-    assert (grow_tree in shared) == (n_threads == 2)
+    assert (grow_best_first in shared) == (n_threads == 2)
 
 
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
@@ -430,7 +436,7 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeyp
 
 
 def signatures_of_growing():
-    return KERNELS["sklearn_ltr._trees.growth.grower.grow_tree"].signatures
+    return KERNELS["sklearn_ltr._trees.growth.loop.grow_best_first"].signatures
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

@@ -12,7 +12,7 @@ from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr._trees.growth.symmetric import RIDGE
 from tests.oracles import trees as oracle
 from tests.trees import grow_on
-from tests.trees.test_growing import depths, draw, rows_of_leaves
+from tests.trees.test_growing import assert_partition, depths, draw, rows_of_leaves
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 N_THREADS = (1,) if INTERPRETED else (1, 2, 3)
@@ -73,16 +73,8 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
     options = {"second_order": second_order, "max_bins": 16, "symmetric": True}
     size = {"max_depth": max_depth, "min_samples_leaf": min_samples_leaf}
     grown = grow_on(X, gradient, hessian, **size, **options)
-    tree, leaves = grown.tree, rows_of_leaves(grown)
-    assert len(conditions(tree)) <= max_depth
-    assert depths(tree).max() <= max_depth
-    assert len(tree.feature) == 2 * len(leaves) - 1
-    assert sorted(row for rows in leaves.values() for row in rows) == list(range(n))
-    for leaf, rows in leaves.items():
-        assert tree.n_rows[leaf] == len(rows)
-        assert len(leaves) == 1 or len(rows) >= min_samples_leaf
-        assert (grown.scores[rows] == tree.value[leaf]).all()
-    assert (tree.gain[tree.feature >= 0] > 0).all()
+    assert len(conditions(grown.tree)) <= max_depth
+    assert_partition(grown, n, max_depth, min_samples_leaf)
 
 
 @both_gains

@@ -93,7 +93,7 @@ def test_a_row_is_drawn_by_its_number_whatever_threads_and_workers():
     for n_threads in (1, 2, 3):
         other = draw(moved, 0.3, numbers=order, n_threads=n_threads)
         assert sorted(order[other.rows]) == sample.rows.tolist()
-        np.testing.assert_array_equal(other.numbers, order[other.rows])
+        np.testing.assert_array_equal(other.row_numbers, order[other.rows])
 
 
 # --- random numbers -----------------------------------------------------------------

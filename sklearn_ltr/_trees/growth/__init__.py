@@ -6,11 +6,23 @@ The modules, in the order of reading:
 2. :mod:`sampling`: features and rows are drawn for a tree; the bins of the rows are
    packed in :mod:`blocks`; and :mod:`quantization`: gradient, hessian and a count of
    each row become one integer, so that one addition adds all three, exactly.
-3. :mod:`splitting`: the histograms of a leaf, the gain of a split, and the best split
-   of two sibling leaves, found by all threads.
+3. :mod:`histograms` of a leaf, and :mod:`splitting`: the gain of a split, and the best
+   split that a histogram shows.
 4. :mod:`dividing`: the rows of a leaf are moved to its two children.
-5. :mod:`leaf_values`: the leaf of each row, the Newton step of each leaf, and the order
+5. :mod:`loop`: all threads search, select and split, again and again.
+6. :mod:`best_first` and :mod:`symmetric`: two policies, by which the loop searches two
+   siblings or a level; :mod:`exchange`: what several workers do besides.
+7. :mod:`leaf_values`: the leaf of each row, the Newton step of each leaf, and the order
    that monotonic constraints ask for.
-6. :mod:`grower`: best-first growth, the loop that calls all of these; with several
-   workers, :mod:`exchange` has the loop, and :mod:`symmetric` that of symmetric trees.
+8. :mod:`grower`: all of these, for one tree after another.
+
+Where to add:
+
+- Another policy: a file such as :mod:`best_first`, with a ``GrowthPolicy`` and its
+  ``growth_kernel``, which ``TreeGrower`` chooses.
+- Histograms made of a leaf's rows in another way, such as of the nonzeros of sparse
+  columns: `fill_histogram` in :mod:`histograms`, which all policies call.
+- Histograms that come from elsewhere, such as other workers or a GPU: the loop returns
+  where `needs_sums` of the policy says so, and ``HistogramExchange.add_up`` in
+  :mod:`exchange` completes the histograms before it is called again.
 """

@@ -33,8 +33,9 @@ class Blocks(NamedTuple):
     # (A lower slot may be unused, too: see restrict_features.)
     n_used_slots: NDArray[np.int64]
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
-    block: NDArray[np.int64]  # (n_features,): block of feature j
-    slot: NDArray[np.int64]  # (n_features,): its slot: values[block[j], :, slot[j]]
+    # (n_features,): feature j is in ``values[block, :, slot]`` with
+    # ``block, slot = divmod(place[j], 16)``
+    place: NDArray[np.int64]
 
 
 def allocate_blocks(binned: BinnedData) -> Blocks:
@@ -55,8 +56,7 @@ def allocate_blocks(binned: BinnedData) -> Blocks:
         feature=feature,
         n_used_slots=np.array([len(features) for features in blocks]),
         n_bins=np.array([n_bins[features].max() for features in blocks]),
-        block=block[by_feature],
-        slot=slot[by_feature],
+        place=(FEATURE_BLOCK * block + slot)[by_feature],
     )
 
 

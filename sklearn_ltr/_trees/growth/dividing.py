@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, prefetch_row, subkernel, uint64, wait_at_barrier
 from sklearn_ltr._trees.constraints import restrict_children
-from sklearn_ltr._trees.growth.blocks import Blocks
-from sklearn_ltr._trees.growth.quantization import Quantization, chunk_bounds
-from sklearn_ltr._trees.growth.splitting import SplitRule, mark_left_bins
+from sklearn_ltr._trees.growth.quantization import chunk_bounds
 from sklearn_ltr._trees.growth.workspace import (
+    NO_HISTOGRAM,
+    NOT_DIVIDED,
     SET_BYTES,
-    GrowthWorkspace,
+    GrowingTree,
     Record,
     Records,
     RowBuffers,
     SpecialFeatures,
+    SplitRule,
     Team,
+    new_histogram,
 )
 
 MIN_ROWS_FOR_THREADS = 512  # fewer rows are moved faster by one thread
@@ -41,26 +43,17 @@ def fill_root(
     for i in range(uint64(first), uint64(last)):
         buffers.rows[0, i] = i
         buffers.leaf_gradients[i] = buffers.packed_gradients[i]
-    root.buffer = root.start = root.depth = root.node = root.histogram_index = 0
-    root.stop, root.total = n_rows, total
-    root.gain = 0.0
+    root.buffer = root.start = root.depth = root.node = 0
+    root.stop, root.total, root.gain = n_rows, total, 0.0
+    root.n_left = NOT_DIVIDED
+    root.histogram_index = root.child_histogram = NO_HISTOGRAM
 
 
 @subkernel
-def best_leaf(leaves: Records, n_leaves: int) -> int:
-    """Return the leaf with the highest split gain, the first of equals."""
-    best = 0
-    for leaf in range(1, n_leaves):
-        if leaves[leaf].gain > leaves[best].gain:
-            best = leaf
-    return best
-
-
-@subkernel
-def is_left_smaller(total: int, left_total: int, quantization: Quantization) -> bool:
-    """Return whether the left child has at most half of the rows, from packed sums."""
-    mask = quantization.count_mask
-    is_smaller: bool = 2 * (left_total & mask) <= total & mask
+def is_left_smaller(leaf: Record, rule: SplitRule) -> bool:
+    """Return whether the left child of a leaf has at most half of all workers' rows."""
+    mask = rule.quantization.count_mask
+    is_smaller: bool = 2 * (leaf.left_total & mask) <= leaf.total & mask
     return is_smaller
 
 
@@ -84,25 +77,25 @@ class Destination(NamedTuple):
 
 
 @subkernel
-def split_condition(
+def divide_rows(
+    condition: SplitCondition,
     leaf: Record,
-    blocks: Blocks,
-    quantization: Quantization,
     rule: SplitRule,
-    special: SpecialFeatures | None,
-    work: GrowthWorkspace,
-) -> tuple[SplitCondition, int]:
-    """Return the condition of a leaf's best split, and the left child's packed sum."""
-    block, slot = blocks.block[leaf.feature], blocks.slot[leaf.feature]
-    histogram = work.histograms[leaf.histogram_index, block]
-    # each thread marks the bins for itself, and none has to wait for another
-    left_total = mark_left_bins(
-        leaf, histogram, slot, quantization, rule, special, work.goes_left
-    )
-    if work.team.thread == 0 and special is not None:
-        if special.n_categories[leaf.feature] > 0:
-            record_category_set(work.goes_left, work.category_set[leaf.node])
-    return SplitCondition(blocks.values[block], slot, work.goes_left), left_total
+    exchanges: bool,
+    team: Team,
+    buffers: RowBuffers,
+) -> bool:
+    """Divide the rows of a leaf, whose `left_total` is known, between its children."""
+    # Returns whether threads have counted rows in `Team.n_left`: they must wait for
+    # each other before they do that again.
+    n_before, leaf.n_left = int64(0), leaf.left_total & rule.quantization.count_mask
+    # of several workers, the packed sum counts the rows of all
+    is_large = leaf.stop - leaf.start > MIN_ROWS_FOR_THREADS
+    counts = exchanges or (team.n_threads > 2 and is_large)
+    if counts:
+        n_before, leaf.n_left = count_left_by_chunk(condition, leaf, team, buffers)
+    partition(condition, leaf, n_before, is_left_smaller(leaf, rule), team, buffers)
+    return counts
 
 
 @subkernel
@@ -152,19 +145,18 @@ def partition(
     condition: SplitCondition,
     leaf: Record,
     n_before: int,
-    n_left: int,
     left_is_smaller: bool,
     team: Team,
     buffers: RowBuffers,
 ) -> None:
     """Write the rows of a leaf to the other buffer, the rows that go left first."""
-    # `n_left` rows go left, `n_before` of them in the chunks of lower threads, which
-    # only three threads or more need to know: of two threads, one fills both children
-    # from the front and the other from the back.
+    # `n_before` of the rows that go left are in the chunks of lower threads, which only
+    # three threads or more need to know: of two threads, one fills both children from
+    # the front and the other from the back.
     thread, start, stop = team.thread, leaf.start, leaf.stop
     rows, to_rows = buffers.rows[leaf.buffer], buffers.rows[1 - leaf.buffer]
     first, last = chunk_bounds(thread, team.n_threads, start, stop)
-    middle = start + n_left
+    middle = start + leaf.n_left
     left, right, step = start, middle, int64(1)
     if stop - start <= MIN_ROWS_FOR_THREADS:
         if thread > 0:
@@ -223,51 +215,56 @@ def move_rows(
 
 @subkernel
 def split_leaf(
-    number: int,
-    new: int,
-    left_total: int,
-    n_left: int,
-    histogram_index: int,
-    quantization: Quantization,
-    rule: SplitRule,
-    allowed: NDArray[np.bool_],
-    special: SpecialFeatures | None,
-    work: GrowthWorkspace,
-    nodes: Records,
+    number: int, tree: GrowingTree, leaves: Records, progress: Record, team: Team
 ) -> tuple[int, int]:
-    """Turn a divided leaf into its two children, leaves `number` and `new`."""
-    # Returns (smaller, larger).  The smaller child gets the histogram with this index;
-    # the larger one keeps its parent's, from which its own will be computed in place.
-    leaves, n_nodes = work.leaves, 2 * new - 1
+    """Turn a leaf whose rows are divided into its two children; return their numbers.
+
+    The left child keeps the leaf's number.  The child with fewer rows is returned
+    first; it gets a new histogram (of several workers: when it is made).  The other one
+    keeps its parent's, from which its own will be computed in place.
+    """
+    new, n_nodes = int64(progress.n_leaves), 2 * progress.n_leaves - 1
+    progress.n_leaves += 1
     left, right = leaves[number], leaves[new]
     # the nodes are shared, so one thread writes them; the leaves are each thread's own
-    if work.team.thread == 0:
-        record_split(nodes, left, n_nodes, rule.gain_unit)
-        if special is not None:
-            if len(special.constraints.interaction_sets) > 0:
-                restrict_children(
-                    left.node,
-                    n_nodes,
-                    left.feature,
-                    special.constraints.interaction_sets,
-                    special.open_sets,
-                    allowed,
-                )
-    is_left = is_left_smaller(left.total, left_total, quantization)
+    if team.thread == 0:
+        record_split(tree.nodes, left, n_nodes, tree.rule.gain_unit)
+    is_left = is_left_smaller(left, tree.rule)
+    histogram_index = left.child_histogram
+    if not tree.exchanges:
+        histogram_index = new_histogram(progress)
     right.histogram_index = histogram_index
     if is_left:
         right.histogram_index = left.histogram_index
         left.histogram_index = histogram_index
     right.stop = left.stop
-    left.stop = right.start = left.start + n_left
+    left.stop = right.start = left.start + left.n_left
     left.buffer = right.buffer = 1 - left.buffer
     left.depth = right.depth = left.depth + 1
     left.node = n_nodes
     right.node = n_nodes + 1
-    right.total = left.total - left_total
-    left.total = left_total
+    right.total = left.total - left.left_total
+    left.total = left.left_total
     left.gain = right.gain = 0.0
+    left.n_left = right.n_left = NOT_DIVIDED
+    left.child_histogram = right.child_histogram = NO_HISTOGRAM
     return (number, new) if is_left else (new, number)
+
+
+@subkernel
+def exclude_features(
+    node: int,
+    left: int,
+    feature: int,
+    special: SpecialFeatures | None,
+    allowed: NDArray[np.bool_],
+) -> None:
+    """Exclude features from the children of a node by interaction constraints."""
+    # the children are `left` and the next one; in a symmetric tree, levels
+    if special is not None:
+        sets = special.constraints.interaction_sets
+        if len(sets) > 0:
+            restrict_children(node, left, feature, sets, special.open_sets, allowed)
 
 
 @subkernel

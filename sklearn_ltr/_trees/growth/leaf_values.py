@@ -108,9 +108,9 @@ def find_leaves(
     number, splits = numbers.leaf_of_node.astype(dtype), numbers.splits
     # without categories None, so that no code that reads them is compiled
     n_categories = binned.n_categories if len(tree.category_set) > 0 else None
-    given = binned.columns, n_categories, tree, number, splits, sums
+    arguments = binned.columns, n_categories, tree, number, splits, sums
     time = (1.5 + 0.08 * len(splits)) * len(leaves)
-    team.share(time, _find_leaves, *given, leaves)
+    team.share(time, _find_leaves, *arguments, leaves)
     return leaves
 
 
@@ -174,15 +174,15 @@ def _find_leaves(
 
 @subkernel
 def _add_rows(
-    sums: LeafSums, own: IntArray, leaves: Leaves, first: int, last: int
+    sums: LeafSums, totals: IntArray, leaves: Leaves, first: int, last: int
 ) -> None:
-    """Add gradient, hessian and 1 of rows first to last - 1 to a thread's own sums."""
+    """Add gradient, hessian and 1 of rows first to last - 1 to a thread's totals."""
     gradient, hessian = sums.derivatives.gradient, sums.derivatives.hessian
     for i in range(uint64(first), uint64(last)):
         leaf = uint64(leaves[i])
-        own[leaf, 0] += int64(np.rint(gradient[i] * sums.gradient_scale))
-        own[leaf, 1] += int64(np.rint(hessian[i] * sums.hessian_scale))
-        own[leaf, 2] += 1
+        totals[leaf, 0] += int64(np.rint(gradient[i] * sums.gradient_scale))
+        totals[leaf, 1] += int64(np.rint(hessian[i] * sums.hessian_scale))
+        totals[leaf, 2] += 1
 
 
 def new_leaf_sums(
@@ -276,22 +276,22 @@ def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> NDArray[np.i
     # At a split of a constrained feature, the leaves of the child with the lower values
     # come first.  At any other split it does not matter which child's leaves do.
     n_leaves = (len(nodes) + 1) // 2
-    found, stack = np.empty(n_leaves, dtype=np.int64), np.empty(len(nodes), np.int64)
-    n_found, size = 0, 1
+    ordered, stack = np.empty(n_leaves, dtype=np.int64), np.empty(len(nodes), np.int64)
+    n_ordered, size = 0, 1
     stack[0] = 0
     while size > 0:
         size -= 1
         number = stack[size]
         node = nodes[number]
         if node.feature < 0:
-            found[n_found] = number
-            n_found += 1
+            ordered[n_ordered] = number
+            n_ordered += 1
         else:
             falls = monotonic[node.feature] < 0
             stack[size] = node.left if falls else node.right
             stack[size + 1] = node.right if falls else node.left
             size += 2
-    return found
+    return ordered
 
 
 @subkernel
@@ -370,19 +370,19 @@ def ordered_pairs(
 @subkernel
 def overlap(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> bool:
     """Whether a bin is in both regions."""
-    found = False
+    overlaps = False
     for i in range(HISTOGRAM_BINS):
-        found |= a[i] & b[i]
-    return found
+        overlaps |= a[i] & b[i]
+    return overlaps
 
 
 @subkernel
 def has_values(bins: NDArray[np.bool_]) -> bool:
     """Whether a bin other than the bin of missing values is in the region."""
-    found = False
+    any_value = False
     for i in range(MISSING_BIN):
-        found |= bins[i]
-    return found
+        any_value |= bins[i]
+    return any_value
 
 
 @subkernel
@@ -410,8 +410,8 @@ def pool_leaves(
             if worst < 0:
                 break
             total = weights[new] + weights[worst]
-            share = weights[worst] / total if total > 0.0 else 0.5
-            values[new] += share * (values[worst] - values[new])
+            fraction = weights[worst] / total if total > 0.0 else 0.5
+            values[new] += fraction * (values[worst] - values[new])
             weights[new] = total
             for i in range(new):
                 if pool[i] == worst:

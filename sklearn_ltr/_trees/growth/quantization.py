@@ -205,7 +205,7 @@ def scale_to_fit(capacity: float, total: float) -> float:
 
 def quantize(
     derivatives: RowDerivatives,
-    numbers: NDArray[np.uint32],
+    row_numbers: NDArray[np.uint32],
     tree_index: int,
     quantization: Quantization,
     packed: NDArray[np.int64],
@@ -217,8 +217,8 @@ def quantize(
     # rounded.  Where rounding makes a sum too large, the scales are halved.
     while True:
         sums = np.zeros((team.n_threads, 3), dtype=np.int64)
-        given = (*derivatives, numbers, tree_index, quantization)
-        team.share(2.0 * len(numbers), _pack, *given, packed, sums)
+        arguments = (*derivatives, row_numbers, tree_index, quantization)
+        team.share(2.0 * len(row_numbers), _pack, *arguments, packed, sums)
         gradient, hessian, total = comm.sum(sums.sum(axis=0)).tolist()
         _, _, hessian_bits, _, count_bits, *_ = quantization
         if gradient >> 63 - hessian_bits - count_bits == hessian >> hessian_bits == 0:
@@ -235,7 +235,7 @@ def _pack(
     n_threads: int,
     gradient: NDArray[np.float64],
     hessian: NDArray[np.float64],
-    numbers: NDArray[np.uint32],
+    row_numbers: NDArray[np.uint32],
     tree_index: int,
     quantization: Quantization,
     packed: NDArray[np.int64],
@@ -246,7 +246,7 @@ def _pack(
     gradient_sum, hessian_sum, total = int64(0), int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
         u = (
-            float(((int64(numbers[i]) + tree_index) * GOLDEN) & 0xFFFFFFFF)
+            float(((int64(row_numbers[i]) + tree_index) * GOLDEN) & 0xFFFFFFFF)
             / 4294967296.0
         )
         g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
@@ -257,8 +257,8 @@ def _pack(
         gradient_sum += abs(g)
         hessian_sum += h
         total += packed[i]
-    own = sums[thread]
-    own[0], own[1], own[2] = gradient_sum, hessian_sum, total
+    thread_sums = sums[thread]
+    thread_sums[0], thread_sums[1], thread_sums[2] = gradient_sum, hessian_sum, total
 
 
 def with_variance(

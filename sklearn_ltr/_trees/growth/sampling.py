@@ -79,7 +79,7 @@ class RowSample(NamedTuple):
     """The rows on which splits are sought."""
 
     rows: NDArray[np.int32]  # (n_sampled,), ascending
-    numbers: NDArray[np.uint32]  # (n_sampled,), among the rows of all workers
+    row_numbers: NDArray[np.uint32]  # (n_sampled,), among the rows of all workers
     # (n_sampled,): g_i / p_i and h_i / p_i, with least squares 1 / p_i for h_i / p_i
     derivatives: RowDerivatives
 
@@ -133,17 +133,17 @@ class RowSampler:
 
     Parameters
     ----------
-    numbers : ndarray of shape (n_rows,), uint32
+    row_numbers : ndarray of shape (n_rows,), uint32
         The number of each of this worker's rows among the rows of all workers.
     team : ThreadTeam
     comm : Comm
     """
 
     def __init__(
-        self, numbers: NDArray[np.uint32], team: ThreadTeam, comm: Comm
+        self, row_numbers: NDArray[np.uint32], team: ThreadTeam, comm: Comm
     ) -> None:
-        self._numbers, self._team, self._comm = numbers, team, comm
-        n_rows = len(numbers)
+        self._row_numbers, self._team, self._comm = row_numbers, team, comm
+        n_rows = len(row_numbers)
         self._importance = np.empty(n_rows, dtype=np.float32)
         self._kept = np.empty(n_rows, dtype=np.int32)
         # the system gives memory to a page when it is first written, so that a sample
@@ -165,7 +165,7 @@ class RowSampler:
     ) -> RowSample:
         """Sample rows, given how large the derivatives of all workers are."""
         # the arrays of the sample are overwritten by the next one
-        team, n_rows = self._team, len(self._numbers)
+        team, n_rows = self._team, len(self._row_numbers)
         # in this unit, s_i is at most sqrt(2)
         total_gradient, total_hessian = magnitudes.total
         ratio = total_gradient / total_hessian if total_hessian > 0 else 0.0
@@ -189,7 +189,7 @@ class RowSampler:
             3.0 * n_rows,
             _keep_rows,
             drawn.row_stream,
-            self._numbers,
+            self._row_numbers,
             mu,
             self._importance,
             derivatives,
@@ -200,10 +200,10 @@ class RowSampler:
             self._sampled,
         )
         n_sampled = int(n_kept.sum())
-        rows, numbers, (gradient, hessian) = self._sampled
+        rows, row_numbers, (gradient, hessian) = self._sampled
         return RowSample(
             rows[:n_sampled],
-            numbers[:n_sampled],
+            row_numbers[:n_sampled],
             RowDerivatives(gradient[:n_sampled], hessian[:n_sampled]),
         )
 
@@ -241,10 +241,10 @@ def _find_importance(
     for i in range(uint64(first), uint64(last)):
         g, h = gradient[i] * gradient_unit, hessian[i] * hessian_unit
         importance[i] = np.sqrt(g * g + h * h)
-    own = counts[thread]
+    thread_counts = counts[thread]
     for i in range(uint64(first), uint64(last)):
         bits = float64_bits(float(importance[i])) >> MANTISSA_BITS - BUCKET_BITS
-        own[uint64(max(bits - FIRST_BUCKET, 0))] += 1
+        thread_counts[uint64(max(bits - FIRST_BUCKET, 0))] += 1
 
 
 @shared_kernel
@@ -252,7 +252,7 @@ def _keep_rows(
     thread: int,
     n_threads: int,
     stream: Any,
-    numbers: NDArray[np.uint32],
+    row_numbers: NDArray[np.uint32],
     mu: float,
     importance: NDArray[np.float32],
     derivatives: RowDerivatives,
@@ -264,13 +264,13 @@ def _keep_rows(
 ) -> None:
     """Sample a thread's chunk of the rows, and write the sample."""
     # first the rows that are kept are written to the front of the thread's chunk
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(numbers))
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(row_numbers))
     n = uint64(first)
     for i in range(uint64(first), uint64(last)):
         # Always written, and counted if it is kept: the processor could not predict a
         # branch.
         kept[n] = i
-        n += uint64(uniform(stream, int64(numbers[i])) * mu < importance[i])
+        n += uint64(uniform(stream, int64(row_numbers[i])) * mu < importance[i])
     n_kept[thread] = int64(n) - first
     wait_at_barrier(barrier, n_threads)
     # then those of all threads are gathered, with their derivatives divided by p
@@ -283,7 +283,7 @@ def _keep_rows(
         row, i = uint64(kept[uint64(first) + k]), uint64(target) + k
         factor = max(1.0, mu / float(importance[row]))
         sampled.rows[i] = row
-        sampled.numbers[i] = numbers[row]
+        sampled.row_numbers[i] = row_numbers[row]
         result.gradient[i] = gradient[row] * factor
         result.hessian[i] = hessian[row] * factor if second_order else factor
 

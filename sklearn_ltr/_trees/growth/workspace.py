@@ -1,4 +1,4 @@
-"""Inputs and outputs of tree growth, and its working memory with all sizes.
+"""Inputs and results of tree growth, and its working memory with all sizes.
 
 All threads of a team grow a tree together.  They share the rows, the histograms and
 the candidate splits.  The table of leaves is small, so each thread has its own: all
@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._compile import CACHE_LINE, allocate_aligned, new_barrier, subkernel
 from sklearn_ltr._trees.constraints import Constraints
-from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
+from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
+from sklearn_ltr._trees.growth.quantization import Quantization
 from sklearn_ltr._trees.parameters import GrowthParameters
 
 TASKS_PER_THREAD = 4  # chunks of rows of a block, at least, in a large leaf
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
+LEAVES_AHEAD = 2  # leaves that several workers divide ahead of their turn
+NO_LEAF = NO_HISTOGRAM = NOT_DIVIDED = -1
 
 
 class GrownTree(NamedTuple):
@@ -39,6 +42,60 @@ class GrownTree(NamedTuple):
     # bin b goes left; (0, 32) without categorical features
     category_set: NDArray[np.uint8]
     value: NDArray[np.float64]  # of a leaf, learning rate included
+
+
+class SplitRule(NamedTuple):
+    """How splits are compared, and which are allowed."""
+
+    quantization: Quantization
+    # W is the sum of the numbers packed as hessians (with a sample, also for least
+    # squares, see `make_rule`); if False, the number of rows
+    second_order: bool
+    # second order: l2_regularization * hessian_scale; least squares: 0, since there
+    # only leaf values are regularised
+    l2: float
+    min_samples_leaf: int
+    max_depth: int  # of a leaf
+    category_smoothing: float = 0.0
+    gain_unit: float = 1.0  # of quantized gradients, in units of the objective
+
+
+def make_rule(parameters: GrowthParameters, quantization: Quantization) -> SplitRule:
+    """Return the rule for the splits of one tree."""
+    # for least squares on a sample, a row kept with probability p counts as 1 / p rows,
+    # and this number is packed in place of its hessian
+    has_hessians = quantization.hessian_bits > 0
+    gain_unit = quantization.hessian_scale if has_hessians else 1.0
+    l2 = 0.0
+    if parameters.second_order:
+        l2 = parameters.l2_regularization * quantization.hessian_scale
+    gradient_scale = quantization.gradient_scale
+    if gradient_scale > 0:
+        gain_unit = gain_unit / gradient_scale / gradient_scale
+    return SplitRule(
+        quantization,
+        has_hessians,
+        l2,
+        parameters.min_samples_leaf,
+        parameters.max_depth,
+        parameters.category_smoothing,
+        gain_unit,
+    )
+
+
+class GrowingTree(NamedTuple):
+    """A tree that is grown: its rows, the limits on its splits, and its nodes."""
+
+    rule: SplitRule
+    blocks: Blocks  # the bins of the rows of the sample
+    n_rows: int  # of the sample, of this worker
+    total: int  # packed sum of these rows, over all workers
+    # (n_nodes, n_features): whether a feature may split a node; of a symmetric tree,
+    # the conditions of a level
+    allowed: NDArray[np.bool_]
+    most_steps: int  # of the loop
+    exchanges: bool  # whether splits are sought in histograms summed over workers
+    nodes: Records  # (n_nodes,) TREE_NODE; OUT
 
 
 # Small tables are arrays of records instead of one array per field: the fewer arrays
@@ -73,11 +130,25 @@ LEAF = record_dtype(
     histogram_index=np.int64,  # GrowthWorkspace.histograms[histogram_index] is its own
     depth=np.int64,
     node=np.int64,  # its node in the tree
-    total=np.int64,  # sum of the packed gradients of its rows
+    total=np.int64,  # sum of the packed gradients of its rows, over all workers
     gain=np.float64,  # of its best split, of quantized gradients; 0: no split
     feature=np.int64,  # its best split, as in GrownTree
     threshold=np.int64,
     missing_left=np.bool_,
+    # once its rows are divided, before it is split into two leaves
+    left_total=np.int64,  # packed sum of its left child, over all workers
+    n_left=np.int64,  # rows of its left child, of this worker; else NOT_DIVIDED
+    child_histogram=np.int64,  # index, for its smaller child; NO_HISTOGRAM: not yet
+)
+
+PROGRESS = record_dtype(
+    n_leaves=np.int64,  # 0: the tree is not begun
+    n_steps=np.int64,  # of the loop: splits, or levels of a symmetric tree
+    smaller=np.int64,  # siblings that the last step made; at first the root
+    larger=np.int64,  # NO_LEAF: the root has no sibling
+    n_pairs=np.int64,  # of siblings that the last step made, in a symmetric tree
+    n_histograms=np.int64,  # in use
+    is_grown=np.bool_,
 )
 
 CANDIDATE_SPLIT = record_dtype(
@@ -136,6 +207,21 @@ class SpecialFeatures(NamedTuple):
     category_order: CategoryOrder  # a thread's own
 
 
+class LevelWorkspace(NamedTuple):
+    """Memory for the levels of a symmetric tree."""
+
+    root: NDArray[np.int64]  # (n_blocks, 256 * 16): the root's histogram; shared
+    # this thread's own, the same in all threads but for `gains`
+    # (1,) LEAF: the condition of the level that is split, as of a leaf of all rows
+    level: Records
+    # (max_leaf_nodes,): numbers of leaves; first the siblings that the last step made,
+    # the smaller before the larger one
+    order: NDArray[np.int64]
+    # (2, 256 * 16), as histograms: gain of each threshold of a block, summed over the
+    # leaves of the level; missing values go right in [0], left in [1]
+    gains: NDArray[np.float64]
+
+
 class GrowthWorkspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
@@ -151,15 +237,19 @@ class GrowthWorkspace(NamedTuple):
     next_task: NDArray[np.int64]  # (n_threads, 8): [t, 0] counts the tasks of thread t
     n_filled: NDArray[np.int64]  # (n_blocks,): atomic counters of filled chunks
     # (n_threads, 8) CANDIDATE_SPLIT: the best split each thread has found for each of
-    # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one
+    # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one;
+    # in a symmetric tree, [thread, 0] for the level
     candidates: Records
     category_set: NDArray[np.uint8]  # as in GrownTree, of the tree that is grown
     # this thread's own
     splits: BlockSplits
+    # the same in all threads
+    progress: Records  # (1,) PROGRESS
     leaves: Records  # (max_leaf_nodes,) LEAF
     # None if there are none: then no code for them is compiled
     special: SpecialFeatures | None
     goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
+    levels: Any  # LevelWorkspace of a symmetric tree, else None
 
 
 def allocate_nodes(max_leaf_nodes: int) -> Records:
@@ -176,80 +266,79 @@ def own_records(n_threads: int, n_records: int, dtype: np.dtype[Any]) -> Records
     return np.zeros((n_threads, n_records + n_more), dtype=dtype)
 
 
-def special_features(
-    n_categories: NDArray[np.int64],
-    constraints: Constraints,
-    max_leaf_nodes: int,
-    n_threads: int,
-) -> SpecialFeatures | None:
-    """Return the special features of trees, None if there are none."""
-    n_sets = len(constraints.interaction_sets)
-    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
-        return None
-    open_sets = np.ones((2 * max_leaf_nodes - 1, n_sets), dtype=np.bool_)
-    shape = n_threads, HISTOGRAM_BINS
-    order = CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape))
-    return SpecialFeatures(n_categories, constraints, open_sets, order)
-
-
 def allocate_workspace(
+    parameters: GrowthParameters,
+    blocks: Blocks,
+    n_categories: NDArray[np.int64],
     n_threads: int,
-    n_rows: int,
-    n_blocks: int,
-    max_leaf_nodes: int,
-    n_histograms: int,
-    special: SpecialFeatures | None,
+    exchanges: bool,
 ) -> GrowthWorkspace:
     """Return the workspace of all threads."""
-    team = Team(
-        0,
-        n_threads,
-        new_barrier(),
-        np.zeros(n_threads, dtype=np.int64),
-    )
-    buffers = RowBuffers(
-        rows=np.empty((2, n_rows), dtype=np.int32),
-        packed_gradients=np.empty(n_rows, dtype=np.int64),
-        leaf_gradients=np.empty(n_rows, dtype=np.int64),
-    )
+    n_blocks, n_rows, _ = blocks.values.shape
+    max_leaf_nodes = parameters.max_leaf_nodes
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    shape = n_histograms, n_blocks, histogram_size
-    histograms = allocate_aligned(shape, np.int64)
+    n_histograms, levels = max_leaf_nodes, None
+    if parameters.symmetric:
+        n_histograms = max_leaf_nodes // 2  # the leaves of the last level need none
+        levels = LevelWorkspace(
+            allocate_aligned((n_blocks, histogram_size), np.int64),
+            own_records(n_threads, 1, LEAF),
+            np.zeros((n_threads, max_leaf_nodes), dtype=np.int64),
+            allocate_aligned((n_threads, 2, histogram_size), np.float64),
+        )
+    elif exchanges:
+        n_histograms += LEAVES_AHEAD
     # Chunks are so many that threads end at about the same time
     n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
-    shape = n_blocks, n_chunks - 1, histogram_size
-    chunk_histograms = allocate_aligned(shape, np.int64)
     # What one thread writes often is in cache lines of its own, from which others then
     # need not fetch anything else
     next_task = allocate_aligned((n_threads, 8), np.int64)
     n_filled = allocate_aligned((1, -(-n_blocks // 8) * 8), np.int64)[0]
-    next_task[:], n_filled[:] = 0, 0
-    candidates = np.zeros((n_threads, 8), dtype=CANDIDATE_SPLIT)
-    # a tree of L leaves has 2 L - 1 nodes
-    any_categories = special is not None and special.n_categories.any()
-    n_sets = 2 * max_leaf_nodes - 1 if any_categories else 0
-    category_set = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-    of_slots = n_threads, FEATURE_BLOCK
     goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
-    goes_left[:] = 0
+    next_task[:], n_filled[:], goes_left[:] = 0, 0, 0
+    n_sets = 2 * max_leaf_nodes - 1 if n_categories.any() else 0
+    slots_of_threads = n_threads, FEATURE_BLOCK
     return GrowthWorkspace(
-        team=team,
-        buffers=buffers,
-        histograms=histograms,
-        chunk_histograms=chunk_histograms,
+        team=Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=np.int64)),
+        buffers=RowBuffers(
+            rows=np.empty((2, n_rows), dtype=np.int32),
+            packed_gradients=np.empty(n_rows, dtype=np.int64),
+            leaf_gradients=np.empty(n_rows, dtype=np.int64),
+        ),
+        histograms=allocate_aligned((n_histograms, n_blocks, histogram_size), np.int64),
+        chunk_histograms=allocate_aligned(
+            (n_blocks, n_chunks - 1, histogram_size), np.int64
+        ),
         next_task=next_task,
         n_filled=n_filled,
-        candidates=candidates,
-        category_set=category_set,
+        candidates=np.zeros((n_threads, 8), dtype=CANDIDATE_SPLIT),
+        category_set=np.zeros((n_sets, SET_BYTES), dtype=np.uint8),
         splits=BlockSplits(
-            allocate_aligned(of_slots, np.float64),
-            allocate_aligned(of_slots, np.int64),
-            allocate_aligned(of_slots, np.int64),
+            allocate_aligned(slots_of_threads, np.float64),
+            allocate_aligned(slots_of_threads, np.int64),
+            allocate_aligned(slots_of_threads, np.int64),
         ),
+        progress=own_records(n_threads, 1, PROGRESS),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
-        special=special,
+        special=_special_features(parameters, n_categories, n_threads),
         goes_left=goes_left,
+        levels=levels,
     )
+
+
+def _special_features(
+    parameters: GrowthParameters, n_categories: NDArray[np.int64], n_threads: int
+) -> SpecialFeatures | None:
+    """Return the special features of trees, None if there are none."""
+    constraints = parameters.constraints
+    n_sets = len(constraints.interaction_sets)
+    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
+        return None
+    # a tree of L leaves has 2 L - 1 nodes
+    open_sets = np.ones((2 * parameters.max_leaf_nodes - 1, n_sets), dtype=np.bool_)
+    shape = n_threads, HISTOGRAM_BINS
+    order = CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape))
+    return SpecialFeatures(n_categories, constraints, open_sets, order)
 
 
 @subkernel
@@ -270,9 +359,11 @@ def workspace_of_thread(
         BlockSplits(
             splits.score[thread], splits.threshold[thread], splits.left_sum[thread]
         ),
+        work.progress[thread],
         work.leaves[thread],
         _special_of_thread(thread, work.special),
         work.goes_left[thread],
+        _levels_of_thread(thread, work.levels),
     )
 
 
@@ -293,12 +384,28 @@ def _special_of_thread(
 
 
 @subkernel
-def is_splittable(
-    leaves: Records, leaf: int, count_mask: int, parameters: GrowthParameters
-) -> bool:
-    """Return whether a leaf is large and shallow enough; leaf -1 does not exist."""
-    if leaf < 0:
-        return False
-    n_rows: int = leaves[leaf].total & count_mask
-    depth: int = leaves[leaf].depth
-    return n_rows >= 2 * parameters.min_samples_leaf and depth < parameters.max_depth
+def _levels_of_thread(
+    thread: int, levels: LevelWorkspace | None
+) -> LevelWorkspace | None:
+    """Return the memory for levels as one thread sees it, None if there is none."""
+    if levels is None:
+        return None
+    return LevelWorkspace(
+        levels.root, levels.level[thread], levels.order[thread], levels.gains[thread]
+    )
+
+
+@subkernel
+def new_histogram(progress: Record) -> int:
+    """Return the index of a histogram that is not in use, and is from now on."""
+    index: int = progress.n_histograms
+    progress.n_histograms += 1
+    return index
+
+
+@subkernel
+def is_splittable(leaf: Record, rule: SplitRule) -> bool:
+    """Return whether a leaf is large and shallow enough."""
+    n_rows: int = leaf.total & rule.quantization.count_mask
+    depth: int = leaf.depth
+    return n_rows >= 2 * rule.min_samples_leaf and depth < rule.max_depth

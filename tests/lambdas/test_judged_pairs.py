@@ -16,8 +16,9 @@ from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
 from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._ranking.measures import JudgedCostEvaluation
-from sklearn_ltr.metrics import ERR, Metric, get_metric
+from sklearn_ltr.metrics import ERR, get_metric
 from tests.oracles import lambdas as oracle
+from tests.user_metrics import FirstGrade
 
 SIZES = [6, 4, 2, 7, 1]
 GROUPS = np.repeat(np.arange(5), SIZES)
@@ -28,13 +29,6 @@ GRADES[[0, 1, 10, 11]] = [2, 0, 2, 0]
 #: Of few values, so that some documents have equal scores and grades
 SCORES = RNG.choice([-0.5, 0.2, 1.0], N)
 SIGMA = 0.7
-
-
-class FirstGrade(Metric):
-    """A metric of which only the value is known."""
-
-    def value(self, ranked_grades):
-        return float(ranked_grades[0] + 0.5 * ranked_grades[-1])
 
 
 OTHERS = {"own": FirstGrade(), "err": ERR(max_grade=2)}
@@ -245,6 +239,26 @@ def test_equal_rows_are_told_apart_by_the_weights_of_their_pairs(weights):
     )
     assert len(set(found)) == 4
     assert len(set(equal)) == 2
+
+
+def test_a_factor_of_weights_does_not_change_the_order_of_equal_rows():
+    judged = np.array([[0, 1], [2, 3], [2, 1]])
+    offsets = np.array([0, 4])
+    pairs = JudgedPairs(judged, *np.ones((2, 3)), offsets).sorted(offsets)
+    orders = {
+        tuple(
+            TrainingData(
+                LabelGrades.of_one(np.zeros(4)),
+                offsets,
+                ["a"],
+                RowColumns(sample_weight=np.array([2.0**-k])),
+                rows=np.arange(4),
+                pairs=pairs,
+            ).content_order(np.zeros(4, dtype=np.uint64))
+        )
+        for k in range(20)
+    }
+    assert len(orders) == 1
 
 
 def test_the_share_of_pairs_that_a_row_wins_is_by_their_weights():

@@ -18,9 +18,10 @@ from sklearn_ltr._lambdas.ranknet import (
     pair_costs,
 )
 from sklearn_ltr.inspection import compute_lambdas
-from sklearn_ltr.metrics import ERR, NDCG, Metric
+from sklearn_ltr.metrics import ERR, NDCG
 from tests.oracles import networks as oracle
 from tests.strategies import Ranking
+from tests.user_metrics import SwapDeltaOne
 
 SIGMAS = [0.5, 1.0, 3.0]
 #: Differences of scores: below and just above the limit of products, and the largest.
@@ -132,11 +133,11 @@ def ranknet_gradient(data: Ranking, sigma) -> np.ndarray:
     return gradient
 
 
-# --- preferences ------------------------------------------------------------------
+# --- judged pairs -----------------------------------------------------------------
 
 
 def cost_and_gradient(scores, pairs, probabilities, weights=None, sigma=1.0):
-    """Cost of preferences and dC/ds."""
+    """Cost of judged pairs and dC/ds."""
     weights = np.ones(len(pairs)) if weights is None else weights
     arguments = (
         np.array(scores, dtype=np.float64),
@@ -177,15 +178,7 @@ def test_probabilities_1_and_0_and_a_half_are_the_same_as_grades():
 # --- lambdas of some queries, in another order ------------------------------------
 
 
-class EverySwapIsOne(Metric):
-    def value(self, ranked_grades):
-        return 0.0
-
-    def swap_delta(self, ranked_grades):
-        return np.ones((len(ranked_grades), len(ranked_grades)))
-
-
-METRICS = [None, NDCG(3), ERR(5, max_grade=3), EverySwapIsOne()]
+METRICS = [None, NDCG(3), ERR(5, max_grade=3), SwapDeltaOne()]
 
 
 def objective_of(data: Ranking, metric) -> tuple:
