@@ -1,8 +1,8 @@
 r"""Gradient and hessian of judged pairs, with or without the swap deltas of a metric.
 
-To the cost of a pair (:mod:`sklearn_ltr._lambdas.pair`), with the probability P that
-document i beats document j, come factors: as much as a swap of the two changes the
-metric Z (Burges 2010, MSR-TR-2010-82, section 7), and weights.
+A judged pair (i, j) says that document i beats document j with probability P.  Its cost
+C_ij is that of :mod:`sklearn_ltr._lambdas.pair`, and it weighs as much as a swap of the
+two documents changes the metric Z (Burges 2010, MSR-TR-2010-82, section 7):
 
     C            =  sum over pairs of  w v |Delta Z_ij| C_ij
     dC/ds_i     +=  w v |Delta Z_ij| sigma (1 - P - rho),    dC/ds_j -= the same

@@ -188,6 +188,7 @@ def compute_query_lambdas(
     # deltas by position, of a single query; or (0, 0), where all swap deltas are 1.  It
     # and `weights` are arguments of their own: only of these numba sees that they are
     # None, and leaves out what is done otherwise.
+    #
     # Networks call this for few queries, so two details save time for short lists.  The
     # tuples (PairInput and those in it, Workspaces, Derivatives) are passed as plain
     # ones and named inside, because numba takes half a microsecond to recognise each
