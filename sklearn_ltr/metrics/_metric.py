@@ -413,8 +413,8 @@ class BoundMetric:
             query = int(np.argmin(self.has_relevant))
             raise ValueError(
                 f"query {describe_query(self.query_ids, query)} has no relevant "
-                f'document, an error for {self.metric.name} with no_relevant="error": drop the '
-                "query, or change no_relevant"
+                f'document, an error for {self.metric.name} with no_relevant="error": '
+                "drop the query, or change no_relevant"
             )
         values[~self.has_relevant] = NO_RELEVANT_VALUE[self.metric.no_relevant]
         return values
