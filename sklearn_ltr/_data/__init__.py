@@ -9,7 +9,7 @@ So results depend neither on the order of the queries nor on their interleaving.
 There is one reader for each kind of argument: X
 (:func:`~sklearn_ltr._data.features.read_feature_table`), groups
 (:meth:`~sklearn_ltr._data.groups.QueryGroups.from_groups`), grades, scores and the
-columns that `fit` takes (`columns`), validation data (`validation`), and other numbers
+columns that `fit` takes (`columns`), the arguments of `fit` as given (`fit_arguments`), and other numbers
 of rows (`read_numbers`).
 """
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
-from sklearn_ltr._data.pairs import PAIR_ARGUMENTS
+from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS, JUDGED_TEXT
 from sklearn_ltr._data.rows import check_each, read_numbers, read_weights
 from sklearn_ltr._docstrings import fill_in
 from sklearn_ltr._parameters import LARGEST, SMALLEST
@@ -299,35 +299,6 @@ GROUPS_TEXT = inspect.cleandoc(
     """
 )
 
-PAIRS_TEXT = inspect.cleandoc(
-    r"""
-    pairs : array-like of shape (n_pairs, 2), integers, default=None
-        Judged pairs: rows of X, of which the first beats the second.  They may be
-        inconsistent.  With `groups` they must lie within queries.  Without a metric
-        they stand in place of `y`, and only the rows that they name are learned from.
-        With a metric `y` is needed, too: the pairs say who should be above whom, and
-        the grades how much that is worth.  With P the probability of a pair, v its
-        weight and w that of its query, its cost is, as in sections 2 and 7 of Burges
-        (2010),
-
-        .. math::
-
-            C_{ij} = w v \, |\Delta Z_{ij}| \left((1 - P) \, \sigma (s_i - s_j)
-            + \log(1 + e^{-\sigma (s_i - s_j)})\right), \qquad
-            \lambda_{ij} = w v \, |\Delta Z_{ij}| \, \sigma \left(1 - P
-            - \frac{1}{1 + e^{\sigma (s_i - s_j)}}\right),
-
-        where Z is the metric by `y`; without one its change is 1.  With a metric a
-        pair of equal grades counts nothing: its swap changes no metric.
-    pair_probabilities : array-like of shape (n_pairs,), default=None
-        Probability in [0, 1] that the first of a pair beats the second; None: 1.
-    pair_weights : array-like of shape (n_pairs,), default=None
-        Weight of each pair, finite and >= 0, such as the number of judges who compared
-        the two; None: 1.  0: as if the pair were not there; 2: as if it were there
-        twice.
-    """
-)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowColumns(Generic[T]):
@@ -428,7 +399,7 @@ COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
-TEXTS |= {"groups": GROUPS_TEXT, "pairs": PAIRS_TEXT}
+TEXTS |= {"groups": GROUPS_TEXT, "judgements": JUDGED_TEXT}
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -447,7 +418,7 @@ def takes_columns(
     if validation:
         names += [f"{n}_val" for n in names if COLUMNS[n].in_validation]
     if pairs:
-        names += PAIR_ARGUMENTS
+        names += JUDGED_ARGUMENTS
 
     def decorate(method: F) -> F:
         signature = inspect.signature(method)
@@ -467,7 +438,7 @@ def takes_columns(
 
 
 def describe_columns(method: F) -> F:
-    """Replace ``{groups}``, ``{pairs}`` and columns in a docstring by their text."""
+    """Replace ``{groups}``, ``{judgements}`` and columns by their text."""
     method.__doc__ = fill_in(method.__doc__ or "", TEXTS)
     return method
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._data.columns import COLUMNS, GivenColumns, RowColumns
-from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._data.pairs import GivenJudgements, given_judgements
 from sklearn_ltr._typing import (
     ArraysLike,
     IdArraysLike,
@@ -41,7 +41,7 @@ class FitArguments(NamedTuple):
     y: ArrayLike | None
     groups: IdsLike | None
     columns: GivenColumns
-    pairs: GivenPairs
+    pairs: GivenJudgements
     validation: list[ValidationSet]
     numbers: IntArray | None = None  # of the queries, see `TrainingData`
 
@@ -50,7 +50,7 @@ class FitArguments(NamedTuple):
         cls, X: MatrixLike, y: ArrayLike | None, groups: IdsLike | None, **others: Any
     ) -> FitArguments:
         """Sort the other arguments by their names: columns, pairs, validation data."""
-        pairs = GivenPairs.pop(others)
+        pairs = given_judgements(others)
         columns: GivenColumns = RowColumns(
             **{name: others.pop(name) for name in COLUMNS if name in others}
         )

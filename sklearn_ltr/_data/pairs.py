@@ -6,9 +6,10 @@ or `JudgedPairs`, which say of two rows which one is better, and how probably.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,22 @@ class GivenPairs(NamedTuple):
     def pop(cls, arguments: dict[str, ArrayLike | None]) -> Self:
         """Take the arguments that judge pairs out of all."""
         return cls(*(arguments.pop(name, None) for name in PAIR_ARGUMENTS))
+
+    @property
+    def in_words(self) -> str:
+        """What was judged, for messages."""
+        return "pairs"
+
+    def are_given(self) -> bool:
+        """Return whether there are any; a ValueError for what belongs to them alone."""
+        if self.pairs is None:
+            for name in self.given():
+                raise ValueError(f"{name} needs pairs, and pairs is None")
+        return self.pairs is not None
+
+    def as_arrays(self) -> Self:
+        """Return the same, as arrays."""
+        return type(self)(*(v if v is None else np.asarray(v) for v in self))
 
     def given(self) -> dict[str, ArrayLike]:
         """Return the arguments that there are, by name."""
@@ -74,6 +91,27 @@ class GivenPairs(NamedTuple):
         others = (None if v is None else np.asarray(v)[selected] for v in self[1:])
         return type(self)(np.concatenate(numbered), *others)
 
+    def check(self, y: ArrayLike | None, metric: object) -> None:
+        """Raise a ValueError if y does not go with pairs."""
+        if metric is None and y is not None:
+            raise ValueError(
+                "y and pairs were both given: learn either from grades or from "
+                "preferences; only a metric needs both, the grades for its changes"
+            )
+        if metric is not None and y is None:
+            raise ValueError(
+                f"y is None, but metric={metric!r} weighs each of the pairs by how "
+                "much a swap of its documents changes it: give y, the grades, or "
+                "metric=None to learn from pairs alone"
+            )
+
+    def read_alone(
+        self, queries: QueryGroups, *, by_query: bool
+    ) -> tuple[FloatArray, JudgedPairs]:
+        """Return the pairs where there are no grades, and zeros in place of these."""
+        pairs = self.read(queries, by_query=by_query)
+        return np.zeros(queries.n_documents), replace(pairs, stand_for_grades=True)
+
     def read(self, queries: QueryGroups, *, by_query: bool) -> JudgedPairs:
         """Return the pairs of a weight above zero; all are checked."""
         rows = check_pairs(self.pairs, queries.n_documents)
@@ -88,7 +126,45 @@ class GivenPairs(NamedTuple):
         return read.take(np.flatnonzero(read.weights), queries.offsets)
 
 
+def given_judgements(arguments: dict[str, ArrayLike | None]) -> GivenJudgements:
+    """Take the arguments that judge rows, not grade them, out of all."""
+    return GivenPairs.pop(arguments)
+
+
+PAIRS_TEXT = inspect.cleandoc(
+    r"""
+    pairs : array-like of shape (n_pairs, 2), integers, default=None
+        Judged pairs: rows of X, of which the first beats the second.  They may be
+        inconsistent.  With `groups` they must lie within queries.  Without a metric
+        they stand in place of `y`, and only the rows that they name are learned from.
+        With a metric `y` is needed, too: the pairs say who should be above whom, and
+        the grades how much that is worth.  With P the probability of a pair, v its
+        weight and w that of its query, its cost is, as in sections 2 and 7 of Burges
+        (2010),
+
+        .. math::
+
+            C_{ij} = w v \, |\Delta Z_{ij}| \left((1 - P) \, \sigma (s_i - s_j)
+            + \log(1 + e^{-\sigma (s_i - s_j)})\right), \qquad
+            \lambda_{ij} = w v \, |\Delta Z_{ij}| \, \sigma \left(1 - P
+            - \frac{1}{1 + e^{\sigma (s_i - s_j)}}\right),
+
+        where Z is the metric by `y`; without one its change is 1.  With a metric a
+        pair of equal grades counts nothing: its swap changes no metric.
+    pair_probabilities : array-like of shape (n_pairs,), default=None
+        Probability in [0, 1] that the first of a pair beats the second; None: 1.
+    pair_weights : array-like of shape (n_pairs,), default=None
+        Weight of each pair, finite and >= 0, such as the number of judges who compared
+        the two; None: 1.  0: as if the pair were not there; 2: as if it were there
+        twice.
+    """
+)
+
+
 PAIR_ARGUMENTS = ("pairs", "pair_probabilities", "pair_weights")  # as in GivenPairs
+JUDGED_ARGUMENTS = PAIR_ARGUMENTS
+JUDGED_TEXT = PAIRS_TEXT
+GivenJudgements: TypeAlias = GivenPairs
 UNITS = 2.0**32  # of probabilities
 BITS_OF_1 = np.float64(1.0).view(np.uint64)
 

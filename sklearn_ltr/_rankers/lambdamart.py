@@ -520,7 +520,7 @@ class LambdaMARTRanker(BaseRanker):
         {init_score}
         {positions}
         {propensities}
-        {pairs}
+        {judgements}
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
             The same for validation data, which are measured after each tree.  Tuples

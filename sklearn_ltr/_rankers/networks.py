@@ -231,7 +231,7 @@ class NetworkRanker(BaseRanker):
         {document_weight}
         {positions}
         {propensities}
-        {pairs}
+        {judgements}
         X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
 default=None
             The same for validation data, which are measured after each epoch.  Tuples

@@ -197,7 +197,7 @@ class RankerParameters(FitParameters):
 
     def has_tied_pairs(self, data: TrainingData) -> bool:
         """Return whether documents of equal grade are pairs, too."""
-        return self.tied_pairs and not data.pairs.are_judged
+        return self.tied_pairs and not data.pairs.stand_for_grades
 
     def check_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError unless `fit` was given the columns that are needed."""
@@ -226,24 +226,24 @@ class RankerParameters(FitParameters):
                 "get pairs: leave propensities out, or apply them in the function"
             )
 
-    def check_no_clicks(self, columns: GivenColumns) -> None:
+    def check_no_clicks(self, columns: GivenColumns, judged: str) -> None:
         """Raise a ValueError if judged pairs were given what belongs to grades."""
         if callable(self.objective):
             raise ValueError(
-                "objective is a function, which does not get pairs: give "
-                "objective='lambdarank', or leave pairs out"
+                f"objective is a function, which does not get {judged}: give "
+                f"objective='lambdarank', or leave {judged} out"
             )
         if columns.document_weight is not None:
             raise ValueError(
-                "document_weight says how certain grades are, but pairs are judged "
+                f"document_weight says how certain grades are, but {judged} are judged "
                 "without grades: give one of the two"
             )
         if self.position_bias is None and columns.propensities is None:
             return
         what = "propensities" if self.position_bias is None else "position_bias"
         raise ValueError(
-            f"{what} corrects clicks, but pairs are judgements, not clicks: give one "
-            "of the two"
+            f"{what} corrects clicks, but {judged} are judgements, not clicks: give "
+            "one of the two"
         )
 
 

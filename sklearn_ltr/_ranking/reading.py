@@ -38,7 +38,7 @@ from sklearn_ltr._data.labels import (
     n_label_columns,
     read_label_grades,
 )
-from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._data.pairs import GivenJudgements
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import (
@@ -93,7 +93,7 @@ DROPPED_IF_ON = (
 )
 
 NO_VALIDATION_OF_PAIRS = (
-    "early_stopping=True with pairs needs graded documents to measure: give X_val, "
+    "early_stopping=True with {} needs graded documents to measure: give X_val, "
     "y_val and groups_val"
 )
 
@@ -195,32 +195,14 @@ def read_grades(
 # --- judged pairs ---------------------------------------------------------------------
 
 
-def has_pairs(given: GivenPairs) -> bool:
-    """Return whether pairs were given; a ValueError for what belongs to pairs alone."""
-    if given.pairs is None:
-        for name in given.given():
-            raise ValueError(f"{name} needs pairs, and pairs is None")
-    return given.pairs is not None
-
-
 def check_judged(
-    given: GivenPairs, y: ArrayLike | None, metric: str | Metric | None
+    given: GivenJudgements, y: ArrayLike | None, metric: str | Metric | None
 ) -> bool:
-    """Return whether pairs are judged; a ValueError if y does not go with them."""
-    if not has_pairs(given):
-        return False
-    if metric is None and y is not None:
-        raise ValueError(
-            "y and pairs were both given: learn either from grades or from "
-            "preferences; only a metric needs both, the grades for its changes"
-        )
-    if metric is not None and y is None:
-        raise ValueError(
-            f"y is None, but metric={metric!r} weighs each of the pairs by how much a "
-            "swap of its documents changes it: give y, the grades, or metric=None to "
-            "learn from pairs alone"
-        )
-    return True
+    """Return whether rows are judged; a ValueError if y does not go with it."""
+    if given.are_given():
+        given.check(y, metric)
+        return True
+    return False
 
 
 def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, TrainingData]:
@@ -249,8 +231,8 @@ def with_pairs_alone(
 ) -> TrainingData:
     """Return the rows that pairs compare, which have no grades."""
     # y is the share of its pairs that a row wins, by which categories are sorted
-    pairs = given.pairs.read(queries, by_query=given.groups is not None)
-    pairs = replace(pairs, stand_for_grades=True)
+    grades, pairs = given.pairs.read_alone(queries, by_query=given.groups is not None)
+    data = replace(data, grades=LabelGrades.of_one(grades))
     data = without_zero_weights(replace(data, pairs=pairs), "sample_weight")
     if not data.has_pairs.any():
         raise ValueError(
@@ -301,12 +283,13 @@ def read_fit(
     p = parameters
     is_judged = check_judged(given.pairs, given.y, p.metric)
     if is_judged:
-        p.check_no_clicks(given.columns)
+        p.check_no_clicks(given.columns, given.pairs.in_words)
     p.check_clicks(given.columns)
     labels = LabelChoice(True, p.label_weights, is_part=comm.n_workers > 1)
     if is_judged and given.y is None:
         if p.holds_out and not given.validation:
-            raise ValueError(NO_VALIDATION_OF_PAIRS)
+            what = given.pairs.in_words
+            raise ValueError(NO_VALIDATION_OF_PAIRS.format(what))
         X = read_table(given.X, "X")
         check_has_rows(X, "X")
         queries, data = read_ungraded(given, X.shape[0])

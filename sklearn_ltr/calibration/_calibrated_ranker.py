@@ -25,7 +25,6 @@ from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._ranking.reading import (
     LabelChoice,
     check_y_given,
-    has_pairs,
     single_query,
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
@@ -294,7 +293,7 @@ class CalibratedRanker(BaseRanker):
         # read
         p = read_parameters(CalibrationParameters, self)
         given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
-        if y is None and has_pairs(given.pairs):
+        if y is None and given.pairs.are_given():
             raise ValueError(
                 "y is None, and the maps are of grades: give y beside the pairs, and a "
                 "ranker with a metric; or fit a ranker to pairs alone first, and the "

@@ -29,6 +29,7 @@ from sklearn_ltr._data import (
     takes_columns,
 )
 from sklearn_ltr._data.features import find_features
+from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
@@ -523,7 +524,7 @@ def with_known_bins(
 ) -> FitRows:
     """Return the rows with an X whose bins are known, if members can share these."""
     # `taken` are the columns that a member takes beside X and y
-    if type(member) is not LambdaMARTRanker or "pairs" in taken:
+    if type(member) is not LambdaMARTRanker or {*JUDGED_ARGUMENTS} & {*taken}:
         return rows  # of pairs, bins are those of the rows of queries that have any
     with sklearn.config_context(enable_metadata_routing=True):
         is_given_val = "X_val" in requested_metadata(member, validation)

@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._data import FitArguments, takes_columns
 from sklearn_ltr._data.features import find_features, read_feature_table
-from sklearn_ltr._data.pairs import PAIR_ARGUMENTS
+from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._networks import MultilayerPerceptron
@@ -493,7 +493,7 @@ def make_rankers(
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = DoublePrecisionScaler().set_fit_request(sample_weight=False)
         network.set_fit_request(
-            sample_weight=True, **dict.fromkeys(PAIR_ARGUMENTS, True)
+            sample_weight=True, **dict.fromkeys(JUDGED_ARGUMENTS, True)
         )
         steps = [("standardscaler", scaler), ("lambdarankranker", network)]
         return [trees, Pipeline(steps)]

@@ -18,13 +18,12 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import check_columns
 from sklearn_ltr._data.labels import label_shares, n_label_columns
-from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._data.pairs import GivenJudgements
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._ranking.reading import (
     LabelChoice,
     check_y_given,
-    has_pairs,
     read_queries,
     read_targets,
     read_ungraded,
@@ -40,7 +39,7 @@ class FitRows(NamedTuple):
     y: ArrayLike | None
     # groups and the other columns that were given, in the order of the rows
     columns: dict[str, Any]
-    pairs: GivenPairs
+    pairs: GivenJudgements
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
     kept: NDArray[np.bool_]  # which of the given rows these are,
@@ -64,7 +63,7 @@ class FitRows(NamedTuple):
 def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
     X, y, groups, pairs = given.X, given.y, given.groups, given.pairs
-    judged = has_pairs(pairs)
+    judged = pairs.are_given()
     if y is None and judged:
         n_documents = n_rows(X)
         queries, data = read_ungraded(given, n_documents)
@@ -79,8 +78,8 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
             )
         data = read_targets(y, queries, given.columns, labels=labels)
     if judged:
-        pairs.read(queries, by_query=groups is not None)
-        pairs = GivenPairs(*(v if v is None else np.asarray(v) for v in pairs))
+        pairs.read_alone(queries, by_query=groups is not None)
+        pairs = pairs.as_arrays()
     read: dict[str, Any] = {
         name: queries.unsort(values)
         for name, values in data.columns.by_row(data.sizes).items()

@@ -35,7 +35,7 @@ from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
-from sklearn_ltr._ranking.reading import LabelChoice, check_y_given, has_pairs
+from sklearn_ltr._ranking.reading import LabelChoice, check_y_given
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._blended_ranker import (
@@ -378,7 +378,7 @@ class RankerSearch(BaseRanker):
         start = perf_counter()
         p = read_parameters(SearchParameters, self)
         given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
-        if y is None and has_pairs(given.pairs):
+        if y is None and given.pairs.are_given():
             raise ValueError(
                 "y is None, and candidates are compared by a metric of grades: give y "
                 "beside the pairs, and a ranker with a metric"
