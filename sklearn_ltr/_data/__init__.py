@@ -9,8 +9,8 @@ So results depend neither on the order of the queries nor on their interleaving.
 There is one reader for each kind of argument: X
 (:func:`~sklearn_ltr._data.features.read_feature_table`), groups
 (:meth:`~sklearn_ltr._data.groups.QueryGroups.from_groups`), grades, scores and the
-columns that `fit` takes (`columns`), the arguments of `fit` as given (`fit_arguments`), and other numbers
-of rows (`read_numbers`).
+columns that `fit` takes (`columns`), judged pairs (`pairs`), all arguments of `fit` as
+they were given (`fit_arguments`), and other numbers of rows (`read_numbers`).
 """
 
 from sklearn_ltr._data.columns import (

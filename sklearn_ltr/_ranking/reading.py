@@ -4,7 +4,7 @@
 data; `hold_out_queries` takes validation data from training data, if there are none;
 `choose_learned` finds the queries that have something to learn from.  All rankers read
 by these, alone or on the workers of a cluster; so do bags, blends and searches, by
-`read_judgements`, which leaves X aside.
+`read_targets`, which leaves X aside.
 """
 
 from __future__ import annotations
