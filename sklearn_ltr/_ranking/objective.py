@@ -42,7 +42,7 @@ from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
-from sklearn_ltr._lambdas.position_bias import PositionBias, new_bias, pair_weights_of
+from sklearn_ltr._lambdas.position_bias import PositionBias, pair_weights_of
 from sklearn_ltr._lambdas.ranked_queries import move_queries
 from sklearn_ltr._lambdas.regression import Regression
 from sklearn_ltr._lambdas.user_function import UserLambdas
@@ -289,17 +289,14 @@ class RankingObjective:
 def ranking_objective(
     parameters: RankerParameters,
     data: TrainingData,
+    bias: PositionBias | None,
     earlier: Mapping[str, Any],
     team: ThreadTeam,
     comm: Comm = ONE_PROCESS,
 ) -> RankingObjective:
     """Return the objective of the queries to learn from; all workers call this."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    p = parameters
-    bias = new_bias(
-        p.position_bias, data, earlier.get("position_bias_"), p.min_propensity, comm
-    )
-    parts = []
+    p, parts = parameters, list[Part]()
     for label in learned_labels(data, comm):
         with errors_that_name(label):
             part = new_part(p.for_label(label.number), label, bias, team, comm)

@@ -9,6 +9,7 @@ from sklearn_ltr._comm import ONE_PROCESS, Comm
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import FitData
 from sklearn_ltr._estimators.monitor import ScoredMeasure
+from sklearn_ltr._lambdas.position_bias import new_bias
 from sklearn_ltr._ranking.measures import training_measures, validation_measures
 from sklearn_ltr._ranking.objective import RankingObjective, ranking_objective
 from sklearn_ltr._ranking.parameters import RankerParameters
@@ -30,8 +31,11 @@ def ranking_task(
 ) -> RankingTask:
     """Return the task of a fit; all workers call this together."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    objective = ranking_objective(parameters, data.learned, earlier, team, comm)
-    measures = [training_measures(parameters, data, objective.bias, comm)]
+    p, learned = parameters, data.learned
+    known = earlier.get("position_bias_")
+    bias = new_bias(p.position_bias, learned, known, p.min_propensity, comm)
+    measures = [training_measures(p, data, bias, comm)]
     for held in data.validation:
-        measures.append(validation_measures(parameters, held, comm))
+        measures.append(validation_measures(p, held, comm))
+    objective = ranking_objective(p, learned, bias, earlier, team, comm)
     return RankingTask(objective, measures)

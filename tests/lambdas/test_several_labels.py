@@ -54,7 +54,7 @@ def objective(y, init_score=None, **columns):
     queries = QueryGroups.from_groups(GROUPS, len(X))
     given = RowColumns(init_score=init_score, **columns)
     data = read_targets(y, queries, given, "", LabelChoice(True, p.label_weights))
-    return ranking_objective(p, data, {}, ThreadTeam(1))
+    return ranking_objective(p, data, None, {}, ThreadTeam(1))
 
 
 def oracle(y, scores, metrics, weights, start):
@@ -378,7 +378,7 @@ def test_lambdas_of_batches_of_networks_are_the_weighted_sums(ranker):
     choice = LabelChoice(True, p.label_weights)
     data = read_targets(JUDGED, queries, RowColumns(), "", choice)
     with ThreadTeam(1) as team:
-        batches = ranking_objective(p, data, {}, team)
+        batches = ranking_objective(p, data, None, {}, team)
         order = np.random.default_rng(2).permutation(data.n_queries)
         moved = batches.reordered(order)
         scores = np.round(RNG.normal(size=len(X)), 3)
