@@ -1,4 +1,4 @@
-"""Boosted trees for any objective: reading X, bins, the loop over trees, what is kept.
+"""Boosted trees for any objective: bins, the loop over trees, what is kept.
 
 ``loop``            the loop: one tree after another, measured, stopped early
 ``bins``            from rows to bins, and the scores that trees are added to

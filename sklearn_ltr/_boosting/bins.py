@@ -76,17 +76,16 @@ def bin_data(
 ) -> BinnedFit:
     """Turn all rows into bins; all workers of a fit call this together."""
     index = QueryIndex.locate(data.learned, comm)
-    mapper, learned, bins = bin_learned(
+    mapper, rows, bins = bin_learned(
         data.learned, parameters, categorical, kept, index, team
     )
-    scores = scores_so_far(learned, bins, mapper, kept.ensemble, team)
-    train, validation = BinnedSet(bins, scores), []
+    scores = scores_so_far(rows, bins, mapper, kept.ensemble, team)
+    learned, validation = BinnedSet(bins, scores), []
     for held in data.validation:
         bins = mapper.transform(held.X, held.rows, team)
         scores = scores_so_far(held, bins, mapper, kept.ensemble, team)
         validation.append(BinnedSet(bins, scores))
-    rows = learned.without_features()
-    return BinnedFit(rows, train, validation, mapper, index, team)
+    return BinnedFit(rows.without_features(), learned, validation, mapper, index, team)
 
 
 def bin_learned(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._boosting.bins import BinnedFit
 from sklearn_ltr._data import TrainingData
@@ -13,9 +12,7 @@ from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import TreeParameters
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from sklearn_ltr._typing import FloatArray, IntArray
 
 
 def warn_if_nothing_learned(

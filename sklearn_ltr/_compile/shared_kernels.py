@@ -58,7 +58,8 @@ ERROR        that fails
 ============ ================== ================== =====================================
 
 `tests/compile/test_interleavings.py` runs the source of this file in every order of the
-steps of two and three threads.
+steps of two and three threads.  The wait for threads, the call of a part and the raise
+of its error are models there, as are the calls of ``ThreadTeam``.
 """
 
 from __future__ import annotations

@@ -136,11 +136,6 @@ class FeatureCategories:
         check_checksum(attributes, saved)
 
 
-NO_CATEGORIES = FeatureCategories(
-    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), []
-)
-
-
 def occurring(column: NumberColumn | LabelColumn) -> list[Any]:
     """Return the labels that occur in a row; none of numbers."""
     if isinstance(column, NumberColumn):

@@ -162,6 +162,7 @@ PAIRS_TEXT = inspect.cleandoc(
 
 
 PAIR_ARGUMENTS = ("pairs", "pair_probabilities", "pair_weights")  # as in GivenPairs
+# pairs are the only kind of judgements so far; what all kinds share uses these names
 JUDGED_ARGUMENTS = PAIR_ARGUMENTS
 JUDGED_TEXT = PAIRS_TEXT
 GivenJudgements: TypeAlias = GivenPairs

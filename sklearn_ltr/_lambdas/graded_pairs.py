@@ -35,8 +35,8 @@ class GradedLambdas:
     Parameters
     ----------
     data : TrainingData
-        Its grades `y`, `offsets`, `labels`, and `sample_weight`, which multiplies the
-        lambdas of a query.
+        Its grades `y`, `offsets`, and `sample_weight`, which multiplies the lambdas of
+        a query.
     metric : Metric or None
         Metric whose swap deltas multiply the pairs; None: 1 each, RankNet.
     options : PairOptions

@@ -296,8 +296,8 @@ class Training:
 
     def _check_end(self) -> None:
         """Raise a ValueError if training diverged; warn of equal scores."""
-        learned, network, p = self._data.train, self._network, self._parameters
-        checked = learned.X.take(learned.rows[:CHECKED_ROWS])
+        train, network, p = self._data.train, self._network, self._parameters
+        checked = train.X.take(train.rows[:CHECKED_ROWS])
         scores = scores_after(network, self._optimizer, checked, p.sigma, self._team)
         if not p.may_tie(self._data.learned):
             warn_if_constant(scores)

@@ -140,7 +140,8 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
     @property
     def has_additive_bias(self) -> bool:
         """Whether an additive bias of positions is learned."""
-        return self.position_bias is not None and self.position_bias[0] == "additive"
+        bias = self.position_bias
+        return bias is not None and bias.method == "additive"
 
 
 class ShortClickLogWarning(UserWarning):

@@ -21,8 +21,9 @@ whatever its grades and its metric are.  F_l is a sum that is rounded once
 (`sum_exactly`), so that it does not depend on the order of its terms, nor on the worker
 that has them, and a warm start keeps it.  Of one label, the factor is 1.
 
-**What can be added.**  Another kind of judgement, or another cost of a list, is a class
-of `Lambdas`, and a line of `new_lambdas`.
+**What can be added.**  Another cost of a list is a class of `Lambdas`, and a line of
+`new_lambdas`.  Another kind of judgement is that, and what is read and kept of it
+(:mod:`sklearn_ltr._data.pairs`).
 """
 
 from __future__ import annotations
@@ -404,14 +405,14 @@ def kept_forces(earlier: Mapping[str, object], grades: LabelGrades) -> FloatArra
     if not isinstance(forces, np.ndarray) or len(forces) != grades.n_labels:
         n_labels = len(forces) if isinstance(forces, np.ndarray) else 1
         raise ValueError(
-            f"y has {grades.n_labels} labels, but it had {n_labels} when the trees "
-            "that warm_start keeps were grown: fit with warm_start=False"
+            f"y has {grades.n_labels} labels, but it had {n_labels} in the fit that "
+            "this one continues: begin anew, with fit and warm_start=False"
         )
     unknown = np.flatnonzero((forces == 0) & (grades.weights > 0)).tolist()
     if unknown:
         raise ValueError(
-            f"label {grades.names[unknown[0]]!r} had the weight 0 when the trees that "
-            "warm_start keeps were grown: fit with warm_start=False"
+            f"label {grades.names[unknown[0]]!r} had the weight 0 in the fit that "
+            "this one continues: begin anew, with fit and warm_start=False"
         )
     return forces
 

@@ -38,7 +38,6 @@ from sklearn_ltr._data.labels import (
     n_label_columns,
     read_label_grades,
 )
-from sklearn_ltr._data.pairs import GivenJudgements
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import (
@@ -51,7 +50,6 @@ from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._ranking.parameters import RankerParameters, check_metrics_of_labels
 from sklearn_ltr._typing import IdsLike, MatrixLike
-from sklearn_ltr.metrics import Metric
 
 # Reads X of training or validation data, given the name for messages
 TableReader: TypeAlias = Callable[[MatrixLike, str], Table]
@@ -195,16 +193,6 @@ def read_grades(
 # --- judged pairs ---------------------------------------------------------------------
 
 
-def check_judged(
-    given: GivenJudgements, y: ArrayLike | None, metric: str | Metric | None
-) -> bool:
-    """Return whether rows are judged; a ValueError if y does not go with it."""
-    if given.are_given():
-        given.check(y, metric)
-        return True
-    return False
-
-
 def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, TrainingData]:
     """Return the queries of rows without grades, and these rows without features."""
     if given.groups is not None:
@@ -281,8 +269,9 @@ def read_fit(
 ) -> FitData:
     """Check the arguments of `fit`; return the data, before queries are held out."""
     p = parameters
-    is_judged = check_judged(given.pairs, given.y, p.metric)
+    is_judged = given.pairs.are_given()
     if is_judged:
+        given.pairs.check(given.y, p.metric)
         p.check_no_clicks(given.columns, given.pairs.in_words)
     p.check_clicks(given.columns)
     labels = LabelChoice(True, p.label_weights, is_part=comm.n_workers > 1)

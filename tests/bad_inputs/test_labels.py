@@ -111,10 +111,10 @@ def test_a_warm_start_refuses_other_labels():
             X, Y, groups=GROUPS
         ),
         ValueError,
-        "label '1' had the weight 0 when the trees that warm_start keeps were grown",
+        "label '1' had the weight 0 in the fit that this one continues",
     )
     one = fit(ONE, warm_start=True).set_params(n_estimators=3)
-    message = "y has 2 labels, but it had 1 when the trees that warm_start keeps"
+    message = "y has 2 labels, but it had 1 in the fit that this one continues"
     refused(lambda: one.fit(X, Y, groups=GROUPS), ValueError, message)
 
 

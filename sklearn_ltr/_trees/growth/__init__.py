@@ -18,11 +18,14 @@ The modules, in the order of reading:
 
 Where to add:
 
-- Another policy: a file such as :mod:`best_first`, with a ``GrowthPolicy`` and its
-  ``growth_kernel``, which ``TreeGrower`` chooses.
+- Another policy: a file such as :mod:`best_first`, with a ``GrowthPolicy``, its
+  ``growth_kernel`` and the time that this takes, which ``TreeGrower`` chooses; its name
+  in ``GROW_POLICIES``, its memory in :mod:`workspace`, and for several workers what it
+  adds up, in :mod:`exchange`.
 - Histograms made of a leaf's rows in another way, such as of the nonzeros of sparse
   columns: `fill_histogram` in :mod:`histograms`, which all policies call.
 - Histograms that come from elsewhere, such as other workers or a GPU: the loop returns
-  where `needs_sums` of the policy says so, and ``HistogramExchange.add_up`` in
-  :mod:`exchange` completes the histograms before it is called again.
+  where `needs_sums` of the policy says so (today only that of several workers does),
+  and ``HistogramExchange.add_up`` in :mod:`exchange` completes the histograms before it
+  is called again.
 """
