@@ -95,28 +95,41 @@ def metric_measures(
     `MetricEvaluation`.
     """
     measures: dict[str, ScoredMeasure] = {}
+    if not metrics:
+        return measures
+    # what all metrics of a label have in common
+    indices = [locate_label(label, argument, comm) for label in labels]
+    scored = [scored_rows(label, learned) for label in labels]
     for named in metrics:
         of_labels = {}
-        for label in labels:
+        for label, index, known in zip(labels, indices, scored, strict=True):
             name, metric = named[label.number]
-            index = QueryIndex.locate(label.data, comm)
-            if index.n_rows == 0:
-                raise ValueError(
-                    f"no document of {argument} is judged by label {label.name!r}: "
-                    "there is nothing to measure: give more queries, or leave the "
-                    "label out"
-                )
-            known, trained = label, None
-            if learned is not None:
-                known = learned.of_label(label.number)
-                known = known.select(known.data.has_pairs)
-                trained = known.data
+            trained = None if learned is None else known.data
             evaluation = MetricEvaluation(label.data, metric, index, trained)
             of_labels[label.title(name)] = measure_of_label(known, evaluation)
         names = {name for name, _ in named}
         title = f"mean {named[0][0]}" if len(names) == 1 else "mean"
         measures |= with_mean(title, of_labels, labels)
     return measures
+
+
+def locate_label(label: LabelRows, argument: str, comm: Comm) -> QueryIndex:
+    """Return the places of a label's queries; a ValueError if no worker has any."""
+    index = QueryIndex.locate(label.data, comm)
+    if index.n_rows == 0:
+        raise ValueError(
+            f"no document of {argument} is judged by label {label.name!r}: there is "
+            "nothing to measure: give more queries, or leave the label out"
+        )
+    return index
+
+
+def scored_rows(label: LabelRows, learned: TrainingData | None) -> LabelRows:
+    """Return the rows of a label that get scores: all, or those learned from."""
+    if learned is None:
+        return label
+    known = learned.of_label(label.number)
+    return known.select(known.data.has_pairs)
 
 
 def cost_measures(
