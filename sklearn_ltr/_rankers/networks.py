@@ -143,7 +143,7 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
             if weights is not None:
                 n_counted = np.add.reduceat((weights > 0) * 1, data.offsets[:-1])
             has_pairs = n_counted > 1
-        return has_pairs & (data.sample_weight > 0)
+        return has_pairs
 
 
 class NetworkRanker(BaseRanker):

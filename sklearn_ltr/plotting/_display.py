@@ -102,7 +102,7 @@ def complete_display(cls: type[D]) -> type[D]:
     sections = read_sections(cls)
     attributes = read_entries(sections.get("Attributes", ""))
     texts = PARAMETERS | read_entries(sections.get("Parameters", ""))
-    sections["Parameters"] = describe_parameters(cls, texts)
+    sections["Parameters"] = parameters_section(cls, texts)
     sections["Attributes"] = write_entries(attributes | ATTRIBUTES | attributes)
     cls.__doc__ = write_sections(sections)
     returned = f"display : {cls.__name__}"
@@ -122,7 +122,7 @@ def complete_method(
     """Complete the docstring of a method, which then checks for matplotlib."""
     sections = read_sections(method)
     own = read_entries(sections.get("Parameters", ""))
-    sections["Parameters"] = describe_parameters(method, texts | own)
+    sections["Parameters"] = parameters_section(method, texts | own)
     sections["Returns"] = returned
     raised = RAISES | read_entries(sections.get("Raises", ""))
     sections["Raises"] = write_entries(raised)
@@ -143,7 +143,7 @@ def complete_method(
     return checked
 
 
-def describe_parameters(call: Callable[..., Any], texts: dict[str, str]) -> str:
+def parameters_section(call: Callable[..., Any], texts: dict[str, str]) -> str:
     """Return the section on the parameters of a class or a method, in their order."""
     names = [name for name in inspect.signature(call).parameters if name in texts]
     return write_entries({name: texts[name] for name in names})
