@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from sklearn_ltr._boosting.parameters import BoostingParameters
 from sklearn_ltr._boosting.warm_start import KeptTrees
 from sklearn_ltr._comm import ONE_PROCESS, Comm
-from sklearn_ltr._compile import STEPS_PER_THREAD, ThreadTeam, effective_n_threads
+from sklearn_ltr._compile import (
+    STEPS_PER_THREAD,
+    ThreadTeam,
+    effective_n_threads,
+    helper,
+)
 from sklearn_ltr._data import FitData, TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._trees.binning import (
@@ -33,7 +38,7 @@ from sklearn_ltr._trees.binning import (
 )
 from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import TreeParameters
+from sklearn_ltr._trees.parameters import TreeParameters, step_of_growth
 from sklearn_ltr._typing import FloatArray
 
 STEPS_PER_VALUE = 4  # of X: a fit of 500,000 values is faster with two threads
@@ -76,6 +81,10 @@ def bin_data(
 ) -> BinnedFit:
     """Turn all rows into bins; all workers of a fit call this together."""
     index = QueryIndex.locate(data.learned, comm)
+    if comm.n_workers == 1:
+        symmetric = parameters.grows_symmetric(index.n_queries)
+        step = step_of_growth(symmetric, len(categorical) > 0)
+        helper.want(step, n_jobs=parameters.n_jobs)
     mapper, rows, bins = bin_learned(
         data.learned, parameters, categorical, kept, index, team
     )

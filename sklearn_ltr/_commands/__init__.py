@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from sklearn_ltr._commands.arguments import Commands
 from sklearn_ltr._commands.comparing import add_compare
+from sklearn_ltr._commands.compiling import add_compile
 from sklearn_ltr._commands.converting import add_convert
 from sklearn_ltr._commands.evaluating import add_evaluate
 from sklearn_ltr._commands.ranking import add_rank
 from sklearn_ltr._commands.training import add_train
 
 #: in the order of the help
-COMMANDS = (add_train, add_rank, add_evaluate, add_compare, add_convert)
+COMMANDS = (add_train, add_rank, add_evaluate, add_compare, add_convert, add_compile)
 
 
 def add_commands(commands: Commands) -> None:

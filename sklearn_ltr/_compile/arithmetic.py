@@ -22,17 +22,24 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
-import llvmlite.binding
+import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
-from numba.np.numpy_support import from_dtype
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from sklearn_ltr._compile.kernels import INTERPRETED, int64, kernel, subkernel
+from sklearn_ltr._compile.kernels import (
+    INTERPRETED,
+    USES_INTERNALS,
+    int64,
+    kernel,
+    subkernel,
+)
 from sklearn_ltr._typing import FloatArray
+
+if USES_INTERNALS:
+    from sklearn_ltr._compile.numba_internals import let_vectors_be_long
 
 CACHE_LINE = 64  # bytes
 
@@ -168,7 +175,7 @@ def stack_array(dtype: DTypeLike, size: int) -> Callable[[], NDArray[Any]]:
     # while every loop runs over all elements, these stay in registers.
     if INTERPRETED:
         return functools.partial(np.empty, size, dtype)
-    element_type = from_dtype(np.dtype(dtype))
+    element_type = numba.from_dtype(np.dtype(dtype))
     array_type = types.Array(element_type, 1, "C")
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -183,14 +190,13 @@ def stack_array(dtype: DTypeLike, size: int) -> Callable[[], NDArray[Any]]:
                 context.get_constant(types.intp, number)
                 for number in (size, np.dtype(dtype).itemsize)
             )
-            populate_array(
-                array,
-                data=builder.bitcast(memory, array.data.type),
-                shape=[n],
-                strides=[step],
-                itemsize=step,
-                meminfo=None,
-            )
+            array.data = builder.bitcast(memory, array.data.type)
+            array.nitems, array.itemsize = n, step
+            array.shape = cgutils.pack_array(builder, [n])
+            array.strides = cgutils.pack_array(builder, [step])
+            for owner in ("meminfo", "parent"):  # none: it is on the stack
+                none = cgutils.get_null_value(getattr(array, owner).type)
+                setattr(array, owner, none)
             return array._getvalue()
 
         return array_type(), generate
@@ -206,10 +212,10 @@ def _prefer_long_vectors(typing: Any) -> Any:
     # is for single functions.
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if llvmlite.binding.get_host_cpu_features().get("avx512vbmi2", False):
-            # not by its own `add`, which does not know this attribute
-            attributes = builder.function.attributes
-            set.add(attributes, '"prefer-vector-width"="512"')
+        _, cpu, features = context.codegen().magic_tuple()
+        gains = cpu == "x86-64-v4" or "+avx512vbmi2" in features.split(",")
+        if USES_INTERNALS and gains:
+            let_vectors_be_long(builder.function)
         return context.get_dummy_value()
 
     return types.none(), generate

@@ -1,34 +1,54 @@
 """Kernels and sub-kernels: decorators that compile functions, by numba.
 
-With the versions of numba that CI has tested, `shortcuts` makes numba compile in less
-time and stores machine code on disk.  With a newer one, its public decorators alone
-compile the kernels, in every process; results are the same bits.
+`numba_internals` lets numba compile in less time, and store machine code on disk.  With
+a newer version in which that does not work, numba's public decorators alone compile the
+kernels, in every process; results are the same bits.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
-import re
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
+from sklearn_ltr._compile.keys import release_of
+
 NEWEST_TESTED = (0, 68)  # release of numba
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-_RELEASE = tuple(map(int, re.findall(r"\d+", numba.__version__)[:2]))
-USES_SHORTCUTS = not INTERPRETED and _RELEASE <= NEWEST_TESTED
 
-if USES_SHORTCUTS:
-    from sklearn_ltr._compile.shortcuts import SubKernel, stored_kernel
+
+def _find_fault() -> str | None:
+    """Return what keeps kernels from being stored, None if nothing does."""
+    if INTERPRETED:
+        return "nothing is compiled"
+    is_tested = release_of(numba.__version__) <= NEWEST_TESTED
+    try:
+        from sklearn_ltr._compile import numba_internals
+
+        return None if is_tested else numba_internals.find_fault()
+    except ImportError as error:
+        return str(error)
+
+
+FAULT = _find_fault()
+USES_INTERNALS = FAULT is None
+
+if USES_INTERNALS:
+    from sklearn_ltr._compile.cache import KernelCache
+    from sklearn_ltr._compile.numba_internals import new_kernel, new_subkernel
 elif not INTERPRETED:
     logging.getLogger("sklearn_ltr").warning(
         "sklearn_ltr is tested with numba up to %d.%d: with numba %s it stores no "
-        "compiled kernels, and every process compiles them, in about half a minute",
+        "compiled kernels, and every process compiles them, in about half a minute, "
+        "since %s",
         *NEWEST_TESTED,
         numba.__version__,
+        FAULT,
     )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,8 +74,9 @@ def kernel(function: F) -> F:
     # types.
     if INTERPRETED:
         return function
-    if USES_SHORTCUTS:
-        dispatcher = stored_kernel(function, **_OPTIONS)
+    if USES_INTERNALS:
+        dispatcher = new_kernel(function, **_OPTIONS)
+        dispatcher._cache = KernelCache(dispatcher)
     else:
         dispatcher = numba.njit(**_OPTIONS)(function)
     KERNELS[f"{function.__module__}.{function.__qualname__}"] = dispatcher
@@ -66,6 +87,27 @@ def subkernel(function: F) -> F:
     """Compile a function that only kernels may call, not Python."""
     if INTERPRETED:
         return function
-    if USES_SHORTCUTS:
-        return cast(F, SubKernel(function, **_OPTIONS))
+    if USES_INTERNALS:
+        return cast(F, SubKernel(new_subkernel(function, **_OPTIONS)))
     return cast(F, numba.njit(**_OPTIONS)(function))
+
+
+class SubKernel:
+    """A compiled function that kernels may call and Python may not.
+
+    numba types a global variable by its attribute `_numba_type_`, so in a kernel this
+    object stands for the dispatcher.
+    """
+
+    def __init__(self, dispatcher: Any) -> None:
+        functools.update_wrapper(self, dispatcher.py_func)
+        self.py_func = dispatcher.py_func
+        self._numba_type_ = dispatcher._numba_type_
+        self._dispatcher = dispatcher  # which its numba type holds by a weak reference
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Raise TypeError."""
+        raise TypeError(
+            f"{self.py_func.__qualname__} is compiled for kernels only: Python cannot "
+            "call it.  Call `.py_func`, the Python function, or call it in a kernel."
+        )

@@ -72,7 +72,6 @@ from typing import Any, TypeVar
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.callconv import errcode_t, excinfo_ptr_t
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -334,9 +333,10 @@ def _raise_error(typing: Any, status: Any, error: Any) -> Any:
     """Return from the kernel as the part did that has failed."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        part = context.call_conv.get_function_type(types.none, ())
         given = SimpleNamespace(
-            code=builder.trunc(args[0], errcode_t),
-            excinfoptr=builder.inttoptr(args[1], excinfo_ptr_t),
+            code=builder.trunc(args[0], part.return_type),
+            excinfoptr=builder.inttoptr(args[1], part.args[1].pointee),
         )
         context.call_conv.return_status_propagate(builder, given)
         return context.get_dummy_value()

@@ -34,6 +34,13 @@ ROWS_PER_MINIMUM_ROW = 5
 
 GrowPolicy: TypeAlias = Literal["auto", "best_first", "symmetric"]
 GROW_POLICIES = ("best_first", "symmetric")
+
+
+def step_of_growth(symmetric: bool, has_categories: bool) -> str:
+    """Return the name of the step of ``compile`` that grows such trees."""
+    return GROW_POLICIES[symmetric] + (", categories" if has_categories else "")
+
+
 LearningRate = float | Callable[[int], float]
 
 

@@ -16,16 +16,17 @@ import types
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 import numpy as np
 import pytest
 
 import sklearn_ltr
-from sklearn_ltr._compile import INTERPRETED, cache, kernel, subkernel, uint64
-from sklearn_ltr._compile.cache import UnknownContentError, kernel_key
-from sklearn_ltr._compile.kernels import USES_SHORTCUTS
+from sklearn_ltr._compile import INTERPRETED, cache, kernel, keys, subkernel, uint64
+from sklearn_ltr._compile.kernels import USES_INTERNALS
+from sklearn_ltr._compile.keys import UnknownContentError, kernel_key
 
-pytestmark = pytest.mark.skipif(not USES_SHORTCUTS, reason="nothing is stored")
+pytestmark = pytest.mark.skipif(not USES_INTERNALS, reason="nothing is stored")
 
 COMPILE_TWO = """
 import logging, sys
@@ -57,7 +58,7 @@ def test_compiling_is_said_once_where_it_takes_long(tmp_path):
     assert line.startswith("sklearn_ltr compiles kernels for this CPU, ")
     assert f"read them from {tmp_path / 'sklearn_ltr'}.  " in line
     assert line.endswith(": python -m sklearn_ltr compile")
-    assert len(list((tmp_path / "sklearn_ltr").iterdir())) == 2
+    assert len(list((tmp_path / "sklearn_ltr").glob("*.nbc"))) == 2
     assert printed("0") == []
     assert printed("0", "quiet", folder=tmp_path / "other") == []
     assert printed("60", folder=tmp_path / "third") == []
@@ -83,7 +84,8 @@ def test_where_kernels_are_stored_is_said_of_the_folders_used(
     monkeypatch.setattr(cache, "LONG_WAIT", 0.0)
     monkeypatch.setattr(cache, "_write", write)
     monkeypatch.setattr(Folders, "_file_name", lambda *_: "kernel.nbc")
-    monkeypatch.setattr(cache, "dumps", lambda _: b"")
+    monkeypatch.setattr(Folders, "_paths", lambda *_: [])
+    monkeypatch.setattr(cache, "packed", lambda _: b"")
     library = types.SimpleNamespace(has_dynamic_globals=False)
     result = types.SimpleNamespace(library=library, codegen=None, _reduce=tuple)
     context = types.SimpleNamespace(refresh=tuple, codegen=tuple)
@@ -282,12 +284,14 @@ def test_fields_of_an_argument_count_though_the_kernel_does_not_name_their_class
 
 def test_versions_and_settings_are_in_the_names_of_files(folder, monkeypatch):
     computed(folder)
-    for package in (numba, np):
-        with monkeypatch.context() as context:
-            context.setattr(package, "__version__", "1.2.3")
-            cache._versions.cache_clear()
-            assert computed(folder) == (FIRST, True)
-        cache._versions.cache_clear()
+    for package in (numba, llvmlite):
+        release = ".".join(package.__version__.split(".")[:2])
+        for version, is_other in (("1.2.3", True), (f"{release}.99", False)):
+            with monkeypatch.context() as context:
+                context.setattr(package, "__version__", version)
+                keys._versions.cache_clear()
+                assert computed(folder) == (FIRST, is_other)
+            keys._versions.cache_clear()
     with monkeypatch.context() as context:
         context.setattr(numba.config, "BOUNDSCHECK", 1)
         assert computed(folder) == (FIRST, True)
@@ -562,7 +566,7 @@ def test_a_file_that_cannot_be_written_is_passed_over_with_one_warning(
         assert computed(folder) == (FIRST, True)
         assert computed(folder) == (FIRST, True)
     assert len(caught) == 1
-    assert list((folder.parent / "cache").rglob("*.*")) == []
+    assert list((folder.parent / "cache").rglob("*.nbc*")) == []
 
 
 def test_a_file_that_another_process_has_stored_meanwhile_needs_no_warning(

@@ -1,4 +1,4 @@
-"""The shortcuts of the compiler change what compiling costs, and nothing else."""
+"""What is changed inside numba changes what compiling costs, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numba
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import kernel, shortcuts, subkernel
-from sklearn_ltr._compile.kernels import USES_SHORTCUTS
+from sklearn_ltr._compile import kernel, numba_internals, subkernel
+from sklearn_ltr._compile.kernels import USES_INTERNALS
 from tests import from_python
 
-pytestmark = pytest.mark.skipif(not USES_SHORTCUTS, reason="numba is used as it is")
+pytestmark = pytest.mark.skipif(not USES_INTERNALS, reason="numba is used as it is")
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def new_kernel(tmp_path, monkeypatch):
 def collections_of_pass(monkeypatch):
     """Record whether the garbage collector is on while functions are compiled."""
     seen = []
-    lower = shortcuts.NativeLowering.run_pass
+    lower = numba_internals.NativeLowering.run_pass
 
     def run_pass(self, state):
         seen.append(gc.isenabled())
         return lower(self, state)
 
-    monkeypatch.setattr(shortcuts.NativeLowering, "run_pass", run_pass)
+    monkeypatch.setattr(numba_internals.NativeLowering, "run_pass", run_pass)
     yield seen
     gc.enable()
 
@@ -63,14 +63,14 @@ def test_the_garbage_collector_goes_on_after_a_compilation_that_fails(new_kernel
 
 def test_no_machine_code_is_made_of_a_sub_kernel(new_kernel, monkeypatch):
     made = []
-    finalize = shortcuts.JITCodeLibrary._finalize_final_module
+    finalize = numba_internals.JITCodeLibrary._finalize_final_module
 
     def finalize_and_note(library):
         made.append(library.name)
         finalize(library)
 
     monkeypatch.setattr(
-        shortcuts.JITCodeLibrary, "_finalize_final_module", finalize_and_note
+        numba_internals.JITCodeLibrary, "_finalize_final_module", finalize_and_note
     )
     assert new_kernel(np.ones(1)) == 0.25
     assert any("quarter" in name for name in made)

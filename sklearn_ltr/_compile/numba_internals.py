@@ -1,31 +1,47 @@
-"""Shortcuts inside numba's compiler, which then takes less time; machine code on disk.
+"""The parts of numba and llvmlite that are private: no other file uses any.
 
-Python's garbage collector is paused, and sub-kernels are optimized and turned into
-machine code as a part of kernels only.  All of this is private to numba, so `kernels`
-imports it only with the versions of numba that it was tested with.
+They let numba compile in less time, and store machine code:
+
+- While a kernel is compiled, Python's garbage collector is paused.
+- Sub-kernels are optimized and turned into machine code as a part of kernels only.
+- A compiled kernel is packed into bytes, and unpacked in another process.
+- Loops of some functions use longer vectors.
+
+:mod:`.kernels` uses them with versions of numba that they were tested with, and with
+a newer one if :func:`find_fault` finds none.  Otherwise numba's public decorators
+compile the kernels, in every process.  The results are the same bits.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
+import numpy as np
+from llvmlite import ir
 from numba import _dynfunc
+from numba.core import sigutils
+from numba.core.caching import NullCache as NullCache  # what a cache must have
 from numba.core.codegen import JITCodeLibrary, RuntimeLinker
-from numba.core.compiler import Compiler, CompilerBase, DefaultPassBuilder
+from numba.core.compiler import (
+    Compiler,
+    CompilerBase,
+    CompileResult,
+    DefaultPassBuilder,
+)
 from numba.core.compiler_machinery import register_pass
 from numba.core.dispatcher import _FunctionCompiler
+from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
+from numba.misc.appdirs import AppDirs
 
-from sklearn_ltr._compile.cache import KernelCache
 
-
-def stored_kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Return the dispatcher of a kernel, whose machine code is stored on disk."""
+def new_kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """Return the dispatcher of a function that Python and other kernels call."""
     dispatcher = numba.njit(no_cfunc_wrapper=True, **options)(function)
     dispatcher._compiler = _KernelCompiler(
         function,
@@ -34,39 +50,55 @@ def stored_kernel(function: Callable[..., Any], **options: Any) -> Any:
         dispatcher.locals,
         Compiler,
     )
-    dispatcher._cache = KernelCache(dispatcher)
     return dispatcher
 
 
-class SubKernel:
-    """A compiled function that kernels may call and Python may not.
-
-    numba types a global variable by its attribute `_numba_type_`, so in a kernel this
-    object stands for the dispatcher.
-    """
-
+def new_subkernel(function: Callable[..., Any], **options: Any) -> Any:
+    """Return the dispatcher of a function that only kernels call."""
     # What lets Python call machine code would be a fifth of the time that the first fit
     # compiles.  Sub-kernels are not stored on disk: kernels are, with all that they
     # call.
+    return numba.njit(
+        no_cpython_wrapper=True,
+        no_cfunc_wrapper=True,
+        pipeline_class=_SubKernelCompiler,
+        **options,
+    )(function)
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
-        dispatcher = numba.njit(
-            no_cpython_wrapper=True,
-            no_cfunc_wrapper=True,
-            pipeline_class=_SubKernelCompiler,
-            **options,
-        )(function)
-        functools.update_wrapper(self, dispatcher.py_func)
-        self.py_func = dispatcher.py_func
-        self._numba_type_ = dispatcher._numba_type_
-        self._dispatcher = dispatcher  # which its numba type holds by a weak reference
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Raise TypeError."""
-        raise TypeError(
-            f"{self.py_func.__qualname__} is compiled for kernels only: Python cannot "
-            "call it.  Call `.py_func`, the Python function, or call it in a kernel."
-        )
+# --- machine code on disk -------------------------------------------------------------
+
+
+def packed(result: Any) -> bytes:
+    """Return a compiled signature of a kernel as bytes."""
+    code: bytes = dumps(result._reduce())
+    return code
+
+
+def unpacked(code: bytes, target_context: Any) -> Any:
+    """Return a compiled signature of a kernel from its bytes."""
+    return CompileResult._rebuild(target_context, *pickle.loads(code))
+
+
+def argument_types(signature: Any) -> tuple[Any, ...]:
+    """Return the types of the arguments of a signature."""
+    arguments: tuple[Any, ...] = sigutils.normalize_signature(signature)[0]
+    return arguments
+
+
+def cache_folder_of_user() -> str:
+    """Return the folder for numba's files in the user's home."""
+    folder: str = AppDirs(appname="numba", appauthor=False).user_cache_dir
+    return folder
+
+
+def let_vectors_be_long(function: Any) -> None:
+    """Let the loops of a function of LLVM use vectors of 512 bits."""
+    # not by its own `add`, which does not know this attribute
+    set.add(function.attributes, '"prefer-vector-width"="512"')
+
+
+# --- less time to compile -------------------------------------------------------------
 
 
 class _KernelCompiler(_FunctionCompiler):
@@ -167,3 +199,49 @@ class _SubKernelCompiler(CompilerBase):
         ]
         manager.finalize()
         return [manager]
+
+
+# --- whether all of this works --------------------------------------------------------
+
+
+def find_fault() -> str | None:
+    """Return what does not work with this version of numba, None if all does."""
+    try:
+        return _try()
+    except Exception as error:  # whatever a change inside numba may lead to
+        return repr(error)
+
+
+def _try() -> str | None:
+    """Use all parts once; return what gives another result than it should."""
+
+    def item(x: Any, i: int) -> float:
+        if x[i] < 0.0:
+            raise ValueError("below 0", i)
+        return 0.5 * float(x[i])
+
+    item = new_subkernel(item)
+
+    def sum_of_halves(x: Any) -> float:
+        total = 0.0
+        for i in range(len(x)):
+            total += item(x, i)
+        return total
+
+    kernel, x = new_kernel(sum_of_halves), np.array([2.0, 4.0])
+    saved: list[Any] = []
+    kernel._cache.save_overload = lambda _, result: saved.append(packed(result))
+    compiled = kernel(x)
+    again = unpacked(saved[0], kernel.targetctx).entry_point(x)
+    if (compiled, again) != (3.0, 3.0):
+        return f"3.0 is {compiled} and, stored, {again}"
+    try:
+        kernel(-x)
+    except ValueError as error:
+        if error.args != ("below 0", 0):
+            return f"an error has the arguments {error.args}"
+    else:
+        return "no error"
+    function = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), ()), "f")
+    let_vectors_be_long(function)
+    return None if "prefer-vector-width" in str(function) else "no attribute"

@@ -1,0 +1,133 @@
+"""The command compile: compile all kernels before they are needed.
+
+It runs processes that each take all steps (:mod:`.small_fits`), beginning with another
+one; each claims what it compiles, and reads what others have compiled.  The same
+processes help a first fit (`_compile.helper`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import joblib
+
+from sklearn_ltr._commands.arguments import Commands, refusal
+from sklearn_ltr._compile import cpus, helper
+
+LOWER_PRIORITY = 10  # of what is compiled beside a fit that does not need it
+
+
+def add_compile(commands: Commands) -> None:
+    """Add the command, with its arguments, to the parser."""
+    parser = commands.add_parser(
+        "compile",
+        help="compile all kernels, and store the machine code on disk",
+        epilog="Without arguments it is stored where fits look for it: in the package "
+        "or, if it is set, in NUMBA_CACHE_DIR, which must be set then as it is now.",
+    )
+    cpu = parser.add_argument(
+        "--cpu",
+        choices=list(cpus.LEVELS),
+        help="for all CPUs that have these instructions; with --into",
+    )
+    parser.add_argument(
+        "--into", type=Path, metavar="FOLDER", help="the folder for these kernels"
+    )
+    parser.add_argument(helper.STEPS, nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument(helper.WHILE_STDIN, action="store_true", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run_compile, refuse=refusal(parser, cpu))
+
+
+def run_compile(given: argparse.Namespace) -> None:
+    """Compile in several processes; print the steps."""
+    if given.steps:
+        take_steps(given.steps, given.while_stdin)
+    elif given.cpu is None and given.into is None:
+        compile_all({})
+    elif given.cpu is None or given.into is None:
+        given.refuse(given, "--cpu and --into go together")
+    else:
+        compile_for(given.cpu, given.into)
+
+
+def compile_for(level: str, folder: Path) -> None:
+    """Compile all kernels for a level of CPUs, into a folder of files."""
+    # the steps run what they compile
+    own = cpus.levels_of(cpus.features_of_this_cpu())
+    if level not in own:
+        has = f"it has {own[0]}" if own else "it has none of the levels"
+        raise ValueError(f"this CPU cannot run code for {level}: {has}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as cache:
+        compile_all(cpus.environment_for(level) | {"NUMBA_CACHE_DIR": cache})
+        for file in Path(cache).rglob("*.nbc"):
+            file.replace(folder / file.name)
+
+
+def compile_all(environment: dict[str, str]) -> None:
+    """Compile all kernels by as many processes as there are CPUs."""
+    from sklearn_ltr._commands.small_fits import STEPS
+
+    start, steps = time.perf_counter(), list(STEPS)
+    n_processes = min(joblib.cpu_count(), len(steps))
+    firsts = [i * len(steps) // n_processes for i in range(n_processes)]
+    orders = [steps[first:] + steps[:first] for first in firsts]
+    done: dict[str, None] = {}
+    for step in lines_of([helper.command(*order) for order in orders], environment):
+        if step not in done:
+            done[step] = None
+            print(f"{step:<24}{time.perf_counter() - start:6.1f} s", flush=True)
+
+
+def lines_of(commands: list[list[str]], environment: dict[str, str]) -> Iterator[str]:
+    """Run commands side by side; yield the lines that they print."""
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def read(process: subprocess.Popen[str]) -> None:
+        for line in process.stdout or ():
+            lines.put(line.rstrip("\n"))
+        lines.put(None)
+
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for command in commands:
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command,
+                    env=helper.environment() | environment,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)  # an error, or Ctrl-C, ends all
+            processes.append(process)
+            threading.Thread(target=read, args=(process,), daemon=True).start()
+        for _ in processes:
+            while (line := lines.get()) is not None:
+                yield line
+        if any(process.wait() for process in processes):
+            raise OSError("a process that compiles has failed, with the error above")
+
+
+def take_steps(names: list[str], while_stdin: bool) -> None:
+    """Take some steps in this process, and then all others; print their names."""
+    helper.only_compile()
+    if while_stdin:
+        helper.end_with_stdin()
+    from sklearn_ltr._commands.small_fits import STEPS
+
+    for name in dict.fromkeys([*names, *STEPS]):
+        if while_stdin and name not in names and hasattr(os, "nice"):
+            os.nice(LOWER_PRIORITY)
+            while_stdin = False
+        STEPS[name]()
+        print(name, flush=True)

@@ -1,0 +1,265 @@
+"""Small fits and calls that together run every kernel, so that numba compiles them.
+
+A kernel is compiled when it is first called, for each type of its arguments: so these
+are of all kinds, in float64 and float32.  What a first fit needs stands first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.utils import Bunch
+
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
+from sklearn_ltr._comm import ONE_PROCESS, Comm, OneProcess
+from sklearn_ltr._compile import INTERPRETED, ONE_THREAD
+from sklearn_ltr._compile.shared_kernels import new_announcements, release, serve
+from sklearn_ltr._parameters import read_parameters
+from sklearn_ltr._trees.binning import BinnedData
+from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._trees.growth.quantization import (
+    Magnitudes,
+    RowDerivatives,
+    choose_quantization,
+)
+from sklearn_ltr._trees.growth.sampling import TreeSampler
+from sklearn_ltr._trees.growth.workspace import (
+    GrowingTree,
+    allocate_nodes,
+    make_rule,
+)
+from sklearn_ltr._trees.parameters import (
+    GROW_POLICIES,
+    TreeParameters,
+    growth_parameters,
+    step_of_growth,
+)
+from sklearn_ltr._typing import FloatArray, MatrixLike
+from sklearn_ltr.dask._fit import WorkerRows, fit_rows
+from sklearn_ltr.dask._tables import PartRows
+from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import best_blend
+from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.metrics._metric import METRICS
+
+# Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
+N_QUERIES, N_TREES = 300, 30
+
+
+class _FirstGrade(metrics.Metric):
+    """A metric without a closed form, as users write it."""
+
+    def value(self, ranked_grades: FloatArray) -> float:
+        return float(ranked_grades[0])
+
+
+def _all_metrics() -> list[metrics.Metric]:
+    """Return every metric, with a cutoff shorter than the lists."""
+    return [*(metric(3) for metric in METRICS.values()), _FirstGrade(3)]
+
+
+class _LinearNetwork:
+    """A network in float64, as users write it."""
+
+    def __init__(self, n_features: int) -> None:
+        self.parameters = [np.zeros(n_features)]
+
+    def forward(self, X: NDArray[np.float32]) -> FloatArray:
+        self._X = X
+        return X @ self.parameters[0]
+
+    def backward(self, score_gradient: NDArray[np.floating]) -> list[FloatArray]:
+        return [self._X.T @ score_gradient]
+
+
+def _let_threads_serve() -> None:
+    if INTERPRETED:
+        return
+    announcements = new_announcements()
+    release(announcements)  # so that the thread that serves returns at once
+    serve(1, 2, announcements, 0)
+
+
+def _fit_trees(X: MatrixLike, data: Bunch) -> None:
+    y, groups = data.target, data.groups
+    ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
+    ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
+    ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
+
+
+def _fit_categories(data: Bunch) -> None:
+    X = np.abs(data.data).astype(np.int64)
+    for policy in GROW_POLICIES:
+        ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
+        ranker.set_params(grow_policy=policy)
+        ranker.fit(X, data.target, groups=data.groups).predict(X)
+    ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
+    ranker.fit(X, data.target, groups=data.groups)
+
+
+def _fit_on_worker(data: Bunch) -> None:
+    numbers, n_rows = np.arange(N_QUERIES), len(data.target)
+    others = {"y": data.target, "groups": data.groups}
+    attributes = {"init_": None, "_uses_init_score": False}
+    for X in (data.data, data.data.astype(np.float32)):
+        rows = PartRows("X", [{"X": X}], [None], [n_rows])
+        ranker = LambdaMARTRanker(n_estimators=2, subsample=0.5)
+        given = [WorkerRows(rows, others, numbers)]
+        fit_rows(vars(ranker) | attributes, 0, given, False, ONE_PROCESS)
+
+
+class _OneOfTwo(OneProcess):
+    """The Comm of one of two workers, of which the other has no rows."""
+
+    n_workers = 2
+
+
+def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
+    """Grow a tree; its kernel, which takes longest to compile, is called first."""
+    n_features, n_rows = 2, 100
+    columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
+    derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
+    parameters = read_parameters(TreeParameters, MARTRegressor())
+    growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
+    n_nodes = 2 * growth.max_leaf_nodes - 1
+    sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
+    binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
+    numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
+    grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
+    quantization = choose_quantization(Magnitudes(n_rows, (1.0, 1.0), (1.0, 1.0)), True)
+    nodes = allocate_nodes(growth.max_leaf_nodes)
+    root = GrowingTree(
+        make_rule(growth, quantization),
+        grower._blocks,
+        n_rows=0,
+        total=0,
+        allowed=drawn.allowed,
+        most_steps=0,
+        exchanges=comm.n_workers > 1,
+        nodes=nodes,
+    )
+    grower._split_leaves(root, 0.0)
+    grower.grow(derivatives, drawn, 0.1, np.zeros(n_rows))
+
+
+def _compute_objectives(data: Bunch) -> None:
+    for metric in (*_all_metrics(), None):
+        ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
+        ranker.set_params(regression_weight=1.0)
+        ranker.fit(data.data, data.target, groups=data.groups)
+
+
+def _weigh_documents(data: Bunch) -> None:
+    options = {"groups": data.groups, "document_weight": np.ones(len(data.target))}
+    trees = LambdaMARTRanker(None, n_estimators=2, regression_weight=1.0)
+    network = RankNetRanker(max_iter=1, learning_rate_init=1e-6, tied_pairs=True)
+    for ranker in (trees, network):
+        ranker.fit(data.data, data.target, **options)
+
+
+def _fit_clicks(data: Bunch) -> None:
+    clicks, groups = data.target > 0, data.groups
+    sizes = np.unique(groups, return_counts=True)[1]
+    positions = np.concatenate([np.arange(n) for n in sizes])
+    for metric in ("ndcg", None):
+        ranker = LambdaMARTRanker(metric, n_estimators=2, position_bias="pairwise")
+        ranker.fit(data.data, clicks, groups=groups, positions=positions)
+        ranker.set_params(position_bias=None)
+        ranker.fit(data.data, clicks, groups=groups, propensities=np.ones(len(clicks)))
+
+
+def _fit_mart(data: Bunch) -> None:
+    options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
+    MARTRegressor(**options).fit(data.data, data.target)
+    classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
+    classifier.predict_proba(data.data)
+
+
+def _explain(data: Bunch) -> None:
+    X = data.data
+    regressor = MARTRegressor(n_estimators=2).fit(X, data.target)
+    shap_values(regressor, X)
+    shap_values(regressor, X, background=X)
+
+
+def _fit_networks(data: Bunch) -> None:
+    X, y, groups = data.data, data.target, data.groups
+    for ranker in (
+        LambdaRankRanker(),
+        RankNetRanker(solver="sgd", tied_pairs=True),
+        LambdaRankRanker(network=_LinearNetwork(X.shape[1])),
+        LambdaRankRanker(network=_LinearNetwork(X.shape[1]), solver="sgd"),
+    ):
+        ranker.set_params(max_iter=1, learning_rate_init=1e-6, random_state=0)
+        ranker.fit(X, y, groups=groups).predict(X)
+    RankNetRanker(max_iter=1, random_state=0).fit(X, pairs=[[0, 1], [2, 3]])
+
+
+def _fit_pairs(data: Bunch) -> None:
+    X, y, groups = data.data, data.target, data.groups
+    query = np.flatnonzero(groups == groups[np.argmax(y)])
+    best = query[np.argmax(y[query])]
+    others = query[query != best]
+    X = X.copy()
+    X[others[0]] = X[others[1]]  # the pairs of equal rows are hashed
+    pairs = [[best, row] for row in others]
+    for metric in ("ndcg", "map", None):
+        ranker = LambdaMARTRanker(metric, n_estimators=1, min_samples_leaf=1)
+        ranker.fit(X, y if metric else None, groups=groups, pairs=pairs)
+
+
+def _evaluate_metrics(data: Bunch) -> None:
+    scores = data.data[:, 0]
+    for metric in _all_metrics():
+        metric(data.target, scores, groups=data.groups)
+    metrics.rank_scores(scores, groups=data.groups)
+
+
+def _blend(data: Bunch) -> None:
+    one, other = data.data[:, 0], data.data[:, 1]
+    for metric in _all_metrics():
+        best_blend(one, other, data.target, groups=data.groups, metric=metric)
+
+
+# --- the steps ------------------------------------------------------------------------
+
+_DATA = make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
+
+#: functions that together call every kernel, by name
+STEPS: dict[str, Callable[[], object]] = {
+    **{
+        step_of_growth(symmetric, has_categories): partial(
+            _grow, ONE_PROCESS, symmetric, 255 * has_categories
+        )
+        for has_categories, symmetric in product((False, True), repeat=2)
+    },
+    "LambdaMART": partial(_fit_trees, _DATA.data, _DATA),
+    "networks": partial(_fit_networks, _DATA),
+    "metrics": partial(_evaluate_metrics, _DATA),
+    "categories": partial(_fit_categories, _DATA),
+    "float32": partial(_fit_trees, _DATA.data.astype(np.float32), _DATA),
+    "sparse X": partial(_fit_trees, csr_matrix(_DATA.data), _DATA),
+    "objectives": partial(_compute_objectives, _DATA),
+    "weighted pairs": partial(_fit_clicks, _DATA),
+    "weights of documents": partial(_weigh_documents, _DATA),
+    "pairs": partial(_fit_pairs, _DATA),
+    "MART": partial(_fit_mart, _DATA),
+    "SHAP values": partial(_explain, _DATA),
+    "blends": partial(_blend, _DATA),
+    "threads": _let_threads_serve,
+    "a fit on a cluster": partial(_fit_on_worker, _DATA),
+    **{
+        f"{step_of_growth(symmetric, has_categories)}, on a cluster": partial(
+            _grow, _OneOfTwo(), symmetric, 255 * has_categories
+        )
+        for has_categories, symmetric in product((False, True), repeat=2)
+    },
+}
