@@ -178,7 +178,9 @@ def imported(folder: Path) -> types.ModuleType:
         path = folder / f"{name}.py"
         module.__file__ = str(path)
         sys.modules[name] = module
-        exec(compile(path.read_text(), path, "exec"), vars(module))
+        # as an import does, without what this file imports from the future
+        code = compile(path.read_text(), path, "exec", dont_inherit=True)
+        exec(code, vars(module))
     return module
 
 
