@@ -303,12 +303,19 @@ def run_of(r: Record) -> tuple[str, str]:
 
 
 def startup() -> str:
-    """Seconds of imports and of what is compiled, or loaded, first."""
-    rows = [
-        [r["what"], f"{r['seconds_median']:.2f}", r["commit"]]
-        for r in records("startup")
-    ]
-    return markdown(["", "seconds", "commit"], rows)
+    """Seconds of what a process fits first, from a wheel and from a clone."""
+    found = records("startup")
+    seconds = {(r["what"], r["place"], r["cores"]): r["fit_s"] for r in found}
+    places = list(dict.fromkeys((r["place"], r["cores"]) for r in found if r["place"]))
+    rows = []
+    for what in dict.fromkeys(r["what"] for r in found):
+        by_place = [seconds.get((what, *place)) for place in places]
+        if what == "LightGBM":  # the same from anywhere
+            by_place = [next(r["fit_s"] for r in found if r["what"] == what)]
+            by_place += [None] * (len(places) - 1)
+        rows.append([what, *("" if s is None else f"{s:.2f}" for s in by_place)])
+    head = [f"{place}, {'one core' if n == 1 else f'{n} cores'}" for place, n in places]
+    return markdown(["", *head], rows)
 
 
 def home() -> str:
