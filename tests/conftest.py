@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from hypothesis import settings
 
-from sklearn_ltr._compile import INTERPRETED, threads
+from sklearn_ltr._compile import INTERPRETED, helper, threads
 
 # no deadline, as the first example may have to wait for the compiler
 settings.register_profile("short", deadline=None, max_examples=40)
@@ -34,6 +34,14 @@ def _all_work_is_shared():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "MIN_SHARED_TIME", -np.inf)
         patch.setattr(threads, "MIN_TIME_TO_BEGIN", -np.inf)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_helper_is_started():
+    """Let no process compile beside the tests what they may not need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(helper, "_started", ["none"])
         yield
 
 

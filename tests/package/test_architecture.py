@@ -123,24 +123,18 @@ ANNEXES = {
     },
     "_commands": {
         "__init__",
+        "_trees",
         "metrics",
         "scorers",
         "datasets",
+        "dask",
+        "ensemble",
         "export",
+        "inspection",
         "mart",
         "model_selection",
     },
-    "__main__": {
-        "__init__",
-        "_commands",
-        "_trees",
-        "ensemble",
-        "dask",
-        "datasets",
-        "inspection",
-        "mart",
-        "metrics",
-    },
+    "__main__": {"__init__", "_commands"},
 }
 ROOMS_A_ROOM_MAY_IMPORT = CORE | ANNEXES
 # every room may import these
