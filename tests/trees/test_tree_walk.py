@@ -13,7 +13,7 @@ from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK, ThreadTeam
 from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
 from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk, walk_trees
-from sklearn_ltr._trees.evaluate.ensemble import FEW_ROWS, TreeEnsemble
+from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk
 from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, table
 
@@ -106,17 +106,24 @@ def test_a_model_s_first_predictions_walk_and_later_ones_do_not_but_score_alike(
     assert len(prepared) == 1 + len(ensemble)
 
 
-@given(n_rows=st.integers(0, 2 * FEW_ROWS + 2), seed=st.integers(0, 10_000))
-def test_a_few_rows_walk_by_a_kernel_and_more_do_not_but_score_alike(n_rows, seed):
-    rng = np.random.default_rng(seed)
-    ensemble = sum((grow(9, "any", rng) for _ in range(4)), TreeEnsemble.empty())
-    X = table(n_rows, rng.choice([np.float32, np.float64]), rng)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ensemble_module, "MOST_WALKS", -1)
+@pytest.mark.parametrize(("n_leaves", "few_rows"), [(9, 2), (60, 8)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_walk_by_a_kernel_and_more_do_not_but_score_alike(
+    dtype, n_leaves, few_rows, monkeypatch
+):
+    monkeypatch.setattr(ensemble_module, "MOST_WALKS", -1)
+    rng = np.random.default_rng(0)
+    forest = [grow(n_leaves, "any", rng) for _ in range(4)]
+    for tree in forest:  # no two conditions are equal
+        tree.threshold[:] = rng.normal(size=tree.threshold.size)
+    for n_rows in (0, 1, few_rows, few_rows + 1):
+        ensemble = sum(forest, TreeEnsemble.empty())
+        X = table(n_rows, dtype, rng)
         scores = ensemble.predict(X, ALONE)
-    prepared = {"_compiled_walk" if n_rows <= FEW_ROWS else "_evaluator"}
-    assert vars(ensemble).keys() & {"_walk", "_compiled_walk", "_evaluator"} == prepared
-    assert scores.tobytes() == by_walking(ensemble, X).tobytes()
+        prepared = {"_compiled_walk" if n_rows <= few_rows else "_evaluator"}
+        ways = {"_walk", "_compiled_walk", "_evaluator"}
+        assert vars(ensemble).keys() & ways == prepared
+        assert scores.tobytes() == by_walking(ensemble, X).tobytes()
 
 
 def test_the_walk_is_compiled_once_for_each_dtype_whatever_the_flags():

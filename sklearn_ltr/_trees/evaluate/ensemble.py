@@ -2,8 +2,7 @@
 
 For binned data, trees are added one by one while the ensemble grows.  Predictions for
 raw values are made by :mod:`tree_walk` as long as an ensemble has made few, then by
-:mod:`bit_sliced`, or for a row or two by :mod:`compiled_walk`; all give the same
-scores.
+:mod:`bit_sliced`, or for few rows by :mod:`compiled_walk`; all give the same scores.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 from sklearn_ltr._trees.binning import BinMapper
 from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.bit_sliced.conditions import collect_conditions
 from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk
 from sklearn_ltr._trees.evaluate.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
 from sklearn_ltr._trees.growth.workspace import SET_BYTES, GrownTree
@@ -36,9 +36,11 @@ MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
 # loading the kernels 50 ms, or 0.5 s in a process that has run none yet, and compiling
 # them 4 s (for compiled walks, 1 s).
 MOST_WALKS = 100_000
-# Rows that walk by a kernel.  Microseconds for 1, 2, 3 and 4 rows: 4, 7, 9 and 12, and
-# bit-sliced 15; symmetric trees 4, 7, 10 and 13, and bit-sliced 6.
-FEW_ROWS = 2
+# So few rows walk by a kernel, or more if trees have many distinct conditions, which a
+# bit-sliced block evaluates even for one row.  Measured for 100 trees, a block takes as
+# long as walks of 2 rows (symmetric trees, 4 distinct conditions per tree), 5 (trees of
+# 8 leaves, 7 conditions), 6 (31 leaves, 24) and 35 (255 leaves, 254).
+FEW_ROWS, CONDITIONS_PER_ROW = 2, 7
 LEAF_ROWS = 32 * ROW_BLOCK  # rows whose leaves are found at a time
 NODE_DTYPES = {
     "feature": np.int32,
@@ -204,7 +206,8 @@ class TreeEnsemble(ChecksummedArrays):
             vars(self)["_n_walks"] = n_walks = n_walks + n_rows * len(self)
         if n_walks <= MOST_WALKS:
             return self._walk.add_to
-        return (self._compiled_walk if n_rows <= FEW_ROWS else self._evaluator).add_to
+        walks = n_rows <= self._few_rows
+        return (self._compiled_walk if walks else self._evaluator).add_to
 
     def leaves(self, X: Matrix, team: ThreadTeam) -> NDArray[np.int64]:
         """Return the leaf of each tree that a row reaches: (n_rows, n_trees) int64."""
@@ -246,6 +249,13 @@ class TreeEnsemble(ChecksummedArrays):
     def _walk(self) -> TreeWalk:
         """The ensemble prepared for walks."""
         return TreeWalk(self._nodes)
+
+    @cached_property
+    def _few_rows(self) -> int:
+        """Up to how many rows walk by a kernel."""
+        conditions, _ = collect_conditions(self._nodes)
+        per_tree = len(conditions.threshold) // len(self)
+        return max(FEW_ROWS, per_tree // CONDITIONS_PER_ROW)
 
     @cached_property
     def _compiled_walk(self) -> CompiledWalk:
