@@ -2,12 +2,15 @@
 
     python benchmarks/predict.py --preset 31 --rows 1000000 100
     python benchmarks/predict.py --preset 255 --libraries sklearn_ltr "XGBoost in place"
+    python benchmarks/predict.py --preset 31 --rows 1 100 --threads 1
     python benchmarks/predict.py --preset 31 --rows 100 --threads 1 \
         --libraries sklearn_ltr "sklearn_ltr, a DataFrame"
 
 Every library trains an ensemble of the same size on the same data and predicts the
 same unseen float32 rows in memory through its public Python interface. The calls are
-run interleaved; medians are printed. With "a DataFrame" a library learns from, and
+run interleaved; medians are printed. Of few rows, such as one query, every call of a
+round predicts other rows, because a processor learns the branches of rows that it sees
+again and again. With "a DataFrame" a library learns from, and
 predicts, the same numbers in a pandas DataFrame of named columns. TL2cgen, treelite and
 lleaves predict with LightGBM's trees, if they are installed and work (TL2cgen needs a C
 compiler).
@@ -48,6 +51,7 @@ ENSEMBLES = {
 }
 TRAINING_QUERIES = 100
 MANY_ROWS = 10_000  # with fewer rows there are more repetitions
+FEW_ROWS, N_TABLES = 1_000, 100  # up to so few rows, each of these tables is predicted
 
 
 def of_sklearn_ltr(ranker, n_threads: int) -> Predict:
@@ -135,7 +139,13 @@ LIBRARIES = {
 IN_A_FRAME = ", a DataFrame"
 LIBRARIES |= {
     name + IN_A_FRAME: LIBRARIES[name]
-    for name in (OURS, "LightGBM", "XGBoost in place", "CatBoost")
+    for name in (
+        OURS,
+        "sklearn_ltr symmetric",
+        "LightGBM",
+        "XGBoost in place",
+        "CatBoost",
+    )
 }
 
 
@@ -187,19 +197,26 @@ def predictors(models: dict[str, object], n_threads: int) -> dict[str, Predict]:
 
 
 def measure(
-    models: dict[str, object], X: np.ndarray, n_threads: int, repetitions: int
+    models: dict[str, object], tables: np.ndarray, n_threads: int, repetitions: int
 ) -> list[dict]:
     """Time the calls interleaved; check that repeated calls return equal scores."""
+    # `tables` is (n_tables, n_rows, n_features); the time of a call is the mean of all
     calls = predictors(models, n_threads)
     predictions = {
-        name: partial(call, table_for(name, X)) for name, call in calls.items()
+        name: partial(each, call, [table_for(name, X) for X in tables])
+        for name, call in calls.items()
     }
     first = {name: np.array(call()) for name, call in predictions.items()}
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for name, elapsed, scores in in_turns(predictions, repetitions):
-        seconds[name].append(elapsed)
+        seconds[name].append(elapsed / len(tables))
         np.testing.assert_array_equal(scores, first[name], err_msg=name)
-    return measured(predictions, seconds, threads=n_threads, rows=len(X))
+    return measured(predictions, seconds, threads=n_threads, rows=tables.shape[1])
+
+
+def each(predict: Predict, tables: list[Any]) -> list[np.ndarray]:
+    """Predict one table after another."""
+    return [predict(table) for table in tables]
 
 
 def measured(
@@ -231,16 +248,21 @@ def compare(arguments: argparse.Namespace) -> None:
     """Compare the libraries for each number of rows and threads."""
     settings = ENSEMBLES[arguments.preset]
     models = dict(trained(arguments.libraries, settings))
-    X = new_rows(max(arguments.rows))
+    X = new_rows(max(n_tables(n_rows) * n_rows for n_rows in arguments.rows))
     for n_rows, n_threads in product(arguments.rows, arguments.threads):
-        rows = X[:n_rows]
+        tables = X[: n_tables(n_rows) * n_rows].reshape(-1, n_rows, X.shape[1])
         print(f"\n{n_rows:,} x {X.shape[1]} float32, {settings}")
         print(f"threads of predict: {n_threads}")
         times = 1 if n_rows > MANY_ROWS else 60
-        records = measure(models, rows, n_threads, times * arguments.repetitions)
+        records = measure(models, tables, n_threads, times * arguments.repetitions)
         print_table(records)
         about = {"preset": arguments.preset} | asdict(settings)
         append_json(arguments.json, [about | record for record in records])
+
+
+def n_tables(n_rows: int) -> int:
+    """Return how many tables of so many rows are predicted in a round."""
+    return N_TABLES if n_rows <= FEW_ROWS else 1
 
 
 def new_rows(n_rows: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from sklearn_ltr._boosting.warm_start import KeptTrees
-from sklearn_ltr._compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._compile import ONE_THREAD, ThreadTeam, effective_n_threads
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import (
     check_columns,
@@ -128,11 +128,14 @@ class FittedTrees(NamedTuple):
         """Return initial score plus all trees of each row; all must be finite."""
         # the ensemble reads all of X anyway and returns NaN for an infinite value, so X
         # need not be read once more to find them
-        work = X.shape[0] * len(self.ensemble)
-        with ThreadTeam(effective_n_threads(n_jobs, work)) as team:
-            encoded = self.mapper.categories.encode(X)
-            scores = self.ensemble.predict(encoded, team, base_score)
-        if np.isnan(scores).any():
+        encoded = self.mapper.categories.encode(X)
+        n_threads = effective_n_threads(n_jobs, X.shape[0] * len(self.ensemble))
+        if n_threads == 1:  # a team takes as long to make as one row to score
+            scores = self.ensemble.predict(encoded, ONE_THREAD, base_score)
+        else:
+            with ThreadTeam(n_threads) as team:
+                scores = self.ensemble.predict(encoded, team, base_score)
+        if np.count_nonzero(np.isnan(scores)) > 0:
             check_finite(X, "X", allow_nan=True)
         return scores
 

@@ -41,7 +41,7 @@ from sklearn_ltr._trees.parameters import (
     growth_parameters,
     step_of_growth,
 )
-from sklearn_ltr._typing import FloatArray, MatrixLike
+from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.dask._fit import WorkerRows, fit_rows
 from sklearn_ltr.dask._tables import PartRows
 from sklearn_ltr.datasets import make_ranking
@@ -88,11 +88,12 @@ def _let_threads_serve() -> None:
     serve(1, 2, announcements, 0)
 
 
-def _fit_trees(X: MatrixLike, data: Bunch) -> None:
+def _fit_trees(X: Any, data: Bunch) -> None:
     y, groups = data.target, data.groups
     ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
     ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
     ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
+    ranker.predict(X[:1])
 
 
 def _fit_categories(data: Bunch) -> None:

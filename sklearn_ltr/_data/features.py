@@ -20,6 +20,7 @@ from sklearn_ltr._data.rows import LARGEST_EXACT, find_merged
 from sklearn_ltr._data.tables import Matrix, Table
 from sklearn_ltr._typing import FeaturesLike, MatrixLike
 
+FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 CHUNK_SIZE = 2**18  # values checked at a time: 2 MiB, which stay in the cache
 DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 PERIOD = "Period"  # of pandas
@@ -239,15 +240,23 @@ def read_feature_table(
     """Return X as a checked ndarray or CSR matrix of float32 or float64."""
     # With `reset` the estimator stores the number and the names of the features;
     # without, they must be those that it has stored.
-    allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
-    is_frame_of_floats = _is_frame_of_floats(X, estimator)
-    table: Matrix = X
-    if not reset and (is_frame_of_floats or _needs_no_conversion(X, estimator)):
-        table = table.to_numpy() if is_frame_of_floats else table
-        if check_values:
-            check_finite(table, name, allow_nan=allow_nan)
-        return table
-    numbers = _as_numbers(X, name)
+    table: Matrix = None if reset else _table_of_floats(X, estimator)
+    is_converted = table is None
+    if is_converted:
+        numbers = _as_numbers(X, name)
+        table = _validated(estimator, numbers, reset, name)
+    if check_values:
+        allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
+        check_finite(table, name, allow_nan=allow_nan)
+    if is_converted:
+        check_whole_numbers(numbers, table, name)
+    return table
+
+
+def _validated(
+    estimator: BaseEstimator, numbers: Any, reset: bool, name: str
+) -> Matrix:
+    """Return a table of numbers as scikit-learn validates it, without its values."""
     try:
         table = validate_data(
             estimator,
@@ -265,9 +274,6 @@ def read_feature_table(
     if issparse(table) and not table.has_canonical_format:
         table = table.copy()
         table.sum_duplicates()
-    if check_values:
-        check_finite(table, name, allow_nan=allow_nan)
-    check_whole_numbers(numbers, table, name)
     return table
 
 
@@ -367,27 +373,27 @@ def _check_distinct(
         )
 
 
-def _needs_no_conversion(X: MatrixLike, estimator: BaseEstimator) -> bool:
-    """Return whether scikit-learn's validation would return X unchanged."""
-    # that validation takes longer than predicting the documents of one query
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in (np.float32, np.float64)
-        and X.shape[1] == getattr(estimator, "n_features_in_", None)
-        and not hasattr(estimator, "feature_names_in_")
-    )
-
-
-def _is_frame_of_floats(X: Any, estimator: BaseEstimator) -> bool:
-    """Return whether X is a pandas frame of floats with the columns of `fit`."""
-    return (
-        type(X).__name__ == "DataFrame"
+def _table_of_floats(X: Any, estimator: BaseEstimator) -> NDArray[np.floating] | None:
+    """Return the values of a table of floats with the columns of `fit`, else None."""
+    # scikit-learn's validation, which would return them unchanged, takes longer than
+    # predicting the documents of one query
+    names = getattr(estimator, "feature_names_in_", None)
+    if type(X) is np.ndarray:
+        fits = (
+            names is None
+            and X.dtype in FLOATS
+            and X.ndim == 2
+            and X.shape[1] == getattr(estimator, "n_features_in_", None)
+        )
+        return X if fits else None
+    fits = (
+        names is not None
+        and type(X).__name__ == "DataFrame"
         and type(X).__module__.partition(".")[0] == "pandas"
-        and hasattr(estimator, "feature_names_in_")
-        and X.columns.tolist() == estimator.feature_names_in_.tolist()
-        and set(X.dtypes) <= {np.dtype(np.float32), np.dtype(np.float64)}
+        and X.columns.tolist() == names.tolist()
+        and FLOATS.issuperset(X.dtypes.tolist())
     )
+    return X.to_numpy() if fits else None
 
 
 def _first_marked(table: Matrix, marked: NDArray[np.bool_]) -> tuple[int, int]:

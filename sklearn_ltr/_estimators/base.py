@@ -302,7 +302,7 @@ def copy_attributes(estimator: E) -> E:
     """Return an estimator with the same attributes at this moment."""
     # all are read in one step, so they are of one fit even if another thread fits now
     copied = object.__new__(type(estimator))
-    copied.__dict__ = dict(vars(estimator))
+    copied.__dict__ = vars(estimator).copy()
     return copied
 
 

@@ -45,6 +45,7 @@ def no_walks():
     """Let predictions of any size be bit-sliced."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ensemble_module, "MOST_WALKS", -1)
+        patch.setattr(TreeEnsemble, "_few_rows", -1)
         yield
 
 

@@ -17,6 +17,7 @@ from sklearn_ltr._trees.categories import (
     exact,
 )
 from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk, unpack_sets
 from sklearn_ltr._trees.growth import splitting
@@ -295,11 +296,10 @@ def forest(sizes, shape, n_bins, rng) -> TreeEnsemble:
 
 def check_scores(ensemble, X) -> None:
     expected = by_walking_sets(ensemble, X)
-    walked, sliced = np.zeros((2, len(X)))
-    TreeWalk(nodes_of(ensemble)).add_to(walked, X)
-    BitSlicedEvaluator(nodes_of(ensemble)).add_to(sliced, X)
-    assert walked.tobytes() == expected.tobytes()
-    assert sliced.tobytes() == expected.tobytes()
+    for evaluator in (TreeWalk, CompiledWalk, BitSlicedEvaluator):
+        scores = np.zeros(len(X))
+        evaluator(nodes_of(ensemble)).add_to(scores, X)
+        assert scores.tobytes() == expected.tobytes()
 
 
 @given(

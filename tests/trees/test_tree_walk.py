@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import ROW_BLOCK, ThreadTeam
+from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK, ThreadTeam
 from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
 from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk, walk_trees
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk
 from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, table
@@ -19,13 +20,15 @@ from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, ta
 ALONE = ThreadTeam(1)
 
 
-both_ways = pytest.mark.parametrize("evaluator", [TreeWalk, BitSlicedEvaluator])
+all_ways = pytest.mark.parametrize(
+    "evaluator", [TreeWalk, CompiledWalk, BitSlicedEvaluator]
+)
 
 
 # --- walks, and what takes their place ----------------------------------------------
 
 
-@both_ways
+@all_ways
 @given(
     sizes=st.lists(st.integers(1, 100), min_size=1, max_size=6),
     shape=st.sampled_from(SHAPES),
@@ -48,7 +51,7 @@ def test_scores_are_added_of_the_leaves_that_the_conditions_lead_to(
     assert X.tobytes() == before.tobytes()
 
 
-@both_ways
+@all_ways
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("value", [INF, -INF])
 def test_a_row_with_an_infinite_value_gets_nan_and_the_others_their_scores(
@@ -101,6 +104,43 @@ def test_a_model_s_first_predictions_walk_and_later_ones_do_not_but_score_alike(
         np.array(list(other.staged_predict(X))).tobytes() == np.array(stages).tobytes()
     )
     assert len(prepared) == 1 + len(ensemble)
+
+
+@pytest.mark.parametrize(("n_leaves", "few_rows"), [(9, 2), (60, 8)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_few_rows_walk_by_a_kernel_and_more_do_not_but_score_alike(
+    dtype, n_leaves, few_rows, monkeypatch
+):
+    monkeypatch.setattr(ensemble_module, "MOST_WALKS", -1)
+    rng = np.random.default_rng(0)
+    forest = [grow(n_leaves, "any", rng) for _ in range(4)]
+    for tree in forest:  # no two conditions are equal
+        tree.threshold[:] = rng.normal(size=tree.threshold.size)
+    for n_rows in (0, 1, few_rows, few_rows + 1):
+        ensemble = sum(forest, TreeEnsemble.empty())
+        X = table(n_rows, dtype, rng)
+        scores = ensemble.predict(X, ALONE)
+        prepared = {"_compiled_walk" if n_rows <= few_rows else "_evaluator"}
+        ways = {"_walk", "_compiled_walk", "_evaluator"}
+        assert vars(ensemble).keys() & ways == prepared
+        assert scores.tobytes() == by_walking(ensemble, X).tobytes()
+
+
+def test_the_walk_is_compiled_once_for_each_dtype_whatever_the_flags():
+    rng = np.random.default_rng(0)
+    ensemble = grow(20, "any", rng) + grow(9, "any", rng)
+    for array in ensemble._arrays().values():
+        array.flags.writeable = False  # as of a model that is mapped from a file
+    for dtype in (np.float32, np.float64):
+        X = table(3, dtype, rng)
+        read_only = X.copy()
+        read_only.flags.writeable = False
+        for layout in (X, read_only, np.asfortranarray(X)):
+            scores = np.zeros(3)
+            CompiledWalk(nodes_of(ensemble)).add_to(scores, layout)
+            assert scores.tobytes() == by_walking(ensemble, X).tobytes()
+    if not INTERPRETED:
+        assert len(walk_trees.signatures) == 2
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

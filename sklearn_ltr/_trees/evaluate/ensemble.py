@@ -2,7 +2,7 @@
 
 For binned data, trees are added one by one while the ensemble grows.  Predictions for
 raw values are made by :mod:`tree_walk` as long as an ensemble has made few, then by
-:mod:`bit_sliced`; both give the same scores.
+:mod:`bit_sliced`, or for few rows by :mod:`compiled_walk`; all give the same scores.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from sklearn_ltr._data.tables import Matrix, dense_rows
 from sklearn_ltr._saved import ChecksummedArrays, saved_part
 from sklearn_ltr._trees.binning import BinMapper
 from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._trees.evaluate.bit_sliced.conditions import collect_conditions
+from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk
 from sklearn_ltr._trees.evaluate.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
 from sklearn_ltr._trees.growth.workspace import SET_BYTES, GrownTree
 
@@ -28,12 +30,17 @@ from sklearn_ltr._trees.growth.workspace import SET_BYTES, GrownTree
 AddRows = Callable[[NDArray[np.float64], NDArray[np.floating]], None]
 
 MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
-# Walks (rows times trees) that an ensemble makes before it is prepared for bit-sliced
-# evaluation.  Measured for 100 trees of 31 leaves: one row takes 0.08 ms by walks and
-# 0.04 ms bit-sliced, 100 rows 0.5 and 0.05, 1,000 rows 6 and 0.2.  Preparing takes
-# 4 ms, loading the kernels 50 ms, or 0.5 s in a process that has run none yet, and
-# compiling them 4 s.
+# Walks (rows times trees) that an ensemble makes in numpy before it is prepared for a
+# kernel.  Measured for 100 trees of 31 leaves: one row takes 0.08 ms by numpy and 0.02
+# ms bit-sliced, 100 rows 0.5 and 0.03, 1,000 rows 6 and 0.2.  Preparing takes 4 ms,
+# loading the kernels 50 ms, or 0.5 s in a process that has run none yet, and compiling
+# them 4 s (for compiled walks, 1 s).
 MOST_WALKS = 100_000
+# So few rows walk by a kernel, or more if trees have many distinct conditions, which a
+# bit-sliced block evaluates even for one row.  Measured for 100 trees, a block takes as
+# long as walks of 2 rows (symmetric trees, 4 distinct conditions per tree), 5 (trees of
+# 8 leaves, 7 conditions), 6 (31 leaves, 24) and 35 (255 leaves, 254).
+FEW_ROWS, CONDITIONS_PER_ROW = 2, 7
 LEAF_ROWS = 32 * ROW_BLOCK  # rows whose leaves are found at a time
 NODE_DTYPES = {
     "feature": np.int32,
@@ -193,13 +200,14 @@ class TreeEnsemble(ChecksummedArrays):
             add_in_parts(self._choose_way(X.shape[0]), scores, X, team)
 
     def _choose_way(self, n_rows: int) -> AddRows:
-        """Return the walk for few rows so far, else the bit-sliced evaluator."""
-        if "_evaluator" not in vars(self):
-            n_walks = vars(self).get("_n_walks", 0) + n_rows * len(self)
-            if n_walks <= MOST_WALKS:
-                vars(self)["_n_walks"] = n_walks
-                return self._walk.add_to
-        return self._evaluator.add_to
+        """Return what is fastest: numpy's walks for few rows so far, or a kernel."""
+        n_walks = vars(self).get("_n_walks", 0)
+        if n_walks <= MOST_WALKS:
+            vars(self)["_n_walks"] = n_walks = n_walks + n_rows * len(self)
+        if n_walks <= MOST_WALKS:
+            return self._walk.add_to
+        walks = n_rows <= self._few_rows
+        return (self._compiled_walk if walks else self._evaluator).add_to
 
     def leaves(self, X: Matrix, team: ThreadTeam) -> NDArray[np.int64]:
         """Return the leaf of each tree that a row reaches: (n_rows, n_trees) int64."""
@@ -243,6 +251,18 @@ class TreeEnsemble(ChecksummedArrays):
         return TreeWalk(self._nodes)
 
     @cached_property
+    def _few_rows(self) -> int:
+        """Up to how many rows walk by a kernel."""
+        conditions, _ = collect_conditions(self._nodes)
+        per_tree = len(conditions.threshold) // len(self)
+        return max(FEW_ROWS, per_tree // CONDITIONS_PER_ROW)
+
+    @cached_property
+    def _compiled_walk(self) -> CompiledWalk:
+        """The ensemble prepared for walks by a kernel."""
+        return CompiledWalk(self._nodes)
+
+    @cached_property
     def _evaluator(self) -> BitSlicedEvaluator:
         """The ensemble prepared for bit-sliced evaluation."""
         return BitSlicedEvaluator(self._nodes)
@@ -269,6 +289,9 @@ def add_in_parts(
     add_rows: AddRows, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam
 ) -> None:
     """Add trees to the scores of all rows, which threads divide among them."""
+    if len(scores) <= ROW_BLOCK:  # one part, as most queries are
+        add_rows(scores, X.toarray() if issparse(X) else X)
+        return
     # about four parts per thread; a sparse part is made dense, so it is one block
     n_row_blocks = min(len(scores) // (4 * team.n_threads * ROW_BLOCK), MAX_ROW_BLOCKS)
     step = ROW_BLOCK * (1 if issparse(X) else max(1, n_row_blocks))
@@ -279,10 +302,7 @@ def add_in_parts(
             part = slice(first, first + step)
             add_rows(scores[part], dense_rows(X, part))
 
-    if len(scores) > step:
-        team.run(add)
-    else:
-        add(0)
+    team.run(add)
 
 
 def write_leaves(

@@ -1,8 +1,9 @@
 """Plain evaluation of a tree ensemble: every row walks every tree, root to leaf.
 
-This is the specification of the bit-sliced evaluation (:mod:`bit_sliced`), which gives
-the same scores bit for bit.  A model's first predictions use walks, because plain numpy
-needs no compiling and little preparation (`TreeEnsemble.add_to`).
+This is the specification of the compiled ways (:mod:`compiled_walk`,
+:mod:`bit_sliced`), which give the same scores bit for bit.  A model's first predictions
+use these walks, because plain numpy needs no compiling and little preparation
+(`TreeEnsemble.add_to`).
 """
 
 from __future__ import annotations

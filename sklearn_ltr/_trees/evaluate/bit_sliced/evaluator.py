@@ -50,15 +50,6 @@ ALL_ONES = np.uint32(2**32 - 1)
 SUBTREE_GROUP = 32
 
 
-class Tests(NamedTuple):
-    """The tests of all nodes, for rows of one dtype."""
-
-    # (n_tested,): features tested by conditions, then features tested by sets
-    feature: NDArray[np.int64]
-    conditions: Conditions
-    sets: CategorySets
-
-
 class EvaluationBuffers(NamedTuple):
     """Scratch memory of one thread.
 
@@ -96,14 +87,16 @@ class BitSlicedEvaluator:
         )
         rounded_down = round_down_to_float32(conditions.threshold)
         in_float32 = sets._replace(threshold=sets.threshold.astype(np.float32))
-        feature = np.concatenate([conditions.feature, sets.feature])
-        # for each dtype of rows: the tests, and the buffers that no thread is using
-        self._by_dtype: dict[Any, tuple[Tests, list[EvaluationBuffers]]] = {
-            np.dtype(np.float64): (Tests(feature, conditions, sets), []),
+        self._tests_by_dtype: dict[Any, tuple[Conditions, CategorySets]] = {
+            np.dtype(np.float64): (conditions, sets),
             np.dtype(np.float32): (
-                Tests(feature, conditions._replace(threshold=rounded_down), in_float32),
-                [],
+                conditions._replace(threshold=rounded_down),
+                in_float32,
             ),
+        }
+        # for each dtype of rows: arguments of the kernel that no thread is using
+        self._free_arguments: dict[Any, list[tuple[Any, ...]]] = {
+            dtype: [] for dtype in self._tests_by_dtype
         }
 
     def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
@@ -111,51 +104,75 @@ class BitSlicedEvaluator:
         # X is float32 or float64; rows with an infinite value get NaN, see
         # `TreeEnsemble.add_to`.  Several threads may call this at the same time, for
         # different scores.
-        tests, free_buffers = self._by_dtype[X.dtype]
+        free_arguments = self._free_arguments[X.dtype]
         try:
-            buffers = free_buffers.pop()
+            arguments = free_arguments.pop()
         except IndexError:
-            buffers = self._new_buffers(X.dtype)
-        rows = as_kernel_argument(X)
-        evaluate_ensemble(rows, tests, self._circuits, buffers, scores)
-        free_buffers.append(buffers)
+            arguments = self._new_arguments(X.dtype)
+        evaluate_ensemble(as_kernel_argument(X), scores, *arguments)
+        free_arguments.append(arguments)
 
-    def _new_buffers(self, dtype: Any) -> EvaluationBuffers:
-        """Allocate the memory of one thread."""
-        n_tested = len(self._by_dtype[dtype][0].feature)
+    def _new_arguments(self, dtype: Any) -> tuple[Any, ...]:
+        """Return the arguments of the kernel, with the memory of one thread."""
+        conditions, sets = self._tests_by_dtype[dtype]
+        tested = np.concatenate([conditions.feature, sets.feature])
         vectors = allocate_aligned((self._n_vectors, VECTOR_LANES), np.uint32)
         vectors[ZERO], vectors[ONE] = 0, ALL_ONES
-        return EvaluationBuffers(
-            features=allocate_aligned((n_tested, ROW_BLOCK), dtype),
+        buffers = EvaluationBuffers(
+            features=allocate_aligned((len(tested), ROW_BLOCK), dtype),
             vectors=vectors.ravel(),
             leaf_codes=allocate_aligned((SUBTREE_GROUP, ROW_BLOCK // 8), np.int64),
             scores=np.zeros(ROW_BLOCK),
         )
+        return (tested, *conditions, *sets, *self._circuits, *buffers)
 
 
 @kernel
 def evaluate_ensemble(
     X: NDArray[np.floating],
-    tests: Tests,
-    circuits: Circuits,
-    buffers: EvaluationBuffers,
     scores: NDArray[np.float64],
+    tested: NDArray[np.int64],
+    condition_feature: NDArray[np.int64],
+    first_condition: NDArray[np.int64],
+    first_missing_right: NDArray[np.int64],
+    threshold: NDArray[np.floating],
+    set_feature: NDArray[np.int64],
+    bin_threshold: NDArray[np.floating],
+    first_bit: int,
+    set_gate: NDArray[np.uint32],
+    gate: NDArray[np.uint32],
+    first_gate: NDArray[np.int64],
+    first_output: NDArray[np.int64],
+    code_bit: NDArray[np.uint32],
+    value: NDArray[np.float64],
+    features: NDArray[np.floating],
+    vectors: NDArray[np.uint32],
+    leaf_codes: NDArray[np.int64],
+    block_scores: NDArray[np.float64],
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order."""
-    # `X` is a kernel argument, and the thresholds of `tests` are of its dtype.
-    conditions, sets = tests.conditions, tests.sets
-    in_sets = buffers.features[len(conditions.feature) :]
+    # `X` is a kernel argument, and thresholds are of its dtype.  `tested` are the
+    # features tested by conditions, then those tested by sets.  The arrays come one by
+    # one, because numba takes 3 microseconds more to recognize the types of tuples, in
+    # every call.
+    conditions = Conditions(
+        condition_feature, first_condition, first_missing_right, threshold
+    )
+    sets = CategorySets(set_feature, bin_threshold, first_bit, set_gate)
+    circuits = Circuits(gate, first_gate, first_output, code_bit, value)
+    buffers = EvaluationBuffers(features, vectors, leaf_codes, block_scores)
+    in_sets = features[len(condition_feature) :]
     for start in range(0, len(X), ROW_BLOCK):
         rows, own = X[start : start + ROW_BLOCK], scores[start : start + ROW_BLOCK]
         mark_infinite_rows(rows, own)
-        transpose_features(rows, tests.feature, buffers.features)
+        transpose_features(rows, tested, features)
         evaluate_conditions(conditions, buffers, len(rows))
-        evaluate_sets(sets, in_sets, buffers.vectors, len(rows))
+        evaluate_sets(sets, in_sets, vectors, len(rows))
         for i in range(len(rows)):  # as slices, these copies take 3 s to compile
-            buffers.scores[i] = own[i]
+            block_scores[i] = own[i]
         evaluate_circuits(circuits, buffers, len(rows))
         for i in range(len(rows)):
-            own[i] = buffers.scores[i]
+            own[i] = block_scores[i]
 
 
 @subkernel
