@@ -127,7 +127,9 @@ class DenseTable(MatrixTable):
         self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
     ) -> Matrix:
         """Return the values of some rows, of some or of all features."""
-        return self.values[rows if features is None else np.ix_(rows, features)]
+        if features is not None:
+            return self.values[np.ix_(rows, features)]
+        return self.values.take(rows, axis=0)  # faster than indexing, for few rows
 
     def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
