@@ -47,9 +47,8 @@ BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoc
 AUTO_PAIRS = 200  # per batch, of no queries: as many as MLPRegressor takes rows
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
-# per batch of short lists, if an epoch still has 100 updates
-AUTO_DOCUMENTS = 160
-MIN_UPDATES_OF_SHORT_LISTS = 100
+# documents per batch of short lists, if an epoch still has so many updates
+SHORT_LISTS = ((160, 100), (1000, 500))
 
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
 # sigmoid is wide.
@@ -266,7 +265,8 @@ class Training:
                 gradient[own], hessian[own] = objective.derivatives(scores, first, last)
                 self._update(batch.to_rows(gradient[own]), last - first)
         found = np.empty((3, len(documents)))
-        found[:, documents] = scores, gradient, hessian
+        for values, present in zip(found, (scores, gradient, hessian), strict=True):
+            values[documents] = present
         for measure in self._measures[0].values():
             measure.update(found[0])
         self._objective.after_step(found[1], found[2], BIAS_RATE)
@@ -321,11 +321,11 @@ def auto_batch_size(data: TrainingData) -> int:
     n_queries, n_documents = data.n_queries, data.n_rows
     if not data.pairs.by_query:
         return AUTO_PAIRS
-    in_short_lists = min(
-        AUTO_DOCUMENTS * n_queries // n_documents,
-        n_queries // MIN_UPDATES_OF_SHORT_LISTS,
-    )
-    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES), in_short_lists)
+    in_short_lists = [
+        min(most_documents * n_queries // n_documents, n_queries // min_updates)
+        for most_documents, min_updates in SHORT_LISTS
+    ]
+    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES), *in_short_lists)
 
 
 def new_network(
