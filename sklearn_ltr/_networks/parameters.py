@@ -71,11 +71,11 @@ class NetworkParameters(FitParameters):
         the batch.
     batch_size
         Queries per update; their gradients are averaged.  Burges (2010) has 1.  "auto":
-        a sixteenth of the queries, at least 1 and at most 8.  Of short lists, more:
-        queries with 160 documents if an epoch keeps 100 updates, and with up to 1,000
-        if it keeps 500: on 50,000 lists of 8, 91 queries take less time than 20, and
-        NDCG@10 is 0.004 higher.  From pairs alone, without groups: pairs per update,
-        "auto": 200.
+        a sixteenth of the queries, at least 1 and at most 8.  If lists are shorter than
+        20 documents, more: queries with 160 documents if an epoch keeps 100 updates,
+        and with up to 1,000 if it keeps 500.  On 50,000 made lists of 8, 91 queries
+        take less time than 20, and gain 0.002 to 0.005 of NDCG@10.  From pairs alone,
+        without groups: pairs per update, "auto": 200.
     learning_rate
         Schedule of "sgd".  "invscaling": divided by ``(1 + t) ** power_t`` after each
         epoch, with t the queries visited so far.  "adaptive": divided by 5 whenever

@@ -47,8 +47,9 @@ BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoc
 AUTO_PAIRS = 200  # per batch, of no queries: as many as MLPRegressor takes rows
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
+SHORT_LIST = 20  # documents of an average list, below which batches have more lists
 # documents per batch of short lists, if an epoch still has so many updates
-SHORT_LISTS = ((160, 100), (1000, 500))
+DOCUMENTS_AND_UPDATES = ((160, 100), (1000, 500))
 
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
 # sigmoid is wide.
@@ -324,11 +325,13 @@ def auto_batch_size(data: TrainingData) -> int:
     n_queries, n_documents = data.n_queries, data.n_rows
     if not data.pairs.by_query:
         return AUTO_PAIRS
-    in_short_lists = [
-        min(most_documents * n_queries // n_documents, n_queries // min_updates)
-        for most_documents, min_updates in SHORT_LISTS
-    ]
-    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES), *in_short_lists)
+    sizes = [1, min(AUTO_QUERIES, n_queries // MIN_UPDATES)]
+    if n_documents < SHORT_LIST * n_queries:
+        sizes += [
+            min(most_documents * n_queries // n_documents, n_queries // min_updates)
+            for most_documents, min_updates in DOCUMENTS_AND_UPDATES
+        ]
+    return max(sizes)
 
 
 def new_network(

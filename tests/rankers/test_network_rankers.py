@@ -219,8 +219,8 @@ def test_batch_size_auto_is_a_sixteenth_of_the_queries_with_pairs(
         (5_000, 8, 20),  # 160 documents
         (20_000, 8, 40),  # 500 updates
         (100_000, 8, 125),  # 1,000 documents
-        (10_000, 40, 20),
-        (10_000, 400, 8),
+        (10_000, 19, 20),
+        (10_000, 20, 8),  # these are not short
     ],
 )
 def test_batch_size_auto_takes_more_short_lists(n_queries, n_documents, batch_size):
