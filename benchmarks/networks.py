@@ -2,6 +2,8 @@
 
     python benchmarks/networks.py --data PATH
     python benchmarks/networks.py --made            # in the shape of MSLR-WEB
+    python benchmarks/networks.py --short 8 --queries 50000 \
+        --settings defaults "batch_size=20"
     python benchmarks/networks.py --data PATH --settings defaults "log1p of X"
 
 Each setting of RankNetRanker and LambdaRankRanker is fitted behind a StandardScaler
@@ -29,13 +31,14 @@ from sklearn.preprocessing import (
 
 import fit
 from paired import paired, with_error
-from queries import Part, folds, load
+from queries import Part, folds, load, made
 from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._networks.perceptron import initial_weights
 
 N_THREADS = 1
+N_HELD_OUT = 5_000  # short lists
 RANKERS = {"RankNet": RankNetRanker, "LambdaRank": LambdaRankRanker}
 HIDDEN = 100
 NOISE = 0.3  # standard deviation, of standardized features
@@ -130,6 +133,7 @@ SETTINGS = {
     "drawn output weights": {"network": with_drawn_output},
     "alpha=1e-4": {"alpha": 1e-4},
     "batch_size=1": {"batch_size": 1},
+    "batch_size=20": {"batch_size": 20},
     "max_iter=200": {"max_iter": 200, "n_iter_no_change": 200},
     "early stopping": {"early_stopping": True, "max_iter": 200},
     "no hidden layer": {"hidden_layer_sizes": ()},
@@ -144,8 +148,20 @@ SETTINGS = {
 }
 
 
-def splits_of(data: Path | None, n_queries: int) -> list[tuple[Part, Part]]:
+def splits_of(
+    data: Path | None, n_queries: int, n_documents: int | None
+) -> list[tuple[Part, Part]]:
     """Return pairs of training and test queries: five folds, or one of made data."""
+    if n_documents is not None:
+        every = made(
+            n_queries + N_HELD_OUT,
+            n_documents=n_documents,
+            n_features=30,
+            random_state=0,
+            dtype="float32",
+        )
+        is_train = every.groups < n_queries
+        return [(every.subset(is_train), every.subset(~is_train))]
     if data is None:
         train, test = fit.synthetic("a", "float32")
         return [(train.subset(train.groups < n_queries), test)]
@@ -173,15 +189,16 @@ def main() -> None:
     data = parser.add_mutually_exclusive_group(required=True)
     data.add_argument("--data", type=Path)
     data.add_argument("--made", action="store_true")
-    parser.add_argument("--queries", type=int, default=2000, help="with --made")
+    data.add_argument("--short", type=int, metavar="DOCUMENTS", help="made short lists")
+    parser.add_argument("--queries", type=int, default=2000, help="of made data")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rankers", nargs="+", default=list(RANKERS), choices=RANKERS)
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), metavar="NAME")
     arguments = parser.parse_args()
     print(machine(["torch"]))
     warnings.simplefilter("ignore", UserWarning)  # quantiles of few distinct values
-    splits = splits_of(arguments.data, arguments.queries)
-    name = "made" if arguments.made else arguments.data.name
+    splits = splits_of(arguments.data, arguments.queries, arguments.short)
+    name = arguments.data.name if arguments.data else "made"
     for kind in arguments.rankers:
         print(f"{kind:24}  NDCG@10   minus the first (standard error)   seconds")
         first = None

@@ -11,6 +11,7 @@ import sklearn
 from hypothesis import settings
 
 from sklearn_ltr._compile import INTERPRETED, helper, threads
+from sklearn_ltr._networks import perceptron
 
 # no deadline, as the first example may have to wait for the compiler
 settings.register_profile("short", deadline=None, max_examples=40)
@@ -34,6 +35,7 @@ def _all_work_is_shared():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "MIN_SHARED_TIME", -np.inf)
         patch.setattr(threads, "MIN_TIME_TO_BEGIN", -np.inf)
+        patch.setattr(perceptron, "MIN_SHARED_PRODUCTS", 0)
         yield
 
 

@@ -127,7 +127,11 @@ class DenseTable(MatrixTable):
         self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
     ) -> Matrix:
         """Return the values of some rows, of some or of all features."""
-        return self.values[rows if features is None else np.ix_(rows, features)]
+        values = self.values
+        if features is not None:
+            return values[np.ix_(rows, features)]
+        # `take` is faster, but copies a table of another layout as a whole
+        return values.take(rows, axis=0) if is_plain(values) else values[rows]
 
     def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""

@@ -35,6 +35,10 @@ from sklearn_ltr._typing import Float32Array
 
 ROWS_PER_TASK = 512  # rows of one forward or backward task of a thread
 
+# Products of rows and weights in a pass: fewer, which take less than about 200
+# microseconds, are computed by one thread, since it takes time to wake the others
+MIN_SHARED_PRODUCTS = 5_000_000
+
 # Tasks of the backward pass: each sums the gradient of every n-th block of rows.  The
 # sums are added in a fixed order.  More than 8 threads would have nothing to do.
 MAX_GRADIENT_SUMS = 8
@@ -223,7 +227,7 @@ class MultilayerPerceptron:
                 ACTIVATIONS[self.activation].forward(z, b)
             multiply(outputs[-1], self.coefs[-1][:, 0], scores[rows])
 
-        self._run_tasks(forward_rows, range(0, n, ROWS_PER_TASK))
+        self._run_tasks(forward_rows, range(0, n, ROWS_PER_TASK), n)
         return scores
 
     def backward(self, score_gradient: NDArray[np.floating]) -> list[Float32Array]:
@@ -239,7 +243,7 @@ class MultilayerPerceptron:
                 rows = slice(start, start + ROWS_PER_TASK)
                 self._backward_rows(gradient[rows], rows, sums[task])
 
-        self._run_tasks(backward_sum, range(n_sums))
+        self._run_tasks(backward_sum, range(n_sums), n)
         self._outputs = []
         for flat_sum in flat[1:]:
             flat[0] += flat_sum
@@ -263,11 +267,15 @@ class MultilayerPerceptron:
             inputs = self._outputs[layer][rows]
             sums[layer] += inputs.T @ gradient
             if layer > 0:
-                gradient = gradient @ self.coefs[layer].T
+                w = self.coefs[layer].T
+                # the product with one row has no sums, and BLAS is slow at it
+                gradient = gradient * w if len(w) == 1 else gradient @ w
                 backward(gradient, inputs, sums[n_layers + layer - 1])
 
-    def _run_tasks(self, function: Callable[[int], None], tasks: range) -> None:
-        """Call the function once for each task; threads share the tasks."""
+    def _run_tasks(
+        self, function: Callable[[int], None], tasks: range, n_rows: int
+    ) -> None:
+        """Call the function once for each task; threads share those of many rows."""
         remaining = iter(tasks)
 
         def work(thread: int) -> None:
@@ -275,7 +283,8 @@ class MultilayerPerceptron:
                 for task in remaining:
                     function(task)
 
-        if len(tasks) > 1:
+        n_products = n_rows * sum(w.size for w in self.coefs)
+        if len(tasks) > 1 and n_products >= MIN_SHARED_PRODUCTS:
             self._team.run(work)
         else:
             work(0)

@@ -47,9 +47,9 @@ BIAS_RATE = 0.3  # factor of the Newton step of an additive bias after each epoc
 AUTO_PAIRS = 200  # per batch, of no queries: as many as MLPRegressor takes rows
 AUTO_QUERIES = 8  # per batch, if an epoch still has MIN_UPDATES updates
 MIN_UPDATES = 16
-# per batch of short lists, if an epoch still has 100 updates
-AUTO_DOCUMENTS = 160
-MIN_UPDATES_OF_SHORT_LISTS = 100
+SHORT_LIST = 20  # documents of an average list, below which batches have more lists
+# documents per batch of short lists, if an epoch still has so many updates
+DOCUMENTS_AND_UPDATES = ((160, 100), (1000, 500))
 
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
 # sigmoid is wide.
@@ -256,6 +256,9 @@ class Training:
         # a row may be in several judged pairs, each of which is a query
         is_repeated = len(rows) > len(self._data.train.rows)
         scores, gradient, hessian = np.zeros((3, len(documents)))
+        # threads that have shared larger tasks wait for the next one on busy cores,
+        # until they are called from Python: what a batch shares is worth less
+        self._team.run(lambda thread: None)
         with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
             # overflow shows in scores that are not finite
             for first in range(0, len(queries), self._batch_size):
@@ -266,7 +269,8 @@ class Training:
                 gradient[own], hessian[own] = objective.derivatives(scores, first, last)
                 self._update(batch.to_rows(gradient[own]), last - first)
         found = np.empty((3, len(documents)))
-        found[:, documents] = scores, gradient, hessian
+        for values, present in zip(found, (scores, gradient, hessian), strict=True):
+            values[documents] = present
         for measure in self._measures[0].values():
             measure.update(found[0])
         self._objective.after_step(found[1], found[2], BIAS_RATE)
@@ -321,11 +325,13 @@ def auto_batch_size(data: TrainingData) -> int:
     n_queries, n_documents = data.n_queries, data.n_rows
     if not data.pairs.by_query:
         return AUTO_PAIRS
-    in_short_lists = min(
-        AUTO_DOCUMENTS * n_queries // n_documents,
-        n_queries // MIN_UPDATES_OF_SHORT_LISTS,
-    )
-    return max(1, min(AUTO_QUERIES, n_queries // MIN_UPDATES), in_short_lists)
+    sizes = [1, min(AUTO_QUERIES, n_queries // MIN_UPDATES)]
+    if n_documents < SHORT_LIST * n_queries:
+        sizes += [
+            min(most_documents * n_queries // n_documents, n_queries // min_updates)
+            for most_documents, min_updates in DOCUMENTS_AND_UPDATES
+        ]
+    return max(sizes)
 
 
 def new_network(

@@ -480,7 +480,9 @@ class DoublePrecisionScaler(StandardScaler):
         table = read_feature_table(self, X, reset=False, name="X")
         if issparse(table):  # StandardScaler raises the error
             table = super().transform(X)
-        scaled: FloatArray = (table.astype(np.float64) - self.mean_) / self.scale_
+        scaled: FloatArray = table.astype(np.float64)
+        scaled -= self.mean_
+        scaled /= self.scale_
         return scaled
 
 

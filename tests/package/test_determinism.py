@@ -15,6 +15,7 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._compile import INTERPRETED, one_blas_thread, threads
+from sklearn_ltr._networks import perceptron
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.networks import threads_of_blas
 from tests.rankers.test_lambdamart import REPORT
@@ -79,6 +80,7 @@ def model_sent(connection, *modes: str) -> None:
     """What a child process does: fit with two threads and send the models."""
     # as for all tests of this process
     threads.MIN_SHARED_TIME = threads.MIN_TIME_TO_BEGIN = -np.inf
+    perceptron.MIN_SHARED_PRODUCTS = 0
     connection.send([model(mode, n_jobs=2) for mode in modes])
     connection.close()
 

@@ -8,6 +8,7 @@ its own: `fit` and `partial_fit`, the recorded curve, and when training stops.
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr._networks.training import auto_batch_size
 from sklearn_ltr.metrics import MAP, NDCG, get_metric
 from tests.networks import (
     DATA,
@@ -208,6 +210,23 @@ def test_batch_size_auto_is_a_sixteenth_of_the_queries_with_pairs(
     assert auto == model(same)
     other = fitted(RankNetRanker, data, batch_size=batch_size + 1, **options)
     assert auto != model(other)
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "n_documents", "batch_size"),
+    [
+        (1_000, 8, 10),  # 100 updates
+        (5_000, 8, 20),  # 160 documents
+        (20_000, 8, 40),  # 500 updates
+        (100_000, 8, 125),  # 1,000 documents
+        (10_000, 19, 20),
+        (10_000, 20, 8),  # these are not short
+    ],
+)
+def test_batch_size_auto_takes_more_short_lists(n_queries, n_documents, batch_size):
+    n_rows, pairs = n_queries * n_documents, SimpleNamespace(by_query=True)
+    data = SimpleNamespace(n_queries=n_queries, n_rows=n_rows, pairs=pairs)
+    assert auto_batch_size(data) == batch_size
 
 
 @both_rankers
