@@ -58,6 +58,14 @@ def test_the_versions_of_python_are_those_that_the_workflows_test():
         assert f"tests on Python {python}, or on Python without its global lock" in page
 
 
+def test_the_systems_of_the_classifiers_are_those_where_all_tests_have_run():
+    rows = re.findall(
+        r"^\| (\w+)[^|]*\|[^|]*\| all tests \|", text("docs", "versions.md"), flags=re.M
+    )
+    classifiers = [f"Operating System :: POSIX :: {name}" for name in rows]
+    assert classifiers == [c for c in project()["classifiers"] if "System" in c]
+
+
 def test_the_table_of_supported_versions_has_the_lower_bounds():
     rows = re.findall(
         r"^\| ([\w-]+) \| ([\d.]+) \|", text("docs", "versions.md"), flags=re.M

@@ -1,4 +1,4 @@
-"""The same bytes on other CPUs: by code made for them, on this one."""
+"""The same bytes on other CPUs: by code made for them, on this one, or in emulation."""
 
 from __future__ import annotations
 
@@ -6,63 +6,13 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED
 
-# Hashes of models of trees, and of what metrics and probabilities are made from them.
-SCRIPT = """
-import hashlib
-import numpy as np
-from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.metrics._metric import METRICS
-
-def write(name, *arrays):
-    content = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
-    print(name, hashlib.sha256(content).hexdigest()[:12])
-
-def trees(ensemble):
-    return [ensemble.feature, ensemble.threshold, ensemble.value, ensemble.gain]
-
-made = make_ranking(60, random_state=0, missing=0.1)
-X, y, groups = made.data, made.target, made.groups
-y = y / 2  # 2^y and 2^-y are not whole numbers
-options = {"n_estimators": 12, "random_state": 0}
-for name, own in {
-    "ndcg": {},
-    "err": {"metric": "err@10"},
-    "far apart": {"sigma": 200.0, "learning_rate": 5.0},
-    "cost": {"metric": None},
-}.items():
-    ranker = LambdaMARTRanker(**options, **own).fit(X, y, groups=groups)
-    scores = ranker.predict(X)
-    write(name, scores, *trees(ranker.ensemble_))
-    write("curve", getattr(ranker, "loss_curve_", 0.0))
-for name, metric in METRICS.items():
-    for k in (None, 5):
-        write(name, metric(k).per_query(y, scores, groups=groups),
-              metric(k)(y, scores, groups=groups))
-classifier = MARTClassifier(**options, early_stopping=True).fit(X, y > 0.5)
-write("classifier", classifier.predict_proba(X), classifier.validation_score_)
-write("regressor", MARTRegressor(**options).fit(X, y).predict(X))
-"""
-
-# Those of networks, whose products are those of BLAS.
-NETWORKS = """
-import hashlib
-from sklearn.preprocessing import StandardScaler
-from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr.datasets import make_ranking
-
-made = make_ranking(60, random_state=0)
-X = StandardScaler().fit_transform(made.data)
-for ranker in LambdaRankRanker(random_state=0), RankNetRanker(random_state=0):
-    scores = ranker.fit(X, made.target, groups=made.groups).predict(X)
-    print(hashlib.sha256(scores.tobytes()).hexdigest()[:12])
-"""
+PROGRAM = str(Path(__file__).with_name("digests.py"))
 
 # The features that code may use: of numba's kernels, of numpy and of the C library.
 NO_AVX512 = {
@@ -85,45 +35,48 @@ CPUS = {
     }
     | NO_AVX,
 }
+ARM64 = "ARM64_PYTHON"  # a command that runs Python for ARM64, made by .ci/emulated
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or INTERPRETED, reason="needs x86-64 code"
 )
 
 
-def hashes(script: str = SCRIPT, **environment: str) -> list[str]:
-    """Run the script in a process of its own."""
+def digests(*kinds: str, python: str = sys.executable, **environment: str) -> list[str]:
+    """Run the program of `digests.py` in a process of its own."""
     # numpy warns of features that it or this CPU does not have
-    command = [sys.executable, "-W", "ignore", "-c", script]
+    command = [python, "-W", "ignore", PROGRAM, *kinds]
     done = subprocess.run(
         command,
         env=os.environ | environment,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=900,  # it compiles everything, maybe beside others
+        check=True,
+        timeout=7200,  # an emulated CPU compiles everything, maybe beside others
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-@pytest.fixture(scope="module")
-def here() -> list[str]:
-    return hashes()
-
-
 @pytest.mark.parametrize(
-    "cpu",
+    ("cpu", "kinds"),
     [
-        pytest.param("AVX2", marks=pytest.mark.long),
-        pytest.param("SSE4", marks=pytest.mark.slow),  # neither wide vectors nor FMA
+        pytest.param("AVX2", (), marks=pytest.mark.long),
+        # neither wide vectors nor FMA
+        pytest.param("SSE4", ("fits", "metrics", "mart"), marks=pytest.mark.slow),
+        pytest.param("SSE4", (), marks=pytest.mark.long),
     ],
 )
-def test_trees_and_metrics_are_the_same_on_another_cpu(cpu, here):
-    assert hashes(**CPUS[cpu]) == here
+def test_trees_and_metrics_are_the_same_on_another_cpu(cpu, kinds):
+    assert digests(*kinds, **CPUS[cpu]) == digests(*kinds)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(ARM64 not in os.environ, reason=f"needs .ci/emulated ({ARM64})")
+def test_trees_and_metrics_are_the_same_on_arm64():
+    assert digests(python=os.environ[ARM64]) == digests()
 
 
 @pytest.mark.long
 def test_networks_are_the_same_with_the_same_blas():
-    of_haswell = hashes(NETWORKS, OPENBLAS_CORETYPE="Haswell")
-    assert hashes(NETWORKS, **CPUS["AVX2"]) == of_haswell
+    of_haswell = digests("networks", OPENBLAS_CORETYPE="Haswell")
+    assert digests("networks", **CPUS["AVX2"]) == of_haswell

@@ -13,7 +13,7 @@ from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.explain import shapley, shapley_kernels
 from sklearn_ltr._trees.explain.shapley import explain_trees
-from sklearn_ltr._trees.explain.shapley_kernels import LANES
+from sklearn_ltr._trees.explain.shapley_kernels import LANES, gauss_legendre
 from tests.oracles import shapley as oracle
 from tests.trees.forests import (
     N_FEATURES,
@@ -26,6 +26,14 @@ from tests.trees.forests import (
 )
 
 ROUNDING = {"rtol": 1e-12, "atol": 1e-13}  # some hundred additions of numbers about 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 17, 127])
+def test_a_rule_integrates_every_power_below_twice_its_points(n):
+    points, weights = gauss_legendre(n)
+    powers = np.arange(2 * n)
+    sums = weights @ points[:, np.newaxis] ** powers
+    assert_allclose(sums, np.where(powers % 2, 0, 2 / (powers + 1)), atol=1e-14)
 
 
 def tree_of(n_leaves, shape, rng, n_features=N_FEATURES) -> TreeEnsemble:

@@ -78,6 +78,8 @@ LANES = 64
 # whether this edge is followed.
 NOT_FOLLOWED, FOLLOWED, DECIDED = 0.0, 1.0, 2.0
 
+NEWTON_STEPS = 5  # from an error of 0.01 at most; each squares it
+
 MOST_SLOTS = 64
 MOST_TABLE_SLOTS = 9  # a table of 512 sets and 9 features takes 36 KiB
 # r(a, c) = 1 / (a comb(a + c, a)), 0 for a = 0
@@ -245,9 +247,23 @@ def quadrature(most_points: int) -> FloatArray:
     """Return [points, weights] on (0, 1) of each rule: (2, 1 + most, most)."""
     rules = np.zeros((2, 1 + most_points, most_points))
     for n in range(1, 1 + most_points):
-        points, weights = np.polynomial.legendre.leggauss(n)
+        points, weights = gauss_legendre(n)
         rules[0, n, :n], rules[1, n, :n] = (1 + points) / 2, weights / 2
     return rules
+
+
+def gauss_legendre(n: int) -> tuple[FloatArray, FloatArray]:
+    """Return the roots of the Legendre polynomial P_n on (-1, 1), and their weights."""
+    # In plain arithmetic, which is the same on every CPU: numpy's `leggauss` has roots
+    # from LAPACK.  The last digits of a cosine may differ, and are rounded away.
+    x = np.round(-np.cos(np.pi * (np.arange(n) + 0.75) / (n + 0.5)), 8)
+    for _ in range(NEWTON_STEPS):
+        p_before, p = np.zeros(n), np.ones(n)
+        for k in range(1, n + 1):
+            p_before, p = p, ((2 * k - 1) * x * p - (k - 1) * p_before) / k
+        slope = n * (p_before - x * p) / (1 - x * x)
+        x = x - p / slope
+    return x, 2 / ((1 - x * x) * slope * slope)
 
 
 @kernel
