@@ -3,7 +3,7 @@
     python -m build --wheel && python benchmarks/startup.py --wheel dist/*.whl
 
 Each fit is that of a new process with an empty cache of kernels; the wheel should be
-one with kernels (see .ci/kernels_in_wheel.py).  LightGBM's first fit is beside them, and
+one with kernels (.ci/kernels_in_wheel.py).  LightGBM's first fit is beside them, and
 what each further fit of one process waits for.
 """
 
@@ -23,6 +23,11 @@ import numpy as np
 from records import append_json, machine, parser_of
 
 CLONE = Path(__file__).resolve().parents[1]
+CORES = (
+    os.sched_getaffinity(0)
+    if hasattr(os, "sched_getaffinity")
+    else set(range(os.cpu_count() or 1))
+)
 
 DATA = """
 import hashlib, json, time, warnings
@@ -113,7 +118,9 @@ seconds.append(time.perf_counter() - begun)
 
 def run(program: str, place: Path, cache: str, n_cores: int, **more: str) -> list:
     """Return what a program prints, run with the package of a place."""
-    cores = sorted(os.sched_getaffinity(0))[:n_cores]
+    limit = None
+    if hasattr(os, "sched_setaffinity"):  # on Linux
+        limit = partial(os.sched_setaffinity, 0, sorted(CORES)[:n_cores])
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "first.py"
         script.write_text(program, "utf-8")
@@ -126,7 +133,7 @@ def run(program: str, place: Path, cache: str, n_cores: int, **more: str) -> lis
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            preexec_fn=partial(os.sched_setaffinity, 0, cores),
+            preexec_fn=limit,
         )
     return json.loads(process.stdout)
 
@@ -134,9 +141,8 @@ def run(program: str, place: Path, cache: str, n_cores: int, **more: str) -> lis
 def new_process(cache: str, **environment: str) -> tuple[list[float], str]:
     """Return seconds of import, fit and predict with a cache, and a hash of scores."""
     place = Path(environment.pop("PYTHONPATH", CLONE))
-    cores = len(os.sched_getaffinity(0))
     program = first("symmetric trees")
-    *seconds, digest = run(program, place, cache, cores, **environment)
+    *seconds, digest = run(program, place, cache, len(CORES), **environment)
     return seconds, digest
 
 
@@ -145,7 +151,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--wheel", type=Path, help="a wheel with kernels")
     arguments = parser.parse_args()
-    most = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as unpacked:
         places = {"clone": CLONE}
         if arguments.wheel is not None:
@@ -153,7 +158,7 @@ def main() -> None:
             places["wheel"] = Path(unpacked)
             megabytes = arguments.wheel.stat().st_size / 1e6
             print(f"{arguments.wheel.name}: {megabytes:.1f} MB")
-        records = measure(places, most, arguments.rounds)
+        records = measure(places, arguments.rounds)
     print(machine())
     print(f"medians of {arguments.rounds} rounds, seconds")
     for record in records:
@@ -164,8 +169,9 @@ def main() -> None:
     append_json(arguments.json, records)
 
 
-def measure(places: dict[str, Path], most: int, rounds: int) -> list[dict]:
+def measure(places: dict[str, Path], rounds: int) -> list[dict]:
     """Return a record of each first fit, in each place, with one and all cores."""
+    most = len(CORES)
     programs = {name: first(name) for name in FITS} | {"on a Dask cluster": DATA + DASK}
     tasks = {
         (name, place, n_cores): (program, path)

@@ -1,15 +1,13 @@
 """The command compile: compile all kernels before they are needed.
 
-It runs processes that each take all steps (:mod:`.small_fits`), beginning with another
-one; each claims what it compiles, and reads what others have compiled.  The same
-processes help a first fit (`_compile.helper`).
+It runs processes that each take all steps (`_ahead_of_time`), beginning with another
+one; each claims what it compiles, and reads what others have compiled.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import queue
 import subprocess
 import tempfile
@@ -22,8 +20,6 @@ import joblib
 
 from sklearn_ltr._commands.arguments import Commands, refusal
 from sklearn_ltr._compile import cpus, helper
-
-LOWER_PRIORITY = 10  # of what is compiled beside a fit that does not need it
 
 
 def add_compile(commands: Commands) -> None:
@@ -42,16 +38,12 @@ def add_compile(commands: Commands) -> None:
     parser.add_argument(
         "--into", type=Path, metavar="FOLDER", help="the folder for these kernels"
     )
-    parser.add_argument(helper.STEPS, nargs="+", help=argparse.SUPPRESS)
-    parser.add_argument(helper.WHILE_STDIN, action="store_true", help=argparse.SUPPRESS)
     parser.set_defaults(run=run_compile, refuse=refusal(parser, cpu))
 
 
 def run_compile(given: argparse.Namespace) -> None:
     """Compile in several processes; print the steps."""
-    if given.steps:
-        take_steps(given.steps, given.while_stdin)
-    elif given.cpu is None and given.into is None:
+    if given.cpu is None and given.into is None:
         compile_all({})
     elif given.cpu is None or given.into is None:
         given.refuse(given, "--cpu and --into go together")
@@ -75,7 +67,7 @@ def compile_for(level: str, folder: Path) -> None:
 
 def compile_all(environment: dict[str, str]) -> None:
     """Compile all kernels by as many processes as there are CPUs."""
-    from sklearn_ltr._commands.small_fits import STEPS
+    from sklearn_ltr._ahead_of_time.small_fits import STEPS
 
     start, steps = time.perf_counter(), list(STEPS)
     n_processes = min(joblib.cpu_count(), len(steps))
@@ -85,7 +77,7 @@ def compile_all(environment: dict[str, str]) -> None:
     for step in lines_of([helper.command(*order) for order in orders], environment):
         if step not in done:
             done[step] = None
-            print(f"{step:<24}{time.perf_counter() - start:6.1f} s", flush=True)
+            print(f"{step:<40}{time.perf_counter() - start:6.1f} s", flush=True)
 
 
 def lines_of(commands: list[list[str]], environment: dict[str, str]) -> Iterator[str]:
@@ -116,18 +108,3 @@ def lines_of(commands: list[list[str]], environment: dict[str, str]) -> Iterator
                 yield line
         if any(process.wait() for process in processes):
             raise OSError("a process that compiles has failed, with the error above")
-
-
-def take_steps(names: list[str], while_stdin: bool) -> None:
-    """Take some steps in this process, and then all others; print their names."""
-    helper.only_compile()
-    if while_stdin:
-        helper.end_with_stdin()
-    from sklearn_ltr._commands.small_fits import STEPS
-
-    for name in dict.fromkeys([*names, *STEPS]):
-        if while_stdin and name not in names and hasattr(os, "nice"):
-            os.nice(LOWER_PRIORITY)
-            while_stdin = False
-        STEPS[name]()
-        print(name, flush=True)

@@ -1,8 +1,8 @@
 """A process that compiles beside this one.
 
-Where a first fit finds its kernels not compiled, it starts another process, which runs
-``python -m sklearn_ltr compile``: first what the fit needs last, then what others need.
-Each process claims what it compiles (:mod:`.claims`).  The helper ends with the process
+Where a first fit finds its kernels not compiled, it starts another process
+(`_ahead_of_time`), which compiles first what the fit needs last, then all others.  Each
+of the two claims what it compiles (:mod:`.claims`).  The helper ends with the process
 that has started it.  It never imports the user's ``__main__``.
 """
 
@@ -19,7 +19,7 @@ from multiprocessing import current_process
 
 import joblib
 
-STEPS, WHILE_STDIN = "--steps", "--while-stdin"  # arguments of the command
+WHILE_STDIN = "--while-stdin"  # an argument of its command
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _wanted: list[str] = []  # steps that the helper should take first
@@ -29,7 +29,7 @@ _only_compiles = False
 
 def command(*steps: str) -> list[str]:
     """Return the command of a process that compiles, beginning with some steps."""
-    return [sys.executable, "-m", "sklearn_ltr", "compile", STEPS, *steps]
+    return [sys.executable, "-m", "sklearn_ltr._ahead_of_time", *steps]
 
 
 def environment() -> dict[str, str]:

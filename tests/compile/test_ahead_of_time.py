@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, __main__
-from sklearn_ltr._commands import compiling, small_fits
+from sklearn_ltr._ahead_of_time import small_fits
+from sklearn_ltr._commands import compiling
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr._compile.kernels import USES_INTERNALS
 from sklearn_ltr.datasets import make_ranking
@@ -107,7 +108,7 @@ local_optimality(n, Z, y, groups=g, n_directions=2)
 # Prints the kernels that compiling ahead of time leaves out, and what then is compiled
 COMPILE_AND_USE = """
 import importlib, pkgutil, sklearn_ltr
-from sklearn_ltr._commands.small_fits import STEPS
+from sklearn_ltr._ahead_of_time.small_fits import STEPS
 from sklearn_ltr._compile import KERNELS
 
 for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
@@ -245,6 +246,6 @@ def test_all_kernels_are_compiled_by_processes_that_share_the_steps(
     assert __main__.main(["compile"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in printed] == ["two", "one"]
-    orders = [command[command.index("--steps") + 1 :] for command in given["commands"]]
+    orders = [command[-2:] for command in given["commands"]]
     assert orders == [["one", "two"], ["two", "one"]]
     assert given["environment"] == {}

@@ -137,8 +137,7 @@ def test_a_fit_wants_the_kernel_of_its_trees_compiled(started, options, step):
     ranker.fit(X, data.target, groups=data.groups)
     helper.start()
     (command,) = started
-    assert command[-4:] == ["compile", "--steps", step, "--while-stdin"]
-    assert command[:3] == [sys.executable, "-m", "sklearn_ltr"]
+    assert command == [*helper.command(step), helper.WHILE_STDIN]
 
 
 def test_no_helper_is_started_where_it_would_not_help(started, monkeypatch):

@@ -1,11 +1,13 @@
 """Small fits and calls that together run every kernel, so that numba compiles them.
 
 A kernel is compiled when it is first called, for each type of its arguments: so these
-are of all kinds, in float64 and float32.  What a first fit needs stands first.
+are of all kinds, in float64 and float32.  What a first fit needs stands first, and each
+step imports what it needs, so that a process that helps a fit begins at once.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -42,16 +44,17 @@ from sklearn_ltr._trees.parameters import (
     step_of_growth,
 )
 from sklearn_ltr._typing import FloatArray
-from sklearn_ltr.dask._fit import WorkerRows, fit_rows
-from sklearn_ltr.dask._tables import PartRows
-from sklearn_ltr.datasets import make_ranking
-from sklearn_ltr.ensemble import best_blend
-from sklearn_ltr.inspection import shap_values
-from sklearn_ltr.mart import MARTClassifier, MARTRegressor
-from sklearn_ltr.metrics._metric import METRICS
 
 # Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
 N_QUERIES, N_TREES = 300, 30
+
+
+@functools.cache
+def _data() -> Bunch:
+    """Return data to fit."""
+    from sklearn_ltr.datasets import make_ranking
+
+    return make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
 
 
 class _FirstGrade(metrics.Metric):
@@ -63,6 +66,8 @@ class _FirstGrade(metrics.Metric):
 
 def _all_metrics() -> list[metrics.Metric]:
     """Return every metric, with a cutoff shorter than the lists."""
+    from sklearn_ltr.metrics._metric import METRICS
+
     return [*(metric(3) for metric in METRICS.values()), _FirstGrade(3)]
 
 
@@ -88,15 +93,16 @@ def _let_threads_serve() -> None:
     serve(1, 2, announcements, 0)
 
 
-def _fit_trees(X: Any, data: Bunch) -> None:
-    y, groups = data.target, data.groups
+def _fit_trees(kind: Callable[[FloatArray], Any]) -> None:
+    X, y, groups = kind(_data().data), _data().target, _data().groups
     ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
     ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
     ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
     ranker.predict(X[:1])
 
 
-def _fit_categories(data: Bunch) -> None:
+def _fit_categories() -> None:
+    data = _data()
     X = np.abs(data.data).astype(np.int64)
     for policy in GROW_POLICIES:
         ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
@@ -106,7 +112,11 @@ def _fit_categories(data: Bunch) -> None:
     ranker.fit(X, data.target, groups=data.groups)
 
 
-def _fit_on_worker(data: Bunch) -> None:
+def _fit_on_worker() -> None:
+    from sklearn_ltr.dask._fit import WorkerRows, fit_rows
+    from sklearn_ltr.dask._tables import PartRows
+
+    data = _data()
     numbers, n_rows = np.arange(N_QUERIES), len(data.target)
     others = {"y": data.target, "groups": data.groups}
     attributes = {"init_": None, "_uses_init_score": False}
@@ -128,7 +138,7 @@ def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
     n_features, n_rows = 2, 100
     columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
     derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
-    parameters = read_parameters(TreeParameters, MARTRegressor())
+    parameters = read_parameters(TreeParameters, LambdaMARTRanker())
     growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
@@ -151,14 +161,16 @@ def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
     grower.grow(derivatives, drawn, 0.1, np.zeros(n_rows))
 
 
-def _compute_objectives(data: Bunch) -> None:
+def _compute_objectives() -> None:
+    data = _data()
     for metric in (*_all_metrics(), None):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(regression_weight=1.0)
         ranker.fit(data.data, data.target, groups=data.groups)
 
 
-def _weigh_documents(data: Bunch) -> None:
+def _weigh_documents() -> None:
+    data = _data()
     options = {"groups": data.groups, "document_weight": np.ones(len(data.target))}
     trees = LambdaMARTRanker(None, n_estimators=2, regression_weight=1.0)
     network = RankNetRanker(max_iter=1, learning_rate_init=1e-6, tied_pairs=True)
@@ -166,7 +178,8 @@ def _weigh_documents(data: Bunch) -> None:
         ranker.fit(data.data, data.target, **options)
 
 
-def _fit_clicks(data: Bunch) -> None:
+def _fit_clicks() -> None:
+    data = _data()
     clicks, groups = data.target > 0, data.groups
     sizes = np.unique(groups, return_counts=True)[1]
     positions = np.concatenate([np.arange(n) for n in sizes])
@@ -177,21 +190,29 @@ def _fit_clicks(data: Bunch) -> None:
         ranker.fit(data.data, clicks, groups=groups, propensities=np.ones(len(clicks)))
 
 
-def _fit_mart(data: Bunch) -> None:
+def _fit_mart() -> None:
+    from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+
+    data = _data()
     options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
     MARTRegressor(**options).fit(data.data, data.target)
     classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
     classifier.predict_proba(data.data)
 
 
-def _explain(data: Bunch) -> None:
+def _explain() -> None:
+    from sklearn_ltr.inspection import shap_values
+    from sklearn_ltr.mart import MARTRegressor
+
+    data = _data()
     X = data.data
     regressor = MARTRegressor(n_estimators=2).fit(X, data.target)
     shap_values(regressor, X)
     shap_values(regressor, X, background=X)
 
 
-def _fit_networks(data: Bunch) -> None:
+def _fit_networks() -> None:
+    data = _data()
     X, y, groups = data.data, data.target, data.groups
     for ranker in (
         LambdaRankRanker(),
@@ -204,7 +225,8 @@ def _fit_networks(data: Bunch) -> None:
     RankNetRanker(max_iter=1, random_state=0).fit(X, pairs=[[0, 1], [2, 3]])
 
 
-def _fit_pairs(data: Bunch) -> None:
+def _fit_pairs() -> None:
+    data = _data()
     X, y, groups = data.data, data.target, data.groups
     query = np.flatnonzero(groups == groups[np.argmax(y)])
     best = query[np.argmax(y[query])]
@@ -217,14 +239,18 @@ def _fit_pairs(data: Bunch) -> None:
         ranker.fit(X, y if metric else None, groups=groups, pairs=pairs)
 
 
-def _evaluate_metrics(data: Bunch) -> None:
+def _evaluate_metrics() -> None:
+    data = _data()
     scores = data.data[:, 0]
     for metric in _all_metrics():
         metric(data.target, scores, groups=data.groups)
     metrics.rank_scores(scores, groups=data.groups)
 
 
-def _blend(data: Bunch) -> None:
+def _blend() -> None:
+    from sklearn_ltr.ensemble import best_blend
+
+    data = _data()
     one, other = data.data[:, 0], data.data[:, 1]
     for metric in _all_metrics():
         best_blend(one, other, data.target, groups=data.groups, metric=metric)
@@ -232,35 +258,34 @@ def _blend(data: Bunch) -> None:
 
 # --- the steps ------------------------------------------------------------------------
 
-_DATA = make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
+
+def _steps_of_growth(comm: Comm, where: str = "") -> dict[str, Callable[[], object]]:
+    """Return steps that grow trees of both kinds, without and with categories."""
+    return {
+        f"{step_of_growth(symmetric, has_categories)}{where}": partial(
+            _grow, comm, symmetric, 255 * has_categories
+        )
+        for has_categories, symmetric in product((False, True), repeat=2)
+    }
+
 
 #: functions that together call every kernel, by name
 STEPS: dict[str, Callable[[], object]] = {
-    **{
-        step_of_growth(symmetric, has_categories): partial(
-            _grow, ONE_PROCESS, symmetric, 255 * has_categories
-        )
-        for has_categories, symmetric in product((False, True), repeat=2)
-    },
-    "LambdaMART": partial(_fit_trees, _DATA.data, _DATA),
-    "networks": partial(_fit_networks, _DATA),
-    "metrics": partial(_evaluate_metrics, _DATA),
-    "categories": partial(_fit_categories, _DATA),
-    "float32": partial(_fit_trees, _DATA.data.astype(np.float32), _DATA),
-    "sparse X": partial(_fit_trees, csr_matrix(_DATA.data), _DATA),
-    "objectives": partial(_compute_objectives, _DATA),
-    "weighted pairs": partial(_fit_clicks, _DATA),
-    "weights of documents": partial(_weigh_documents, _DATA),
-    "pairs": partial(_fit_pairs, _DATA),
-    "MART": partial(_fit_mart, _DATA),
-    "SHAP values": partial(_explain, _DATA),
-    "blends": partial(_blend, _DATA),
+    **_steps_of_growth(ONE_PROCESS),
+    "LambdaMART": partial(_fit_trees, np.asarray),
+    "networks": _fit_networks,
+    "metrics": _evaluate_metrics,
+    "categories": _fit_categories,
+    "float32": partial(_fit_trees, np.float32),
+    "sparse X": partial(_fit_trees, csr_matrix),
+    "objectives": _compute_objectives,
+    "weighted pairs": _fit_clicks,
+    "weights of documents": _weigh_documents,
+    "pairs": _fit_pairs,
+    "MART": _fit_mart,
+    "SHAP values": _explain,
+    "blends": _blend,
     "threads": _let_threads_serve,
-    "a fit on a cluster": partial(_fit_on_worker, _DATA),
-    **{
-        f"{step_of_growth(symmetric, has_categories)}, on a cluster": partial(
-            _grow, _OneOfTwo(), symmetric, 255 * has_categories
-        )
-        for has_categories, symmetric in product((False, True), repeat=2)
-    },
+    "a fit on a cluster": _fit_on_worker,
+    **_steps_of_growth(_OneOfTwo(), ", on a cluster"),
 }
