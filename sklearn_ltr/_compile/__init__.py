@@ -28,6 +28,7 @@ from sklearn_ltr._compile.arithmetic import (
     float32_lanes,
     float64_bits,
     float64_lanes,
+    float64_of_bits,
     is_plain,
     log,
     log1p,

@@ -170,11 +170,10 @@ class ThreadTeam:
     ) -> None:
         """Call ``kernel(first, last, *arguments)`` for ranges, in any thread."""
         # range i is of the numbers ``bounds[i]`` to ``bounds[i + 1] - 1``
-        if self._would_share(time):
-            counters = new_counters(self.n_threads)
-            self.share(time, kernel.in_ranges, bounds, counters, arguments)
-        else:
-            kernel(int(bounds[0]), int(bounds[-1]), *arguments)
+        if not self._would_share(time) and len(bounds) > 2:
+            bounds = bounds[[0, -1]]
+        counters = new_counters(self.n_threads)
+        self.share(time, kernel.in_ranges, bounds, counters, arguments)
 
     def divide(self, cost_before: NDArray[Any]) -> IntArray:
         """Return bounds of ranges for the threads, of about equal cost."""

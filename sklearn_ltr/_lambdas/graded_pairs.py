@@ -86,6 +86,7 @@ class GradedLambdas:
         self._takes_short_lists = self._may_be_side_by_side and has_short_lists
         cost = sizes * (np.minimum(sizes, self._queries.factors.k) + COST_PER_DOCUMENT)
         self._cost_before = np.concatenate(([0.0], np.cumsum(cost)))
+        self._all_bounds = self._team.divide(self._cost_before)
         self._constants = tuple(self._queries.factors), tuple(self._options)
         self._result = tuple(Derivatives(*np.empty((2, len(self.documents)))))
 
@@ -110,7 +111,10 @@ class GradedLambdas:
         if self._metric is not None and not self._metric.closed_form:
             self._compute_by_table(scores, first, last, self._metric)
         else:
-            bounds = first + self._team.divide(self._cost_before[first : last + 1])
+            bounds = self._all_bounds
+            if last - first < len(self.offsets) - 1:
+                costs = self._cost_before[first : last + 1]
+                bounds = first + self._team.divide(costs)
             self._queries.rank(scores, bounds)
             self._compute(scores, bounds, self._table)
         gradient, hessian = self._result

@@ -19,13 +19,34 @@ from sklearn_ltr._trees.categories import (
 )
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._trees.growth.preparation import PreparedRows, RowPreparer
 from sklearn_ltr._trees.growth.quantization import RowDerivatives
-from sklearn_ltr._trees.growth.sampling import TreeSample
+from sklearn_ltr._trees.growth.sampling import RowSample, TreeSample
 from sklearn_ltr._trees.growth.workspace import GrownTree
 from sklearn_ltr._trees.parameters import NO_CONSTRAINTS, GrowthParameters
 
 ONE_THREAD = ThreadTeam(1)
 STREAM = np.uint64(0x9E3779B97F4A7C15)  # of which rows are sampled
+
+
+def prepare(
+    derivatives, subsample=1.0, *, numbers=None, second_order=True, tree_index=0, team
+) -> tuple[PreparedRows, RowSample, NDArray[np.int64]]:
+    """Prepare rows for a tree; return them, the sample, and the packed gradients."""
+    n = len(derivatives.gradient)
+    numbers = np.arange(n) if numbers is None else numbers
+    packed = np.empty(n, dtype=np.int64)
+    preparer = RowPreparer(numbers.astype(np.uint32), packed, team, ONE_PROCESS)
+    allowed = np.ones((1, 1), dtype=bool)
+    drawn = TreeSample(tree_index, np.arange(1), allowed, subsample, STREAM)
+    prepared = preparer.prepare(derivatives, drawn, second_order)
+    sampled = preparer._work.sampled
+    if prepared.rows is not None:
+        rows, numbers, pair = sampled
+        k = len(prepared.rows)
+        pair = RowDerivatives(*(one[:k] for one in pair))
+        sampled = RowSample(rows[:k], numbers[:k], pair)
+    return prepared, sampled, packed
 
 
 @dataclass

@@ -16,7 +16,6 @@ from sklearn_ltr._compile import (
 )
 from sklearn_ltr._compile.threads import MIN_SHARED_TIME
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
-from sklearn_ltr._trees.growth import quantization
 from sklearn_ltr._trees.growth.best_first import MIN_ROWS_PER_CHUNK, grow_best_first
 from sklearn_ltr._trees.growth.grower import TreeGrower
 from sklearn_ltr._trees.growth.quantization import RowDerivatives
@@ -24,7 +23,16 @@ from sklearn_ltr._trees.growth.sampling import TreeSample
 from sklearn_ltr._trees.growth.workspace import LEAVES_AHEAD
 from sklearn_ltr._trees.parameters import GrowthParameters
 from tests.oracles import trees as oracle
-from tests.trees import STREAM, Grown, bin_table, binned_values, grow_on, grower_of
+from tests.trees import (
+    ONE_THREAD,
+    STREAM,
+    Grown,
+    bin_table,
+    binned_values,
+    grow_on,
+    grower_of,
+    prepare,
+)
 from tests.workers import run_workers
 
 NAN = float("nan")
@@ -139,7 +147,8 @@ def test_growth_stops_when_no_split_has_a_gain(n, second_order):
     step = np.repeat([0, 1, 2], n // 3)
     irrelevant = np.random.default_rng(0).integers(0, 50, (n, 2))
     X = np.column_stack([np.arange(n) // (n // 9), irrelevant]).astype(np.float64)
-    gradient, hessian = np.array([[-1.0, 2.0, 0.5], [1.0, 0.3, 0.7]])[:, step]
+    of_step = np.array([[-1.0, 2.0, 0.5], [1.0, 0.3, 0.7]])
+    gradient, hessian = of_step.take(step, axis=1)
     grown = grow_on(X, gradient, hessian, second_order=second_order)
     np.testing.assert_allclose(grown.scores, -gradient / hessian, rtol=1e-12)
     assert grown.tree.n_rows[grown.leaves].tolist() == [n // 3] * 3
@@ -411,23 +420,17 @@ def test_workers_of_whom_some_have_no_rows():
 
 
 @pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
-def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large(monkeypatch):
+def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large():
     # hessians only where the rounding of tree 0 is upwards: their sum grows by a third
     n = 2**20
     X, gradient, _ = draw(n, n_features=1)
     hessian = np.where(np.arange(n) * 2654435769 % 2**32 > 0.4 * 2**32, 1.0, 0.0)
-    scales, pack = [], quantization._pack
-
-    def watched(thread, n_threads, g, h, numbers, m, chosen, *results):
-        scales.append(chosen)
-        return pack(thread, n_threads, g, h, numbers, m, chosen, *results)
-
+    given = RowDerivatives(gradient, hessian)
+    found = prepare(given, team=ONE_THREAD)[0].quantization
+    first_scale = 0.9 * 2.0**found.hessian_bits / hessian.sum()
+    assert found.hessian_scale == pytest.approx(first_scale / 2, rel=1e-12)
     options = {"n_trees": 1, "rows_per_run": 5000, "max_leaf_nodes": 4}
-    with monkeypatch.context() as patch:
-        patch.setattr(quantization, "_pack", watched)
-        expected = grow_together(1, X, gradient, hessian, n_threads=1, **options)
-    first, second = scales
-    assert second.hessian_scale == first.hessian_scale / 2
+    expected = grow_together(1, X, gradient, hessian, n_threads=1, **options)
     for n_workers, n_threads in ((1, 3), (2, 2)):
         found = grow_together(
             n_workers, X, gradient, hessian, n_threads=n_threads, **options

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.growth import leaf_values
-from sklearn_ltr._trees.growth.leaf_values import add_binned, find_leaves, leaf_numbers
+from sklearn_ltr._trees.growth.leaf_values import add_binned
 from sklearn_ltr._trees.growth.workspace import GrownTree
 
 
@@ -66,13 +66,8 @@ def test_the_leaf_of_a_row_is_where_its_walk_ends(seed, n_leaves, n_rows):
     nodes = [leaf_by_walking(tree, bins, n_categories) for bins in columns.T]
     scores = np.zeros(n_rows)
     with ThreadTeam(1 if INTERPRETED else 1 + seed % 3) as team:
-        numbers = leaf_numbers(tree)
-        leaves = find_leaves(binned, tree, numbers, None, team)
         add_binned(binned, tree, scores, team)
-    np.testing.assert_array_equal(leaves, numbers.leaf_of_node[nodes])
     np.testing.assert_array_equal(scores, tree.value[nodes])
-    leaf_numbers_found = numbers.leaf_of_node[tree.feature < 0]
-    assert sorted(leaf_numbers_found) == list(range(n_leaves))
 
 
 def test_rows_beyond_a_tile_are_assigned():
@@ -81,6 +76,8 @@ def test_rows_beyond_a_tile_are_assigned():
     tree = random_tree(rng, 2, 1, np.zeros(1, int))
     columns = rng.integers(0, 255, (1, n_rows)).astype(np.uint8)
     binned = BinnedData(columns, np.array([255]), np.zeros(1, dtype=np.int64))
+    scores = np.zeros(n_rows)
     with ThreadTeam(1) as team:
-        leaves = find_leaves(binned, tree, leaf_numbers(tree), None, team)
-    np.testing.assert_array_equal(leaves, columns[0] > tree.threshold[0])
+        add_binned(binned, tree, scores, team)
+    child = np.where(columns[0] > tree.threshold[0], tree.right[0], tree.left[0])
+    np.testing.assert_array_equal(scores, tree.value[child])

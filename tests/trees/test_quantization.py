@@ -9,18 +9,18 @@ import pytest
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._trees.growth import quantization as module
 from sklearn_ltr._trees.growth.quantization import (
     Quantization,
     RowDerivatives,
-    choose_quantization,
-    measure,
-    quantize,
-    scale_to_fit,
     with_variance,
 )
-from tests.trees import ONE_THREAD, grow_on
+from tests import from_python
+from tests.trees import ONE_THREAD, grow_on, prepare
 
 EXTREMES = {"zero": 0.0, "smallest": 1e-270, "largest": -1e305}
+
+quantize, scale_to_fit = map(from_python, (module.quantize, module.scale_to_fit))
 
 both_gains = pytest.mark.parametrize("second_order", [False, True])
 
@@ -35,24 +35,30 @@ def unpack(packed: int, quantization: Quantization) -> tuple[int, int, int]:
 
 def pack(gradient, hessian, *, second_order=True, tree_index=0):
     """Choose a quantization and pack all rows: (quantization, packed)."""
-    derivatives = RowDerivatives(gradient, hessian)
-    magnitudes = measure(derivatives, ONE_THREAD, ONE_PROCESS)
-    chosen = choose_quantization(magnitudes, second_order)
-    return pack_as(chosen, derivatives, tree_index)
+    given = RowDerivatives(gradient, hessian)
+    options = {"second_order": second_order, "tree_index": tree_index}
+    prepared, _, packed = prepare(given, **options, team=ONE_THREAD)
+    assert prepared.total == packed.sum()
+    with ThreadTeam(1 if INTERPRETED else 3) as team:
+        same, _, by_three = prepare(given, **options, team=team)
+    assert same == prepared
+    np.testing.assert_array_equal(by_three, packed)
+    return prepared.quantization, packed
 
 
 def pack_as(chosen, derivatives, tree_index=0):
-    """Pack rows of these numbers by one thread, and by three."""
+    """Pack rows by a given quantization."""
     n = len(derivatives.gradient)
-    numbers, (packed, by_three) = np.arange(n, dtype=np.uint32), np.empty((2, n), int)
-    given = derivatives, numbers, tree_index, chosen
-    found, total = quantize(*given, packed, ONE_THREAD, ONE_PROCESS)
-    assert found == chosen  # not again
-    assert total == packed.sum()
-    with ThreadTeam(3) as team:
-        assert quantize(*given, by_three, team, ONE_PROCESS) == (found, total)
-    np.testing.assert_array_equal(by_three, packed)
-    return found, packed
+    packed, sums = np.empty(n, dtype=np.int64), np.empty(3, dtype=np.int64)
+    numbers = np.arange(n, dtype=np.uint32)
+    quantize(derivatives, numbers, tree_index, chosen, 0, n, packed, sums)
+    assert sums[2] == packed.sum()
+    return packed
+
+
+def measure(derivatives, team):
+    """Find how large the derivatives of rows are."""
+    return prepare(derivatives, team=team)[0].magnitudes
 
 
 def unpack_rows(packed, quantization):
@@ -89,17 +95,15 @@ KINDS = ["normal", "one huge", "all equal", "all but equal", "tiny", "large"]
 @pytest.mark.parametrize("n", [1, 2, 1000])
 def test_magnitudes_are_summed_exactly_enough_in_any_order(kind, n):
     values = draw(kind, n)[0] if kind in KINDS else np.full(n, EXTREMES[kind])
-    found = measure(RowDerivatives(values, np.abs(values)), ONE_THREAD, ONE_PROCESS)
-    assert found.total[0] == found.total[1]
+    found = measure(RowDerivatives(values, np.abs(values)), ONE_THREAD)
+    assert found.n_rows == n
+    assert found.gradient == found.hessian
     exact = sum(Fraction(abs(value)) for value in values.tolist())
-    assert abs(Fraction(found.total[0]) - exact) <= exact * Fraction(2, 2**40)
-    if kind not in ("zero", "smallest", "largest"):
-        largest = np.abs(values).max()
-        assert largest <= found.largest[0] <= 2 * largest
+    assert abs(Fraction(found.gradient) - exact) <= exact * Fraction(2, 2**40)
     shuffled = np.random.default_rng(0).permutation(values)
-    with ThreadTeam(2) as team:
+    with ThreadTeam(1 if INTERPRETED else 2) as team:
         derivatives = RowDerivatives(shuffled, np.abs(shuffled))
-        assert measure(derivatives, team, ONE_PROCESS) == found
+        assert measure(derivatives, team) == found
 
 
 @both_gains
@@ -158,7 +162,7 @@ def test_rounding_is_unbiased_over_rows(x):
     n = 5000
     quantization = Quantization(1.0, 0.0, 0, 0, 16, 2**16 - 1)
     derivatives = RowDerivatives(np.full(n, x), np.zeros(n))
-    _, packed = pack_as(quantization, derivatives)
+    packed = pack_as(quantization, derivatives)
     rows = np.arange(n)
     for chosen in (rows, rows[::2], rows[1::2], rows[n // 3 :], rows[::7]):
         total = unpack(int(packed[chosen].sum()), quantization)[0]
@@ -174,7 +178,7 @@ def test_rounding_is_unbiased_over_trees():
     derivatives = RowDerivatives(gradient, np.zeros(20))
     totals = np.zeros(20)
     for tree_index in range(500):
-        _, packed = pack_as(quantization, derivatives, tree_index)
+        packed = pack_as(quantization, derivatives, tree_index)
         totals += [unpack(int(one), quantization)[0] for one in packed]
     np.testing.assert_allclose(totals / 500, gradient, atol=5 / 500)
 
@@ -251,6 +255,6 @@ def test_the_variance_is_the_mean_square_for_a_unit_of_weight(n, kind, second_or
     # of the largest sums of |g|, 31 bits are kept
     assert found.variance == pytest.approx(float(expected), rel=1e-4)
     assert found._replace(variance=0.0) == quantization
-    with ThreadTeam(3) as team:
+    with ThreadTeam(1 if INTERPRETED else 3) as team:
         in_another_order = quantization, packed[::-1].copy(), given[2]
         assert with_variance(*in_another_order, team, ONE_PROCESS) == found

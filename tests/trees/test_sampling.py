@@ -8,18 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
 from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._trees.growth.quantization import RowDerivatives, measure
-from sklearn_ltr._trees.growth.sampling import RowSampler, TreeSample, uniform
+from sklearn_ltr._trees.growth.quantization import RowDerivatives
+from sklearn_ltr._trees.growth.sampling import uniform
 from sklearn_ltr._trees.parameters import TreeParameters
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTRegressor
 from tests import from_python
 from tests.oracles import trees as oracle
-from tests.trees import STREAM
+from tests.trees import STREAM, prepare
 
 N = 2000
 DATA = make_ranking(n_queries=120, n_documents=30, random_state=0)
@@ -29,13 +28,9 @@ number_of_stream = from_python(uniform)
 UNIFORM = np.array([number_of_stream(STREAM, i) for i in range(N)])
 
 
-def draw(derivatives, subsample, *, numbers=None, second_order=True, n_threads=1):
-    numbers = np.arange(len(derivatives.gradient)) if numbers is None else numbers
-    drawn = TreeSample(0, np.arange(1), np.ones((1, 1), dtype=bool), subsample, STREAM)
+def draw(derivatives, subsample, *, n_threads=1, **options):
     with ThreadTeam(n_threads) as team:
-        sampler = RowSampler(numbers.astype(np.uint32), team, ONE_PROCESS)
-        magnitudes = measure(derivatives, team, ONE_PROCESS)
-        return sampler.sample(derivatives, magnitudes, drawn, second_order)
+        return prepare(derivatives, subsample, team=team, **options)[1]
 
 
 def heavy_tailed(seed, n=N, zeros=0.0) -> RowDerivatives:

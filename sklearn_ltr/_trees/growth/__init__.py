@@ -3,9 +3,10 @@
 The modules, in the order of reading:
 
 1. :mod:`workspace`: inputs, results and memory of tree growth.
-2. :mod:`sampling`: features and rows are drawn for a tree; the bins of the rows are
-   packed in :mod:`blocks`; and :mod:`quantization`: gradient, hessian and a count of
-   each row become one integer, so that one addition adds all three, exactly.
+2. :mod:`sampling`: features and rows are drawn for a tree; :mod:`quantization`:
+   gradient, hessian and a count of each row become one integer, so that one addition
+   adds all three, exactly; :mod:`preparation`: the kernel that does both.  The bins of
+   the rows are packed in :mod:`blocks`.
 3. :mod:`histograms` of a leaf, and :mod:`splitting`: the gain of a split, and the best
    split that a histogram shows.
 4. :mod:`dividing`: the rows of a leaf are moved to its two children.

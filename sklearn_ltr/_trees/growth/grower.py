@@ -2,13 +2,13 @@
 
 The steps of :meth:`TreeGrower.grow`:
 
-1. The sums of ``|gradient|`` and of hessians over all rows are found (`measure`).
-2. A sample of the rows is drawn, if trees are grown on one, and its bins are packed in
-   blocks (:mod:`sampling`, :mod:`blocks`).
-3. Its gradients are quantized (:mod:`quantization`).
-4. Leaves are split, in a loop that all threads run (:mod:`loop`), by one of two
+1. The sums of ``|gradient|`` and of hessians over all rows are found, a sample of the
+   rows is drawn, if trees are grown on one, and its gradients are quantized
+   (:mod:`preparation`).
+2. Its bins are packed in blocks (:mod:`blocks`).
+3. Leaves are split, in a loop that all threads run (:mod:`loop`), by one of two
    policies: :mod:`best_first` or :mod:`symmetric`.
-5. All rows, sampled or not, are assigned to the leaves, and their gradients and
+4. All rows, sampled or not, are assigned to the leaves, and their gradients and
    hessians are added up for the values of the leaves (:mod:`leaf_values`).
 
 All sums that a tree depends on are of integers, so that it does not depend on the
@@ -39,21 +39,17 @@ from sklearn_ltr._trees.growth.exchange import (
     grow_symmetric_together,
 )
 from sklearn_ltr._trees.growth.leaf_values import (
-    add_values,
-    find_leaves,
-    leaf_numbers,
-    new_leaf_sums,
+    ADD_VALUES,
+    FIND_LEAVES,
+    SET_VALUES,
+    LeafSums,
+    add_tree,
+    new_leaf_workspace,
     order_leaf_values,
-    set_leaf_values,
 )
-from sklearn_ltr._trees.growth.quantization import (
-    RowDerivatives,
-    choose_quantization,
-    measure,
-    quantize,
-    with_variance,
-)
-from sklearn_ltr._trees.growth.sampling import RowSample, RowSampler, TreeSample
+from sklearn_ltr._trees.growth.preparation import Magnitudes, RowPreparer
+from sklearn_ltr._trees.growth.quantization import RowDerivatives, with_variance
+from sklearn_ltr._trees.growth.sampling import TreeSample
 from sklearn_ltr._trees.growth.workspace import (
     LEAVES_AHEAD,
     GrowingTree,
@@ -93,12 +89,18 @@ class TreeGrower:
         self.binned, self._parameters = binned, parameters
         self.team, self._comm = team, comm
         self._blocks = allocate_blocks(binned)
-        self._row_numbers = row_numbers
-        self._row_sampler = RowSampler(row_numbers, team, comm)
-        self._all_rows: NDArray[np.int32] | None = None  # once they are packed
+        self._n_rows, self._all_are_packed = len(row_numbers), False
         self._workspace = allocate_workspace(
             parameters, self._blocks, binned.n_categories, team.n_threads, exchanges
         )
+        packed = self._workspace.buffers.packed_gradients
+        self._preparer = RowPreparer(row_numbers, packed, team, comm)
+        n_rows, n_nodes = len(row_numbers), 2 * parameters.max_leaf_nodes - 1
+        self._leaves = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
+        # a thread's own begin in a cache line that no other thread writes to
+        shape = team.n_threads, parameters.max_leaf_nodes + 8, 3
+        self._leaf_totals = np.zeros(shape, dtype=np.int64)
+        self._has_categories = bool(binned.n_categories.any())
         self._kernel: SharedKernel = (
             symmetric.grow_symmetric
             if parameters.symmetric
@@ -125,41 +127,21 @@ class TreeGrower:
         blocks = self._blocks
         if len(drawn.features) < len(blocks.place):
             blocks = restrict_features(blocks, drawn.features)
-        magnitudes = measure(derivatives, team, comm)
+        prepared = self._preparer.prepare(derivatives, drawn, p.second_order)
+        rows, magnitudes, quantization, total = prepared
         if p.symmetric:
-            ridge = symmetric.RIDGE * magnitudes.total[1] / magnitudes.n_rows
+            ridge = symmetric.RIDGE * magnitudes.hessian / magnitudes.n_rows
             p = p._replace(l2_regularization=p.l2_regularization + ridge)
-
-        # the rows on which splits are sought
-        if drawn.subsample < 1.0:
-            sample = self._row_sampler.sample(
-                derivatives, magnitudes, drawn, p.second_order
-            )
-            pack_rows(blocks, self.binned.columns, sample.rows, team)
-            sample_magnitudes = measure(sample.derivatives, team, comm)
-            needs_hessians = True
-        else:
-            if self._all_rows is None:  # packed once, for all trees
-                self._all_rows = np.arange(len(scores), dtype=np.int32)
-                pack_rows(self._blocks, self.binned.columns, self._all_rows, team)
-            sample = RowSample(self._all_rows, self._row_numbers, derivatives)
-            sample_magnitudes, needs_hessians = magnitudes, p.second_order
-        packed = self._workspace.buffers.packed_gradients
-        quantization, total = quantize(
-            sample.derivatives,
-            sample.row_numbers,
-            drawn.tree_index,
-            choose_quantization(sample_magnitudes, needs_hessians),
-            packed,
-            team,
-            comm,
-        )
-
-        n_rows = len(sample.rows)
-        if self.binned.n_categories.any():  # see splitting.py
-            quantization = with_variance(
-                quantization, packed[:n_rows], total, team, comm
-            )
+        if rows is not None:
+            pack_rows(blocks, self.binned.columns, rows, team)
+        elif not self._all_are_packed:  # once, for all trees
+            every = np.arange(self._n_rows, dtype=np.int32)
+            pack_rows(self._blocks, self.binned.columns, every, team)
+            self._all_are_packed = True
+        n_rows = self._n_rows if rows is None else len(rows)
+        if self._has_categories:  # see splitting.py
+            packed = self._workspace.buffers.packed_gradients[:n_rows]
+            quantization = with_variance(quantization, packed, total, team, comm)
 
         nodes = allocate_nodes(p.max_leaf_nodes)
         self._split_leaves(
@@ -175,28 +157,55 @@ class TreeGrower:
             ),
             self._growth_time(drawn.subsample),
         )
-
-        # the values of the leaves, from all rows
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
-        sets = self._workspace.category_set[: len(nodes)].copy()
-        tree = tree_of(nodes, sets)
-        numbers = leaf_numbers(tree)
-        n_leaves = (len(nodes) + 1) // 2
-        sums = new_leaf_sums(derivatives, magnitudes, n_leaves, team.n_threads)
-        leaves = find_leaves(self.binned, tree, numbers, sums, team)
-        number = numbers.leaf_of_node
-        set_leaf_values(nodes, number, sums, p.l2_regularization, learning_rate, comm)
-        monotonic = p.constraints.monotonic
+        return self._add_tree(
+            nodes, derivatives, magnitudes, p.l2_regularization, learning_rate, scores
+        )
+
+    def _add_tree(
+        self,
+        nodes: Records,
+        derivatives: RowDerivatives,
+        magnitudes: Magnitudes,
+        l2_regularization: float,
+        learning_rate: float,
+        scores: NDArray[np.float64],
+    ) -> GrownTree:
+        """Give the leaves of a tree their values, from all rows; add it to `scores`."""
+        exchanges, n_leaves = self._exchange is not None, (len(nodes) + 1) // 2
+        tree = tree_of(nodes, self._workspace.category_set[: len(nodes)].copy())
+        sums = LeafSums(
+            derivatives,
+            magnitudes.gradient,
+            magnitudes.hessian,
+            self._leaf_totals,
+            l2_regularization,
+            float(learning_rate),
+            np.zeros(len(nodes)),
+        )
+        given = self.binned, tree, sums, self._leaves, scores, self.team
+        monotonic = self._parameters.constraints.monotonic
+        if not exchanges and len(monotonic) == 0:
+            add_tree((FIND_LEAVES, ADD_VALUES), *given)
+            return tree
+        add_tree((FIND_LEAVES, FIND_LEAVES), *given, exchanges=exchanges)
+        if exchanges:
+            totals = self._comm.sum(sums.totals[:, :n_leaves].sum(axis=0))
+            sums.totals[:] = 0
+            sums.totals[0, :n_leaves] = totals
+        add_tree((SET_VALUES, SET_VALUES), *given, exchanges=exchanges)
         if len(monotonic) > 0:
-            order_leaf_values(nodes, sets, self.binned.n_categories, monotonic)
-        tree = tree._replace(value=nodes["value"].copy(), n_rows=nodes["n_rows"].copy())
-        add_values(tree, numbers, leaves, scores, team)
+            nodes["value"], nodes["hessian"] = tree.value, sums.of_leaf
+            n_categories = self.binned.n_categories
+            order_leaf_values(nodes, tree.category_set, n_categories, monotonic)
+            tree.value[:] = nodes["value"]
+        add_tree((ADD_VALUES, ADD_VALUES), *given)
         return tree
 
     def _split_leaves(self, tree: GrowingTree, time: float) -> None:
         """Write the splits of a tree into its nodes; all workers call this together."""
         work = self._workspace
-        work.progress[:] = np.zeros((), dtype=work.progress.dtype)
+        work.progress[:] = 0
         if work.levels is not None:
             work.levels.order[:, 0] = 0  # the root
         progress, n_summed = work.progress[0, 0], 0
@@ -214,7 +223,7 @@ class TreeGrower:
         if self._exchange is not None:
             return np.inf
         p, n_blocks = self._parameters, len(self._blocks.n_bins)
-        n_rows = subsample * len(self._row_numbers)
+        n_rows = subsample * self._n_rows
         if p.symmetric:
             return symmetric.growth_time(p, n_blocks, n_rows, self.team.n_threads)
         return best_first.growth_time(p, n_blocks, n_rows)

@@ -25,24 +25,24 @@ of sums, so scores are monotonic exactly, not up to rounding.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import (
     ThreadTeam,
     int64,
     kernel,
+    new_barrier,
     shared_kernel,
     subkernel,
     uint64,
+    wait_at_barrier,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.growth.blocks import HISTOGRAM_BINS
 from sklearn_ltr._trees.growth.quantization import (
-    Magnitudes,
     RowDerivatives,
     chunk_bounds,
     scale_to_fit,
@@ -56,120 +56,208 @@ Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a no
 LEAF_TILE = 8192  # rows whose leaves are found together, and stay in the cache
 
 
-def add_binned(
-    binned: BinnedData, tree: GrownTree, scores: NDArray[np.float64], team: ThreadTeam
-) -> None:
-    """Add to the score of each row the value of its leaf."""
-    numbers = leaf_numbers(tree)
-    leaves = find_leaves(binned, tree, numbers, None, team)
-    add_values(tree, numbers, leaves, scores, team)
-
-
-def newton_step(gradient: Any, hessian: Any, l2: float) -> Any:
+@subkernel
+def newton_step(gradient: float, hessian: float, l2: float) -> float:
     """Return the value of a leaf from the sums of its rows, but for the learning rate.
 
-    Python calls it for arrays, and kernels for numbers (`splitting.child_value`), in
-    units of the quantization: so it must not depend on the scale of the gradients.
+    Splits under constraints call it in units of the quantization (`child_value`): so it
+    must not depend on the scale of the gradients.
     """
     return -gradient / (hessian + l2)
 
 
 # --- the leaves of rows -----------------------------------------------------------
 
-
-class LeafNumbers(NamedTuple):
-    """Numbers of the leaves of a tree from 0, in the order in which they were made."""
-
-    leaf_of_node: IntArray  # (n_nodes,): number of the leaf that a node was or is
-    splits: IntArray  # (n_splits,): the nodes in the order in which they were split
+# The steps from a grown tree to scores: the leaf of each row is found, and its rows are
+# added up; values follow from the sums of all rows; and scores from the values.
+FIND_LEAVES, SET_VALUES, ADD_VALUES = range(3)
 
 
 class LeafSums(NamedTuple):
     """Sums over the rows of each leaf, as integers, of the scaled derivatives."""
 
     derivatives: RowDerivatives
-    gradient_scale: float
-    hessian_scale: float
+    gradient: float  # sums of |gradient| and of hessians over all rows
+    hessian: float
     totals: IntArray  # (n_threads, n_leaves or more, 3): gradient, hessian and 1; OUT
+    l2_regularization: float
+    learning_rate: float
+    of_leaf: NDArray[np.float64]  # (n_nodes,): sum of hessians of a leaf; OUT
 
 
-def find_leaves(
-    binned: BinnedData,
-    tree: GrownTree,
-    numbers: LeafNumbers,
-    sums: LeafSums | None,
-    team: ThreadTeam,
-) -> Leaves:
-    """Return the number of the leaf of each row; add up the rows of each leaf."""
+class LeafWorkspace(NamedTuple):
+    """Memory for the leaves of rows."""
+
+    barrier: IntArray
+    leaves: Leaves  # of all rows
+    # (n_threads, n_nodes), a thread's own: number of the leaf that a node was or is,
+    # from 0 in the order in which leaves were made; and the value of this leaf
+    numbers: Leaves
+    values: NDArray[np.float64]
+    # (n_threads, n_nodes): the nodes in the order in which they were split
+    splits: IntArray
+
+
+def new_leaf_workspace(n_rows: int, n_nodes: int, n_threads: int) -> LeafWorkspace:
+    """Return memory for the leaves of so many rows, in a tree of so many nodes."""
     # The smaller the numbers, the more of them are compared at once.  Bytes would do
     # for small trees, but for each type the kernels are compiled once more.
-    dtype = np.uint16 if len(tree.feature) < 2**17 else np.uint32
-    leaves: Leaves = np.empty(binned.columns.shape[1], dtype)
-    number, splits = numbers.leaf_of_node.astype(dtype), numbers.splits
+    dtype = np.uint16 if n_nodes < 2**17 else np.uint32
+    return LeafWorkspace(
+        new_barrier(),
+        np.empty(n_rows, dtype),
+        np.empty((n_threads, n_nodes), dtype),
+        np.empty((n_threads, n_nodes)),
+        np.empty((n_threads, n_nodes), dtype=np.int64),
+    )
+
+
+def add_binned(
+    binned: BinnedData, tree: GrownTree, scores: NDArray[np.float64], team: ThreadTeam
+) -> None:
+    """Add to the score of each row the value of its leaf."""
+    n_rows, n_nodes = len(scores), len(tree.feature)
+    work = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
+    steps = FIND_LEAVES, ADD_VALUES
+    add_tree(steps, binned, tree, None, work, scores, team)
+
+
+def add_tree(
+    steps: tuple[int, int],
+    binned: BinnedData,
+    tree: GrownTree,
+    sums: LeafSums | None,
+    work: LeafWorkspace,
+    scores: NDArray[np.float64],
+    team: ThreadTeam,
+    *,
+    exchanges: bool = False,
+) -> None:
+    """Take the first to the last of the steps; without `sums` they need no values."""
     # without categories None, so that no code that reads them is compiled
     n_categories = binned.n_categories if len(tree.category_set) > 0 else None
-    arguments = binned.columns, n_categories, tree, number, splits, sums
-    time = (1.5 + 0.08 * len(splits)) * len(leaves)
-    team.share(time, _find_leaves, *arguments, leaves)
-    return leaves
-
-
-def leaf_numbers(tree: GrownTree) -> LeafNumbers:
-    """Return the numbers of the leaves of a tree."""
-    # The root is number 0.  A left child takes over its parent's number, and the right
-    # child of split k, from 0, is number k + 1: the children are nodes 2 k + 1 and
-    # 2 k + 2.
-    left = tree.left
-    inner = np.flatnonzero(left >= 0)
-    splits = inner[np.argsort(left[inner])]
-    number = [0] * len(left)
-    for k, node in enumerate(splits.tolist()):
-        number[2 * k + 1], number[2 * k + 2] = number[node], k + 1
-    return LeafNumbers(np.array(number), splits)
+    time = (2.1 + 0.04 * len(tree.feature)) * len(scores)
+    team.share(
+        np.inf if exchanges else time,
+        _add_tree,
+        steps,
+        binned.columns,
+        n_categories,
+        tree,
+        sums,
+        work,
+        scores,
+    )
 
 
 @shared_kernel
-def _find_leaves(
+def _add_tree(
     thread: int,
     n_threads: int,
+    steps: tuple[int, int],
+    columns: NDArray[np.uint8],
+    n_categories: IntArray | None,
+    tree: GrownTree,
+    sums: LeafSums | None,
+    work: LeafWorkspace,
+    scores: NDArray[np.float64],
+) -> None:
+    """Take steps, with a thread's chunk of the rows."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
+    numbers, splits = work.numbers[thread], work.splits[thread]
+    n_splits = number_leaves(tree, numbers, splits)
+    if steps[0] == FIND_LEAVES:
+        if sums is not None:
+            sums.totals[thread, : n_splits + 1] = 0
+        for start in range(first, last, LEAF_TILE):
+            stop = min(start + LEAF_TILE, last)
+            _find_leaves(
+                columns,
+                n_categories,
+                tree,
+                numbers,
+                splits[:n_splits],
+                start,
+                stop,
+                work.leaves,
+            )
+            if sums is not None:
+                _add_rows(sums, sums.totals[thread], work.leaves, start, stop)
+        wait_at_barrier(work.barrier, n_threads)
+    if sums is not None and steps[0] <= SET_VALUES <= steps[1]:
+        if thread == 0:
+            _set_leaf_values(n_threads, tree, numbers, sums)
+        wait_at_barrier(work.barrier, n_threads)
+    if steps[1] == ADD_VALUES:
+        values = work.values[thread]
+        for node in range(len(tree.feature)):
+            if tree.feature[node] < 0:
+                values[uint64(numbers[node])] = tree.value[node]
+        for i in range(uint64(first), uint64(last)):
+            scores[i] += values[uint64(work.leaves[i])]
+
+
+@subkernel
+def number_leaves(tree: GrownTree, numbers: Leaves, splits: IntArray) -> int:
+    """Write the numbers of leaves, and the splits; return how many splits there are."""
+    # The root is number 0.  A left child takes over its parent's number, and the right
+    # child of split k, from 0, is number k + 1: the children are nodes 2 k + 1 and
+    # 2 k + 2.
+    n_splits = len(tree.left) // 2
+    for node in range(len(tree.left)):
+        if tree.left[node] >= 0:
+            splits[(int64(tree.left[node]) - 1) // 2] = node
+    numbers[0] = 0
+    for k in range(n_splits):
+        numbers[2 * k + 1], numbers[2 * k + 2] = numbers[splits[k]], k + 1
+    return n_splits
+
+
+@subkernel
+def _find_leaves(
     columns: NDArray[np.uint8],
     n_categories: IntArray | None,
     tree: GrownTree,
     numbers: Leaves,
     splits: IntArray,
-    sums: LeafSums | None,
+    first: int,
+    last: int,
     leaves: Leaves,
 ) -> None:
-    """Write the leaves of a thread's chunk of the rows, and add up the rows of each."""
+    """Write the leaves of a tile of the rows."""
     # All rows of a tile take part in all splits, in the order in which the tree was
     # grown: a row that is in the leaf that is split, and whose bin goes right, is given
     # the number of the new leaf.  That is a few instructions for 16 to 64 rows at once.
     # (A row that walks through the tree has to wait for one node after the other.)
-    n_rows = len(leaves)
-    start, stop = chunk_bounds(thread, n_threads, int64(0), n_rows)
-    for first in range(start, stop, LEAF_TILE):
-        last = min(first + LEAF_TILE, stop)
-        for i in range(uint64(first), uint64(last)):
-            leaves[i] = 0
-        for node in splits:
-            feature = tree.feature[node]
-            column = columns[feature]
-            split, right = numbers[node], numbers[tree.left[node] + 1]
-            if n_categories is not None and n_categories[feature] > 0:
-                goes_left = tree.category_set[node]
-                for i in range(uint64(first), uint64(last)):
-                    b = int64(column[i])
-                    moves = goes_left[b >> 3] >> (b & 7) & 1 == 0
-                    leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
-            else:
-                # one more, modulo 256, makes bin 255, missing values, the lowest
-                shift = int64(tree.missing_left[node])
-                threshold = np.uint8(tree.threshold[node] + shift)
-                for i in range(uint64(first), uint64(last)):
-                    moves = np.uint8((column[i] + shift) & 255) > threshold
-                    leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
-        if sums is not None:
-            _add_rows(sums, sums.totals[thread], leaves, first, last)
+    for i in range(uint64(first), uint64(last)):
+        leaves[i] = 0
+    for node in splits:
+        feature = tree.feature[node]
+        column = columns[feature]
+        split, right = numbers[node], numbers[tree.left[node] + 1]
+        if n_categories is not None and n_categories[feature] > 0:
+            goes_left = tree.category_set[node]
+            for i in range(uint64(first), uint64(last)):
+                b = int64(column[i])
+                moves = goes_left[b >> 3] >> (b & 7) & 1 == 0
+                leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
+        else:
+            # one more, modulo 256, makes bin 255, missing values, the lowest
+            shift = int64(tree.missing_left[node])
+            threshold = np.uint8(tree.threshold[node] + shift)
+            for i in range(uint64(first), uint64(last)):
+                moves = np.uint8((column[i] + shift) & 255) > threshold
+                leaves[i] = right if moves & (leaves[i] == split) else leaves[i]
+
+
+@subkernel
+def leaf_scales(sums: LeafSums) -> tuple[float, float]:
+    """Return the scales of gradients and hessians, see the docstring of this module."""
+    capacity = 2.0**61
+    return (
+        scale_to_fit(capacity, sums.gradient),
+        scale_to_fit(capacity, sums.hessian),
+    )
 
 
 @subkernel
@@ -178,72 +266,36 @@ def _add_rows(
 ) -> None:
     """Add gradient, hessian and 1 of rows first to last - 1 to a thread's totals."""
     gradient, hessian = sums.derivatives.gradient, sums.derivatives.hessian
+    g_scale, h_scale = leaf_scales(sums)
     for i in range(uint64(first), uint64(last)):
         leaf = uint64(leaves[i])
-        totals[leaf, 0] += int64(np.rint(gradient[i] * sums.gradient_scale))
-        totals[leaf, 1] += int64(np.rint(hessian[i] * sums.hessian_scale))
+        totals[leaf, 0] += int64(np.rint(gradient[i] * g_scale))
+        totals[leaf, 1] += int64(np.rint(hessian[i] * h_scale))
         totals[leaf, 2] += 1
 
 
-def new_leaf_sums(
-    derivatives: RowDerivatives, magnitudes: Magnitudes, n_leaves: int, n_threads: int
-) -> LeafSums:
-    """Return sums of no rows yet, given how large the derivatives are."""
-    g_scale, h_scale = (scale_to_fit(2.0**61, total) for total in magnitudes.total)
-    # a thread's own begin in a cache line that no other thread writes to
-    totals = np.zeros((n_threads, n_leaves + 8, 3), dtype=np.int64)
-    return LeafSums(derivatives, g_scale, h_scale, totals)
-
-
-def set_leaf_values(
-    nodes: Records,
-    number: IntArray,
-    sums: LeafSums,
-    l2_regularization: float,
-    learning_rate: float,
-    comm: Comm,
+@subkernel
+def _set_leaf_values(
+    n_threads: int, tree: GrownTree, numbers: Leaves, sums: LeafSums
 ) -> None:
     """Write value, number of rows and sum of hessians of each leaf, of all workers."""
-    is_leaf = nodes["feature"] < 0
-    g, h, n_rows = comm.sum(sums.totals.sum(axis=0))[number[is_leaf]].T
-    hessian, values = np.zeros((2, len(g)))
-    if sums.hessian_scale > 0.0:
-        hessian = h / sums.hessian_scale
-    moves = (g != 0) & (h != 0)
-    gradient = g[moves] / sums.gradient_scale
-    steps = newton_step(gradient, hessian[moves], l2_regularization)
-    values[moves] = learning_rate * steps
-    nodes["value"][is_leaf] = values
-    nodes["hessian"][is_leaf] = hessian
-    nodes["n_rows"][is_leaf] = n_rows
-
-
-def add_values(
-    tree: GrownTree,
-    numbers: LeafNumbers,
-    leaves: Leaves,
-    scores: NDArray[np.float64],
-    team: ThreadTeam,
-) -> None:
-    """Add to the score of each row the value of its leaf."""
-    is_leaf = tree.feature < 0
-    values = np.empty(np.count_nonzero(is_leaf))
-    values[numbers.leaf_of_node[is_leaf]] = tree.value[is_leaf]
-    team.share(0.6 * len(leaves), _add_values, values, leaves, scores)
-
-
-@shared_kernel
-def _add_values(
-    thread: int,
-    n_threads: int,
-    values: NDArray[np.float64],
-    leaves: Leaves,
-    scores: NDArray[np.float64],
-) -> None:
-    """Add the values of the leaves of a thread's chunk of the rows."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
-    for i in range(uint64(first), uint64(last)):
-        scores[i] += values[uint64(leaves[i])]
+    g_scale, h_scale = leaf_scales(sums)
+    for node in range(len(tree.feature)):
+        if tree.feature[node] >= 0:
+            continue
+        leaf = uint64(numbers[node])
+        g, h, n_rows = int64(0), int64(0), int64(0)
+        for thread in range(n_threads):
+            g += sums.totals[thread, leaf, 0]
+            h += sums.totals[thread, leaf, 1]
+            n_rows += sums.totals[thread, leaf, 2]
+        if h_scale > 0.0:
+            sums.of_leaf[node] = float(h) / h_scale
+        if g != 0 and h != 0:
+            gradient, l2 = float(g) / g_scale, sums.l2_regularization
+            step = newton_step(gradient, sums.of_leaf[node], l2)
+            tree.value[node] = sums.learning_rate * step
+        tree.n_rows[node] = n_rows
 
 
 # --- monotonic constraints --------------------------------------------------------

@@ -19,8 +19,7 @@ consecutive rows, and different for each tree.
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from sklearn_ltr._compile import (
     MANTISSA_BITS,
     ThreadTeam,
     float64_bits,
+    float64_of_bits,
     int64,
     shared_kernel,
     subkernel,
@@ -47,15 +47,6 @@ class RowDerivatives(NamedTuple):
 
     gradient: NDArray[np.float64]  # (n_rows,)
     hessian: NDArray[np.float64]  # (n_rows,), >= 0
-
-
-class Magnitudes(NamedTuple):
-    """How large the derivatives are, over the rows of all workers."""
-
-    n_rows: int
-    # powers of two that no |gradient|, and no hessian, is above
-    largest: tuple[float, float]
-    total: tuple[float, float]  # sums of |gradient| and of hessians
 
 
 class Quantization(NamedTuple):
@@ -77,70 +68,65 @@ class Quantization(NamedTuple):
 
 # --- how large derivatives are ----------------------------------------------------
 
+# Magnitudes are added as integer multiples of a power of two, so that the sums depend
+# neither on the order of the rows nor on which worker has which of them.
 
-def measure(derivatives: RowDerivatives, team: ThreadTeam, comm: Comm) -> Magnitudes:
-    """Return how large the derivatives of the rows of all workers are."""
-    # Magnitudes are added as integer multiples of a power of two, so that the sums
-    # depend neither on the order of the rows nor on which worker has which of them.
-    n_own = len(derivatives.gradient)
-    largest = np.zeros((team.n_threads, 2), dtype=np.int64)
-    totals = np.zeros((team.n_threads, 2), dtype=np.int64)
-    team.share(0.4 * n_own, _find_largest, *derivatives, largest)
-    # Each worker fills the row of its rank and leaves the others 0; so the sum over all
-    # workers has the numbers of each.
-    by_rank = np.zeros((comm.n_workers, 3), dtype=np.int64)
-    by_rank[comm.rank] = n_own, *largest.max(axis=0)
-    by_rank = comm.sum(by_rank)
-    n_rows = int(by_rank[:, 0].sum())
-    bits_of_g, bits_of_h = by_rank[:, 1:].max(axis=0).tolist()
-    g_exponent = (bits_of_g >> MANTISSA_BITS) - EXPONENT_BIAS + 1
-    h_exponent = (bits_of_h >> MANTISSA_BITS) - EXPONENT_BIAS + 1
-    # with this unit, n_rows values sum up to less than 2^62
-    unit_exponent = 62 - n_rows.bit_length()
-    g_unit = _power_of_two(unit_exponent - g_exponent)
-    h_unit = _power_of_two(unit_exponent - h_exponent)
-    team.share(0.4 * n_own, _sum_magnitudes, *derivatives, g_unit, h_unit, totals)
-    g_total, h_total = comm.sum(totals.sum(axis=0)).tolist()
-    return Magnitudes(
-        n_rows,
-        (_power_of_two(g_exponent), _power_of_two(h_exponent)),
-        (g_total / g_unit, h_total / h_unit),
+
+@subkernel
+def find_largest(
+    derivatives: RowDerivatives, first: int, last: int, found: NDArray[np.int64]
+) -> None:
+    """Find the bits of the largest ``|gradient|`` and hessian, and count the rows."""
+    found[0] = _largest_magnitude(derivatives.gradient, first, last)
+    found[1] = _largest_magnitude(derivatives.hessian, first, last)
+    found[2] = last - first
+
+
+@subkernel
+def exponent_above(bits: int) -> int:
+    """Return the exponent of the power of two above the magnitude of these bits."""
+    return (bits >> MANTISSA_BITS) - EXPONENT_BIAS + 1
+
+
+@subkernel
+def sum_magnitudes(
+    derivatives: RowDerivatives,
+    magnitudes: Any,
+    first: int,
+    last: int,
+    sums: NDArray[np.int64],
+) -> None:
+    """Add up ``|gradient|`` and hessian, as integers."""
+    g_unit, h_unit = sum_units(magnitudes)
+    sums[0] = _sum_fixed_point(derivatives.gradient, first, last, g_unit)
+    sums[1] = _sum_fixed_point(derivatives.hessian, first, last, h_unit)
+
+
+@subkernel
+def sum_units(magnitudes: Any) -> tuple[float, float]:
+    """Return the factors of gradients and hessians that are added up as integers."""
+    # with these, the magnitudes of all rows sum up to less than 2^62
+    exponent = 62 - bit_length(magnitudes.n_rows)
+    return (
+        power_of_two(exponent - magnitudes.gradient_exponent),
+        power_of_two(exponent - magnitudes.hessian_exponent),
     )
 
 
-def _power_of_two(exponent: int) -> float:
+@subkernel
+def power_of_two(exponent: int) -> float:
     """Return 2 to the power of an exponent, but at least 2^-1000, at most 2^1000."""
-    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
+    exponent = min(max(exponent, -1000), 1000)
+    return float64_of_bits(int64(exponent + EXPONENT_BIAS) << MANTISSA_BITS)
 
 
-@shared_kernel
-def _find_largest(
-    thread: int,
-    n_threads: int,
-    gradient: NDArray[np.float64],
-    hessian: NDArray[np.float64],
-    largest: NDArray[np.int64],
-) -> None:
-    """Find the bits of the largest ``|gradient|`` and hessian in a thread's chunk."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
-    largest[thread, 0] = _largest_magnitude(gradient, first, last)
-    largest[thread, 1] = _largest_magnitude(hessian, first, last)
-
-
-@shared_kernel
-def _sum_magnitudes(
-    thread: int,
-    n_threads: int,
-    gradient: NDArray[np.float64],
-    hessian: NDArray[np.float64],
-    gradient_unit: float,
-    hessian_unit: float,
-    totals: NDArray[np.int64],
-) -> None:
-    """Add up ``|gradient|`` and hessian in a thread's chunk, as integers."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
-    totals[thread, 0] = _sum_fixed_point(gradient, first, last, gradient_unit)
-    totals[thread, 1] = _sum_fixed_point(hessian, first, last, hessian_unit)
+@subkernel
+def bit_length(number: int) -> int:
+    """Return the number of bits of a positive integer, 0 of 0."""
+    n_bits = int64(0)
+    while number >> n_bits > 0:
+        n_bits += 1
+    return n_bits
 
 
 @subkernel
@@ -175,90 +161,78 @@ def _sum_fixed_point(
 # --- packed integers --------------------------------------------------------------
 
 
-def choose_quantization(magnitudes: Magnitudes, needs_hessians: bool) -> Quantization:
+@subkernel
+def choose_quantization(
+    magnitudes: Any, needs_hessians: bool, quantization: Any
+) -> None:
     """Divide 64 bits between the sums over a sample, and choose their scales."""
     # The count gets as many bits as it needs.  Of the others, the gradient gets more
     # than the hessian: one for its sign, and three (four if their number is odd) for
     # precision.  For the sum of ``|g|`` must fit, but gradients cancel, so that the sum
     # over a leaf is much smaller and needs finer steps.  Where the gain counts rows in
     # place of hessians, the hessian gets no bits.
-    count_bits = magnitudes.n_rows.bit_length()
-    hessian_bits = (64 - count_bits) // 2 - 2 if needs_hessians else 0
+    count_bits, hessian_bits = bit_length(magnitudes.n_rows), int64(0)
+    if needs_hessians:
+        hessian_bits = (64 - count_bits) // 2 - 2
     # Rounding up makes the sums larger: a tenth is left for that.  It usually suffices;
-    # if not, see `quantize`.
-    gradient, hessian = magnitudes.total
-    hessian_scale = scale_to_fit(0.9 * 2.0**hessian_bits, hessian)
-    return Quantization(
-        scale_to_fit(0.9 * 2.0 ** (63 - hessian_bits - count_bits), gradient),
-        hessian_scale if needs_hessians else 0.0,
-        hessian_bits,
-        (1 << hessian_bits) - 1,
-        count_bits,
-        (1 << count_bits) - 1,
-    )
+    # if not, see `halve_scales`.
+    capacity = 0.9 * power_of_two(63 - hessian_bits - count_bits)
+    quantization.gradient_scale = scale_to_fit(capacity, magnitudes.gradient)
+    quantization.hessian_scale = 0.0
+    if needs_hessians:
+        capacity = 0.9 * power_of_two(hessian_bits)
+        quantization.hessian_scale = scale_to_fit(capacity, magnitudes.hessian)
+    quantization.hessian_bits, quantization.count_bits = hessian_bits, count_bits
 
 
+@subkernel
 def scale_to_fit(capacity: float, total: float) -> float:
     """Return the factor that scales `total` to `capacity`; 0 for a total of 0."""
     return capacity / max(total, SMALLEST_TOTAL) if total > 0 else 0.0
 
 
+@subkernel
+def halve_scales(gradient: int, hessian: int, quantization: Any) -> bool:
+    """Halve both scales if a sum, of ``|g|`` or of h, has too many bits."""
+    hessian_bits, count_bits = quantization.hessian_bits, quantization.count_bits
+    too_large = gradient >> (63 - hessian_bits - count_bits) > 0
+    too_large |= hessian >> hessian_bits > 0
+    if too_large:
+        quantization.gradient_scale /= 2
+        quantization.hessian_scale /= 2
+    return bool(too_large)
+
+
+@subkernel
 def quantize(
     derivatives: RowDerivatives,
     row_numbers: NDArray[np.uint32],
     tree_index: int,
-    quantization: Quantization,
-    packed: NDArray[np.int64],
-    team: ThreadTeam,
-    comm: Comm,
-) -> tuple[Quantization, int]:
-    """Pack gradients; return the quantization, and the packed sum over all workers."""
-    # The number of a row and the number of the tree decide how the row's gradient is
-    # rounded.  Where rounding makes a sum too large, the scales are halved.
-    while True:
-        sums = np.zeros((team.n_threads, 3), dtype=np.int64)
-        arguments = (*derivatives, row_numbers, tree_index, quantization)
-        team.share(2.0 * len(row_numbers), _pack, *arguments, packed, sums)
-        gradient, hessian, total = comm.sum(sums.sum(axis=0)).tolist()
-        _, _, hessian_bits, _, count_bits, *_ = quantization
-        if gradient >> 63 - hessian_bits - count_bits == hessian >> hessian_bits == 0:
-            return quantization, total
-        quantization = quantization._replace(
-            gradient_scale=quantization.gradient_scale / 2,
-            hessian_scale=quantization.hessian_scale / 2,
-        )
-
-
-@shared_kernel
-def _pack(
-    thread: int,
-    n_threads: int,
-    gradient: NDArray[np.float64],
-    hessian: NDArray[np.float64],
-    row_numbers: NDArray[np.uint32],
-    tree_index: int,
-    quantization: Quantization,
+    quantization: Any,
+    first: int,
+    last: int,
     packed: NDArray[np.int64],
     sums: NDArray[np.int64],
 ) -> None:
-    """Quantize and pack a thread's chunk; sum up its ``|g|``, h and packed numbers."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(gradient))
+    """Pack gradients; sum up their ``|g|``, h and packed numbers."""
+    # the number of a row and the number of the tree decide how the row's gradient is
+    # rounded
+    gradient, hessian = derivatives.gradient, derivatives.hessian
+    g_scale, h_scale = quantization.gradient_scale, quantization.hessian_scale
+    hessian_bits, count_bits = quantization.hessian_bits, quantization.count_bits
     gradient_sum, hessian_sum, total = int64(0), int64(0), int64(0)
     for i in range(uint64(first), uint64(last)):
         u = (
             float(((int64(row_numbers[i]) + tree_index) * GOLDEN) & 0xFFFFFFFF)
             / 4294967296.0
         )
-        g = int64(np.floor(gradient[i] * quantization.gradient_scale + u))
-        h = int64(np.floor(hessian[i] * quantization.hessian_scale + u))
-        packed[i] = (
-            ((g << quantization.hessian_bits) + h) << quantization.count_bits
-        ) + 1
+        g = int64(np.floor(gradient[i] * g_scale + u))
+        h = int64(np.floor(hessian[i] * h_scale + u))
+        packed[i] = (((g << hessian_bits) + h) << count_bits) + 1
         gradient_sum += abs(g)
         hessian_sum += h
         total += packed[i]
-    thread_sums = sums[thread]
-    thread_sums[0], thread_sums[1], thread_sums[2] = gradient_sum, hessian_sum, total
+    sums[0], sums[1], sums[2] = gradient_sum, hessian_sum, total
 
 
 def with_variance(

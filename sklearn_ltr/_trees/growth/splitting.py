@@ -118,15 +118,11 @@ def split_score(left: int, right: int, rule: SplitRule) -> float:
     return crossed / (w_left * w_right)
 
 
-compiled_newton_step = subkernel(newton_step)
-
-
 @subkernel
 def child_value(packed_sum: int, rule: SplitRule) -> float:
     """Return ``-G / (W + l2)`` of a packed sum, in units of quantized gradients."""
     g, w = gradient_and_weight(packed_sum, rule)
-    value: float = compiled_newton_step(g, w, rule.l2)
-    return value
+    return newton_step(g, w, rule.l2)
 
 
 @subkernel

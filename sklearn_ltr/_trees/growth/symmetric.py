@@ -66,6 +66,7 @@ from sklearn_ltr._trees.growth.splitting import (
     take_best_candidate,
 )
 from sklearn_ltr._trees.growth.workspace import (
+    BlockSplits,
     GrowingTree,
     GrowthWorkspace,
     Record,
@@ -171,13 +172,22 @@ def add_level_gains(block: int, tree: GrowingTree, work: GrowthWorkspace) -> Non
                 add_leaf_gains(histogram, side, n_bins, leaf.total, tree.rule, work)
     replace_special_gains(block, tree, work.special, work)
     for side in range(n_sides):
-        for b in range(n_bins):
-            for slot in range(FEATURE_BLOCK):  # vectorises
-                gain = gains[side, b * FEATURE_BLOCK + slot]
-                better = gain > splits.score[slot]
-                splits.score[slot] = gain if better else splits.score[slot]
-                threshold = b + side * HISTOGRAM_BINS
-                splits.threshold[slot] = threshold if better else splits.threshold[slot]
+        keep_best_thresholds(gains[side], n_bins, side * HISTOGRAM_BINS, splits)
+
+
+@subkernel
+def keep_best_thresholds(
+    gains: NDArray[np.float64], n_bins: int, offset: int, splits: BlockSplits
+) -> None:
+    """Store the thresholds, plus `offset`, whose gain exceeds that in `splits`."""
+    # LLVM vectorizes this with arrays of one axis only: it is 20 times as fast
+    score, threshold = splits.score, splits.threshold
+    for b in range(n_bins):
+        for slot in range(FEATURE_BLOCK):
+            gain = gains[b * FEATURE_BLOCK + slot]
+            better = gain > score[slot]
+            score[slot] = gain if better else score[slot]
+            threshold[slot] = b + offset if better else threshold[slot]
 
 
 @subkernel
