@@ -27,16 +27,9 @@ from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr._trees.growth.grower import TreeGrower
 from sklearn_ltr._trees.growth.quantization import (
-    Magnitudes,
     RowDerivatives,
-    choose_quantization,
 )
 from sklearn_ltr._trees.growth.sampling import TreeSampler
-from sklearn_ltr._trees.growth.workspace import (
-    GrowingTree,
-    allocate_nodes,
-    make_rule,
-)
 from sklearn_ltr._trees.parameters import (
     GROW_POLICIES,
     TreeParameters,
@@ -145,19 +138,7 @@ def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
     binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
     numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
     grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
-    quantization = choose_quantization(Magnitudes(n_rows, (1.0, 1.0), (1.0, 1.0)), True)
-    nodes = allocate_nodes(growth.max_leaf_nodes)
-    root = GrowingTree(
-        make_rule(growth, quantization),
-        grower._blocks,
-        n_rows=0,
-        total=0,
-        allowed=drawn.allowed,
-        most_steps=0,
-        exchanges=comm.n_workers > 1,
-        nodes=nodes,
-    )
-    grower._split_leaves(root, 0.0)
+    grower.grow_nothing(drawn)
     grower.grow(derivatives, drawn, 0.1, np.zeros(n_rows))
 
 

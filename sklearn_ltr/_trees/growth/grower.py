@@ -48,7 +48,11 @@ from sklearn_ltr._trees.growth.leaf_values import (
     order_leaf_values,
 )
 from sklearn_ltr._trees.growth.preparation import Magnitudes, RowPreparer
-from sklearn_ltr._trees.growth.quantization import RowDerivatives, with_variance
+from sklearn_ltr._trees.growth.quantization import (
+    Quantization,
+    RowDerivatives,
+    with_variance,
+)
 from sklearn_ltr._trees.growth.sampling import TreeSample
 from sklearn_ltr._trees.growth.workspace import (
     LEAVES_AHEAD,
@@ -143,24 +147,30 @@ class TreeGrower:
             packed = self._workspace.buffers.packed_gradients[:n_rows]
             quantization = with_variance(quantization, packed, total, team, comm)
 
-        nodes = allocate_nodes(p.max_leaf_nodes)
-        self._split_leaves(
-            GrowingTree(
-                rule=make_rule(p, quantization),
-                blocks=blocks,
-                n_rows=n_rows,
-                total=total,
-                allowed=drawn.allowed,
-                most_steps=p.max_depth if p.symmetric else p.max_leaf_nodes - 1,
-                exchanges=self._exchange is not None,
-                nodes=nodes,
-            ),
-            self._growth_time(drawn.subsample),
+        growing = GrowingTree(
+            rule=make_rule(p, quantization),
+            blocks=blocks,
+            n_rows=n_rows,
+            total=total,
+            allowed=drawn.allowed,
+            most_steps=p.max_depth if p.symmetric else p.max_leaf_nodes - 1,
+            exchanges=self._exchange is not None,
+            nodes=allocate_nodes(p.max_leaf_nodes),
         )
+        self._split_leaves(growing, self._growth_time(drawn.subsample))
+        nodes = growing.nodes
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
         return self._add_tree(
             nodes, derivatives, magnitudes, p.l2_regularization, learning_rate, scores
         )
+
+    def grow_nothing(self, drawn: TreeSample) -> None:
+        """Grow a tree of no rows: only the kernel that splits leaves is called."""
+        p, exchanges = self._parameters, self._exchange is not None
+        rule = make_rule(p, Quantization(1.0, 1.0, 8, 255, 8, 255))
+        nodes = allocate_nodes(p.max_leaf_nodes)
+        tree = GrowingTree(rule, self._blocks, 0, 0, drawn.allowed, 0, exchanges, nodes)
+        self._split_leaves(tree, 0.0)
 
     def _add_tree(
         self,
