@@ -40,7 +40,7 @@ def data(n_queries):
     X[:, 2] = np.abs(X[:, 2] * 3).astype(int)
     y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
     return X, y, np.repeat(np.arange(n_queries), 20)
-few, many = data(100), data(500)
+few, many = data(100), data(600)
 start = time.perf_counter()
 """
 IMPORT = """

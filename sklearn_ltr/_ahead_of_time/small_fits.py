@@ -127,19 +127,21 @@ class _OneOfTwo(OneProcess):
 
 
 def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
-    """Grow a tree; its kernel, which takes longest to compile, is called first."""
+    """Grow a tree; the kernels that take longest to compile are called first."""
     n_features, n_rows = 2, 100
     columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
     derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
-    parameters = read_parameters(TreeParameters, LambdaMARTRanker())
+    ranker = LambdaMARTRanker().set_params(grow_policy=GROW_POLICIES[symmetric])
+    parameters = read_parameters(TreeParameters, ranker)
     growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
     binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
     numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
     grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
-    grower.grow_nothing(drawn)
-    grower.grow(derivatives, drawn, 0.1, np.zeros(n_rows))
+    scores = np.zeros(n_rows)
+    grower.call_kernels(derivatives, drawn, scores)
+    grower.grow(derivatives, drawn, 0.1, scores)
 
 
 def _compute_objectives() -> None:

@@ -64,6 +64,7 @@ from sklearn_ltr._trees.growth.workspace import (
     make_rule,
 )
 from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._typing import FloatArray
 
 
 class TreeGrower:
@@ -124,7 +125,7 @@ class TreeGrower:
         derivatives: RowDerivatives,
         drawn: TreeSample,
         learning_rate: float,
-        scores: NDArray[np.float64],
+        scores: FloatArray,
     ) -> GrownTree:
         """Grow a tree and add it to `scores`; all workers call this together."""
         p, team, comm = self._parameters, self.team, self._comm
@@ -164,13 +165,17 @@ class TreeGrower:
             nodes, derivatives, magnitudes, p.l2_regularization, learning_rate, scores
         )
 
-    def grow_nothing(self, drawn: TreeSample) -> None:
-        """Grow a tree of no rows: only the kernel that splits leaves is called."""
+    def call_kernels(
+        self, derivatives: RowDerivatives, drawn: TreeSample, scores: FloatArray
+    ) -> None:
+        """Call kernels of `grow` for a tree without splits, what comes last first."""
         p, exchanges = self._parameters, self._exchange is not None
         rule = make_rule(p, Quantization(1.0, 1.0, 8, 255, 8, 255))
         nodes = allocate_nodes(p.max_leaf_nodes)
         tree = GrowingTree(rule, self._blocks, 0, 0, drawn.allowed, 0, exchanges, nodes)
         self._split_leaves(tree, 0.0)
+        magnitudes = Magnitudes(self._n_rows, 1.0, 1.0)
+        self._add_tree(nodes[:1], derivatives, magnitudes, 1.0, 1.0, scores)
 
     def _add_tree(
         self,
@@ -179,7 +184,7 @@ class TreeGrower:
         magnitudes: Magnitudes,
         l2_regularization: float,
         learning_rate: float,
-        scores: NDArray[np.float64],
+        scores: FloatArray,
     ) -> GrownTree:
         """Give the leaves of a tree their values, from all rows; add it to `scores`."""
         exchanges, n_leaves = self._exchange is not None, (len(nodes) + 1) // 2
