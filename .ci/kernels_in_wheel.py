@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -45,25 +46,30 @@ class KernelsInWheel(BuildHookInterface):
         """Compile, and say which files the wheel takes and what it is for."""
         if not levels() or version == "editable":
             return
-        root = Path(self.root)
+        self.made = tempfile.TemporaryDirectory()
+        found, kernels = Path(self.made.name, "found"), Path(self.made.name, "kernels")
         # the package asks for its version, which is in the keys of kernels
-        found = Path(self.directory) / "installed"
-        info = found / f"{self.metadata.core.raw_name}.dist-info"
-        info.mkdir(parents=True, exist_ok=True)
+        name = self.metadata.core.raw_name
         about = (
-            f"Name: {self.metadata.core.raw_name}\nVersion: {self.metadata.version}\n"
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {self.metadata.version}\n"
         )
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\n{about}", "utf-8")
-        paths = os.pathsep.join([str(root), str(found)])
+        info = found / f"{name}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(about, "utf-8")
+        paths = os.pathsep.join([self.root, str(found)])
         for level in levels():
-            folder = Path(self.directory) / "kernels" / level
             command = [sys.executable, "-m", "sklearn_ltr", "compile"]
             subprocess.run(
-                [*command, "--cpu", level, "--into", str(folder)],
+                [*command, "--cpu", level, "--into", str(kernels / level)],
                 cwd=found, env=os.environ | {"PYTHONPATH": paths}, check=True,
             )  # fmt: skip
             inside = f"sklearn_ltr/_compile/compiled/{level}"
-            build_data["force_include"][str(folder)] = inside
+            build_data["force_include"][str(kernels / level)] = inside
         build_data["pure_python"] = False
         python = f"cp{sys.version_info.major}{sys.version_info.minor}"
         build_data["tag"] = f"{python}-none-{platform_tag()}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact: str) -> None:
+        """Remove what the wheel has taken."""
+        if hasattr(self, "made"):
+            self.made.cleanup()

@@ -23,6 +23,7 @@ from measuring import COUNTED, SUMS, extrapolated, seconds_of
 from paired import minus, paired, with_error
 from records import read_json
 from tuning import best_peer, first_time, highest, over_folds
+from two_versions import WORK
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -316,6 +317,20 @@ def startup() -> str:
         rows.append([what, *("" if s is None else f"{s:.2f}" for s in by_place)])
     head = [f"{place}, {'one core' if n == 1 else f'{n} cores'}" for place, n in places]
     return markdown(["", *head], rows)
+
+
+def levels() -> str:
+    """Times of machine code for levels of CPUs, those of the native code being 1."""
+    found = {(r["what"], r["cpus"][1]): r for r in records("two_versions")}
+    names = list(dict.fromkeys(level for _, level in found))
+    rows = []
+    for what in dict.fromkeys(what for what, _ in found):
+        ratios = []
+        for level in names:
+            native, other = np.array(found[what, level]["seconds"]).T
+            ratios.append(f"{np.median(other / native):.2f}")
+        rows.append([WORK[what], *ratios])
+    return markdown(["", *names], rows)
 
 
 def home() -> str:

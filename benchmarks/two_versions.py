@@ -2,13 +2,15 @@
 
     python benchmarks/two_versions.py OLD NEW
     python benchmarks/two_versions.py OLD NEW --what fit predict --repetitions 15
+    python benchmarks/two_versions.py . . --cpus native x86-64-v3
 
 OLD and NEW are folders that contain ``sklearn_ltr``. Each is imported by one worker
 process, which is kept; the workers run the same work on the same data alternately, in
 changing order. Printed are median seconds, the median of the ratios NEW / OLD of the
 repetitions with its quartiles, and whether the predictions are equal bit by bit. The
 first run of each work is a warm-up and compiles, but for "cold", each run of which is
-a process of its own with an empty cache of compiled code.
+a process of its own with an empty cache of compiled code. With --cpus the two have
+machine code for levels of CPUs ("python -m sklearn_ltr compile --help").
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ WORK = {
     "cold": "first fit, 2,000 x 20, 20 trees, nothing compiled",
 }
 ROWS = {"predict-query": 100, "predict-row": 1}
+NATIVE = "native"  # machine code for the CPU that runs it
 # short calls are timed together
 CALLS = {"predict-query": 200, "predict-row": 1000}
 
@@ -117,10 +120,13 @@ def serve(checkout: str, folder: str, n_threads: str) -> None:
         print(json.dumps([seconds, digest]), flush=True)
 
 
-def start_worker(checkout: Path, folder: str, n_threads: int) -> subprocess.Popen:
+def start_worker(
+    checkout: Path, cpu: str, folder: str, n_threads: int
+) -> subprocess.Popen:
+    code = {} if cpu == NATIVE else {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": ""}
     return subprocess.Popen(
         [sys.executable, __file__, "--serve", checkout, folder, str(n_threads)],
-        env=os.environ | {"PYTHONPATH": str(checkout.resolve())},
+        env=os.environ | {"PYTHONPATH": str(checkout.resolve())} | code,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -159,6 +165,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
+    parser.add_argument("--cpus", nargs=2, default=[NATIVE, NATIVE])
     parser.add_argument("--what", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--threads", type=int, default=THREADS)
@@ -168,7 +175,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_data(Path(folder), arguments.scale)
         checkouts = arguments.old, arguments.new
-        workers = [start_worker(c, folder, arguments.threads) for c in checkouts]
+        workers = [
+            start_worker(checkout, cpu, folder, arguments.threads)
+            for checkout, cpu in zip(checkouts, arguments.cpus, strict=True)
+        ]
         header = f"{'':14}{'old, s':>12}{'new, s':>12}{'new/old':>9}"
         print(f"{header} (quartiles)       equal")
         for work in arguments.what:
@@ -177,8 +187,8 @@ def main() -> None:
             else:
                 calls = [partial(run, worker, work) for worker in workers]
             record = compare(*calls, work, arguments.repetitions)
-            about = {"checkouts": [str(c) for c in checkouts], "scale": arguments.scale}
-            append_json(arguments.json, [about | record])
+            about = {"checkouts": [str(c) for c in checkouts], "cpus": arguments.cpus}
+            append_json(arguments.json, [about | {"scale": arguments.scale} | record])
         for worker in workers:
             worker.stdin.close()
             worker.wait()

@@ -15,11 +15,9 @@ import os
 import subprocess
 import sys
 import threading
-from multiprocessing import current_process
-
-import joblib
 
 WHILE_STDIN = "--while-stdin"  # an argument of its command
+INSTALLED = "site-packages", "dist-packages"  # folders that every process looks into
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _wanted: list[str] = []  # steps that the helper should take first
@@ -29,11 +27,14 @@ _only_compiles = False
 
 def command(*steps: str) -> list[str]:
     """Return the command of a process that compiles, beginning with some steps."""
-    return [sys.executable, "-m", "sklearn_ltr._ahead_of_time", *steps]
+    # -P: no module of the current folder is taken for another
+    return [sys.executable, "-P", "-m", "sklearn_ltr._ahead_of_time", *steps]
 
 
 def environment() -> dict[str, str]:
     """Return the environment variables of a process that compiles."""
+    if os.path.basename(_PACKAGES) in INSTALLED:
+        return dict(os.environ)
     # it finds the package where this process has found it
     paths = [_PACKAGES, *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -51,8 +52,10 @@ def start() -> None:
     """Start a helper, once, if one is wanted and this process may use two CPUs."""
     if not _wanted or _started or not sys.executable:
         return
-    # joblib knows affinity and quotas, and whether this is a worker
-    if current_process().daemon or joblib.effective_n_jobs(-1) == 1:
+    from sklearn_ltr._compile.threads import STEPS_PER_THREAD, effective_n_threads
+
+    # as many threads as affinity, quotas, and the parent of a worker grant a large fit
+    if effective_n_threads(None, 2 * STEPS_PER_THREAD) == 1:
         return
     with contextlib.suppress(OSError):  # then this process compiles by itself
         process = subprocess.Popen(

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import joblib
+import numba
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
@@ -118,7 +120,8 @@ def started(monkeypatch):
     monkeypatch.setattr(helper.subprocess, "Popen", note)
     monkeypatch.setattr(helper, "_started", [])
     monkeypatch.setattr(helper, "_wanted", [])
-    monkeypatch.setattr(helper.joblib, "effective_n_jobs", lambda n_jobs: 2)
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: 2)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
     return commands
 
 
@@ -146,7 +149,10 @@ def test_no_helper_is_started_where_it_would_not_help(started, monkeypatch):
     helper.start()
     helper.want("symmetric", n_jobs=None)
     with monkeypatch.context() as context:
-        context.setattr(helper.joblib, "effective_n_jobs", lambda n_jobs: 1)
+        context.setattr(joblib, "effective_n_jobs", lambda n_jobs: 1)
+        helper.start()
+    with monkeypatch.context() as context:  # as in a worker of joblib
+        context.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
         helper.start()
     with monkeypatch.context() as context:
         context.setattr(helper.sys, "executable", None)
