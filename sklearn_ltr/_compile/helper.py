@@ -73,7 +73,7 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     """End the helper, unless this is a forked child of its owner."""
     if os.getpid() == owner:
         process.kill()
-        process.wait()
+        process.communicate()  # closes the pipe, and waits
 
 
 # --- in a process that compiles -------------------------------------------------------

@@ -190,7 +190,8 @@ digest = hashlib.sha256(np.array(predicted).tobytes()).hexdigest()
 WITH_A_NEWER_NUMBA = f"""
 import sys
 import numba
-from numba.core import caching, codegen, compiler
+from numba.core import compiler
+from numba.misc import appdirs
 numba.__version__ = "99.0.1"
 exec(sys.argv[1])
 {FIT_AND_PREDICT}
@@ -200,7 +201,7 @@ print(digest)
 # How a newer numba may differ in what is private
 CHANGES = {
     "nothing": "",
-    "a name has gone": "del codegen.RuntimeLinker",
+    "a name has gone": "del appdirs.AppDirs",
     "results are not stored as before": "del compiler.CompileResult._reduce",
 }
 
