@@ -1,8 +1,8 @@
 """Small fits and calls that together run every kernel, so that numba compiles them.
 
 A kernel is compiled when it is first called, for each type of its arguments: so these
-are of all kinds, in float64 and float32.  What a first fit needs stands first, and each
-step imports what it needs, so that a process that helps a fit begins at once.
+are of all kinds, in float64 and float32.  What is needed after a first fit stands first.
+Each step imports what it needs, so that a process that helps a fit begins at once.
 """
 
 from __future__ import annotations
@@ -254,10 +254,10 @@ def _steps_of_growth(comm: Comm, where: str = "") -> dict[str, Callable[[], obje
 
 #: functions that together call every kernel, by name
 STEPS: dict[str, Callable[[], object]] = {
-    **_steps_of_growth(ONE_PROCESS),
     "LambdaMART": partial(_fit_trees, np.asarray),
-    "networks": _fit_networks,
     "metrics": _evaluate_metrics,
+    **_steps_of_growth(ONE_PROCESS),
+    "networks": _fit_networks,
     "categories": _fit_categories,
     "float32": partial(_fit_trees, np.float32),
     "sparse X": partial(_fit_trees, csr_matrix),
