@@ -1,8 +1,8 @@
 """Small fits and calls that together run every kernel, so that numba compiles them.
 
 A kernel is compiled when it is first called, for each type of its arguments: so these
-are of all kinds, in float64 and float32.  What is needed after a first fit stands first.
-Each step imports what it needs, so that a process that helps a fit begins at once.
+are of all kinds, in float64 and float32.  What is needed after a first fit stands
+first.  Each step imports what it needs, so that a process that helps begins at once.
 """
 
 from __future__ import annotations
