@@ -19,7 +19,7 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 FILE = ".claims"
-MOST_SECONDS = 120.0  # to wait for a claim: another process may have been stopped
+MOST_SECONDS = 30.0  # to wait for a claim: another process may have been stopped
 LOOK_AGAIN = 0.02  # seconds
 
 _FILES: dict[str, int] = {}  # by folder; to close one would end all claims in it
