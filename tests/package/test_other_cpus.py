@@ -62,7 +62,7 @@ def digests(*kinds: str, python: str = sys.executable, **environment: str) -> li
     [
         pytest.param("AVX2", (), marks=pytest.mark.long),
         # neither wide vectors nor FMA
-        pytest.param("SSE4", ("fits", "metrics", "mart"), marks=pytest.mark.slow),
+        pytest.param("SSE4", ("fits",), marks=pytest.mark.slow),
         pytest.param("SSE4", (), marks=pytest.mark.long),
     ],
 )
