@@ -169,6 +169,9 @@ def _add_tree(
     if steps[0] == FIND_LEAVES:
         if sums is not None:
             sums.totals[thread, : n_splits + 1] = 0
+            if thread == 0:  # nor have threads that came too late for this call
+                for other in range(n_threads, len(sums.totals)):
+                    sums.totals[other, : n_splits + 1] = 0
         for start in range(first, last, LEAF_TILE):
             stop = min(start + LEAF_TILE, last)
             _find_leaves(
@@ -186,7 +189,8 @@ def _add_tree(
         wait_at_barrier(work.barrier, n_threads)
     if sums is not None and steps[0] <= SET_VALUES <= steps[1]:
         if thread == 0:
-            _set_leaf_values(n_threads, tree, numbers, sums)
+            # of all threads: more or fewer may have found the leaves in a call before
+            _set_leaf_values(len(sums.totals), tree, numbers, sums)
         wait_at_barrier(work.barrier, n_threads)
     if steps[1] == ADD_VALUES:
         values = work.values[thread]
