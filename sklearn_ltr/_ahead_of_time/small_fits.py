@@ -26,9 +26,7 @@ from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr._trees.growth.grower import TreeGrower
-from sklearn_ltr._trees.growth.quantization import (
-    RowDerivatives,
-)
+from sklearn_ltr._trees.growth.quantization import RowDerivatives
 from sklearn_ltr._trees.growth.sampling import TreeSampler
 from sklearn_ltr._trees.parameters import (
     GROW_POLICIES,

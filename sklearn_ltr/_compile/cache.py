@@ -55,22 +55,29 @@ class KernelCache(NullCache):
         """Return the compiled signature, None if it has to be compiled."""
         with COMPILE_CLOCK.running():
             target_context.refresh()  # registers what the machine code refers to
-            loaded = self._load(signature, target_context)
             name = self._file_name(signature, target_context.codegen())
-            if loaded is None and name is not None:
-                helper.start()
-                claims.claim(self.cache_path, name)
-                # another process may have compiled it meanwhile
-                loaded = self._load(signature, target_context)
-                if loaded is not None:
-                    claims.give_up(self.cache_path, name)
+            loaded = None
+            if name is not None:
+                loaded = self._load_or_claim(name, signature, target_context)
         if loaded is None:
             _tell_if_long()
         return loaded
 
-    def _load(self, signature: Any, target_context: Any) -> Any:
+    def _load_or_claim(self, name: str, signature: Any, target_context: Any) -> Any:
+        """Return the signature that is stored; None if this process compiles it."""
+        loaded = self._load(name, signature, target_context)
+        if loaded is None:
+            helper.start()
+            claims.claim(self.cache_path, name)
+            # another process may have compiled it meanwhile
+            loaded = self._load(name, signature, target_context)
+            if loaded is not None:
+                claims.give_up(self.cache_path, name)
+        return loaded
+
+    def _load(self, name: str, signature: Any, target_context: Any) -> Any:
         """Return the signature that is stored in a file, None if there is none."""
-        for path in self._paths(signature, target_context.codegen()):
+        for path in self._paths(name, signature, target_context.codegen()):
             try:
                 with open(path, "rb") as file:
                     content = file.read()
@@ -116,11 +123,8 @@ class KernelCache(NullCache):
                     "NUMBA_CACHE_DIR to a folder that can be written.",
                 )
 
-    def _paths(self, signature: Any, codegen: Any) -> Iterator[str]:
+    def _paths(self, name: str, signature: Any, codegen: Any) -> Iterator[str]:
         """Yield the files that may hold a signature, the best code first."""
-        name = self._file_name(signature, codegen)
-        if name is None:
-            return
         for folder in self._folders:
             yield os.path.join(folder, name)
         if not helper.only_compiles():  # code for this CPU is better
