@@ -143,7 +143,7 @@ class ThreadTeam:
         if not self._threads:
             function(0, *arguments)
             return
-        self._release()
+        self.rest()
         run = _Run(self.n_threads, function, arguments)
         self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
         run.wait()
@@ -157,7 +157,7 @@ class ThreadTeam:
             kernel(0, 1, *arguments)
             return
         if not self._serves:
-            self._release()
+            self.rest()
             self._may_serve = True
             given = self._inboxes, self.n_threads, self._announcements
             last = int(self._announcements[ANNOUNCED])
@@ -175,6 +175,13 @@ class ThreadTeam:
         counters = new_counters(self.n_threads)
         self.share(time, kernel.in_ranges, bounds, counters, arguments)
 
+    def rest(self) -> None:
+        """Let threads that wait in machine code return."""
+        if self._may_serve:
+            self._serves = False
+            release(self._announcements)
+            self._may_serve = False
+
     def divide(self, cost_before: NDArray[Any]) -> IntArray:
         """Return bounds of ranges for the threads, of about equal cost."""
         # `cost_before` has one number more than there is to divide
@@ -188,13 +195,6 @@ class ThreadTeam:
         """Return whether threads share what takes one of them so many nanoseconds."""
         least = MIN_SHARED_TIME if self._serves else MIN_TIME_TO_BEGIN
         return bool(self._threads) and time >= least
-
-    def _release(self) -> None:
-        """Let threads that wait in machine code return."""
-        if self._may_serve:
-            self._serves = False
-            release(self._announcements)
-            self._may_serve = False
 
     def _start_threads(self) -> None:
         """Start as many of the threads as the system permits."""

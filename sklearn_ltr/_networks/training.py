@@ -258,7 +258,7 @@ class Training:
         scores, gradient, hessian = np.zeros((3, len(documents)))
         # threads that have shared larger tasks wait for the next one on busy cores,
         # until they are called from Python: what a batch shares is worth less
-        self._team.run(lambda thread: None)
+        self._team.rest()
         with one_blas_thread, np.errstate(over="ignore", invalid="ignore"):
             # overflow shows in scores that are not finite
             for first in range(0, len(queries), self._batch_size):
