@@ -22,6 +22,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metri
 from sklearn_ltr._comm import ONE_PROCESS, Comm, OneProcess
 from sklearn_ltr._compile import INTERPRETED, ONE_THREAD
 from sklearn_ltr._compile.shared_kernels import new_announcements, release, serve
+from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
@@ -134,7 +135,9 @@ def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
     growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
-    binned = BinnedData(columns, np.full(2, 255), np.full(2, n_categories))
+    binned = BinnedData(
+        BinnedColumns(columns), np.full(2, 255), np.full(2, n_categories)
+    )
     numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
     grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
     scores = np.zeros(n_rows)

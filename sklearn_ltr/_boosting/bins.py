@@ -32,7 +32,6 @@ from sklearn_ltr._trees.binning import (
     bin_training,
     fit_bins,
     hash_bins,
-    reorder_rows,
     sample_rows,
     shared_category_bins,
 )
@@ -120,7 +119,7 @@ def bin_learned(
         mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
     binned = bin_training(mapper, data, trained, p.category_smoothing, team)
     order = data.content_order(hash_bins(binned, team))
-    reorder_rows(binned, order, team)
+    binned.stored.reorder(order, team)
     return mapper, data.reordered(order), binned
 
 
@@ -163,11 +162,11 @@ def learn_shared_table(
         hashes = hash_bins(binned, team)
         columns = replace(data.columns, init_score=None)  # members may have others
         order = replace(data, columns=columns).content_order(hashes)
-        reorder_rows(binned, order, team)
+        binned.stored.reorder(order, team)
     n_rows = data.X.shape[0]
     place = np.full(n_rows, -1)
     place[data.rows[order]] = np.arange(data.n_rows)
-    known = KnownBins(mapper, binned.columns, hashes[order], place)
+    known = KnownBins(mapper, binned.stored, hashes[order], place)
     return BinnedTable(data.X, np.arange(n_rows), known)
 
 

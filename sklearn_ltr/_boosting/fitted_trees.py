@@ -126,8 +126,10 @@ class FittedTrees(NamedTuple):
         self, X: Matrix, base_score: FloatArray, n_jobs: int | None
     ) -> FloatArray:
         """Return initial score plus all trees of each row; all must be finite."""
-        # the ensemble reads all of X anyway and returns NaN for an infinite value, so X
-        # need not be read once more to find them
+        # the ensemble reads all of an ndarray anyway and returns NaN for an infinite
+        # value, so X need not be read once more to find them
+        if issparse(X):
+            check_finite(X, "X", allow_nan=True)
         encoded = self.mapper.categories.encode(X)
         n_threads = effective_n_threads(n_jobs, X.shape[0] * len(self.ensemble))
         if n_threads == 1:  # a team takes as long to make as one row to score

@@ -177,7 +177,7 @@ def new_sampler(
     fit: BinnedFit, parameters: TreeParameters, max_leaf_nodes: int, seed: int
 ) -> TreeSampler:
     """Return what draws the rows and features of each tree."""
-    p, n_features = parameters, len(fit.learned.bins.columns)
+    p, n_features = parameters, len(fit.learned.bins.n_bins)
     fraction = p.sampled_fraction(fit.query_index.n_rows)
     n_nodes = 2 * max_leaf_nodes - 1
     n_drawn = p.count_features(n_features)

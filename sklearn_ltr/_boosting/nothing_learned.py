@@ -66,9 +66,7 @@ def why_no_split(
     """Return the reason, and what to do."""
     comm, n_rows = index.comm, index.n_rows
     min_samples_leaf = parameters.smallest_leaf(n_rows)
-    counts = comm.sum(
-        np.array([np.bincount(column, minlength=256) for column in binned.columns])
-    )
+    counts = comm.sum(binned.stored.count_rows())
     own = data.y.min(initial=np.inf), data.y.max(initial=-np.inf)
     lowest, highest = np.transpose(comm.gather(own))
     if not data.pairs.are_judged and lowest.min() == highest.max():

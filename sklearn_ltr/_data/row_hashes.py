@@ -40,6 +40,17 @@ def mix_bits(key: Any) -> Any:
     return key ^ (key >> uint64(31))
 
 
+@subkernel
+def hash_value(value: Any, column_key: Any) -> Any:
+    """Return the hash of a value in a column."""
+    # Values that compare equal must have equal hashes: -0.0 and 0.0, all NaN, and the
+    # same number in single and double precision.
+    value = float(value) + 0.0  # turns -0.0 into 0.0
+    # int64(): numpy refuses to make a negative Python integer unsigned
+    bits = uint64(int64(float64_bits(value))) if value == value else uint64(1)
+    return mix_bits(bits + column_key)
+
+
 @kernel
 def add_value_hashes(
     X: NDArray[np.floating],
@@ -48,16 +59,31 @@ def add_value_hashes(
     hashes: HashArray,
 ) -> None:
     """Add the hash of row ``rows[i]`` of X to ``hashes[i]``."""
-    # Values that compare equal must have equal hashes: -0.0 and 0.0, all NaN, and the
-    # same number in single and double precision.
     for i in range(len(rows)):
         row, total = uint64(rows[i]), uint64(0)
         for j in range(X.shape[1]):
-            value = float(X[row, j]) + 0.0  # turns -0.0 into 0.0
-            # int64(): numpy refuses to make a negative Python integer unsigned
-            bits = uint64(int64(float64_bits(value))) if value == value else uint64(1)
-            total += mix_bits(bits + column_keys[j])
+            total += hash_value(X[row, j], column_keys[j])
         hashes[i] += total
+
+
+@kernel
+def add_nonzero_hashes(
+    data: NDArray[np.floating],
+    indices: NDArray[np.integer],
+    indptr: NDArray[np.integer],
+    column_keys: HashArray,
+    hashes: HashArray,
+) -> None:
+    """Add the hash of each row of a CSR matrix."""
+    of_zeros = uint64(0)  # of a row without nonzeros
+    for key in column_keys:
+        of_zeros += hash_value(0.0, key)
+    for row in range(len(hashes)):
+        total = of_zeros
+        for i in range(indptr[row], indptr[row + 1]):
+            key = column_keys[indices[i]]
+            total += hash_value(data[i], key) - hash_value(0.0, key)
+        hashes[row] += total
 
 
 def keys_of_columns(columns: NDArray[np.integer]) -> HashArray:

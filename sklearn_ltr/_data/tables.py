@@ -22,9 +22,11 @@ from sklearn_ltr._compile import (
     kernel,
     uint64,
 )
+from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._data.row_hashes import (
     ROWS_PER_HASH_TASK,
     HashArray,
+    add_nonzero_hashes,
     add_value_hashes,
     keys_of_columns,
 )
@@ -45,6 +47,9 @@ class RowBinner(Protocol):
         self, X: Matrix, rows: NDArray[np.intp], team: ThreadTeam
     ) -> NDArray[np.uint8]:
         """Return the bins of some rows, (n_features, n_rows)."""
+
+    def bin_nonzeros(self, X: Matrix) -> BinnedColumns:
+        """Return the bins of a CSR matrix."""
 
 
 class Table(Protocol):
@@ -70,13 +75,16 @@ class Table(Protocol):
     def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
         """Return a function of (first, last) that reads these features of rows."""
 
+    def by_column(self, rows: NDArray[np.intp]) -> Matrix | None:
+        """Return some rows as a CSC matrix of nonzeros; None if they are not sparse."""
+
     def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
         """Return the hash of the content of each of these rows."""
 
     def bin(
         self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
-    ) -> NDArray[np.uint8]:
-        """Return the bins of some rows, (n_features, n_rows)."""
+    ) -> BinnedColumns:
+        """Return the bins of some rows."""
 
     def parts(self) -> Iterator[tuple[int, Matrix]]:
         """Yield (number of the first row, values) of the parts that it consists of."""
@@ -108,12 +116,6 @@ class MatrixTable:
     def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
         """Return the hash of the content of each of these rows."""
         return hash_values(self.values, rows, team)
-
-    def bin(
-        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
-    ) -> NDArray[np.uint8]:
-        """Return the bins of some rows, (n_features, n_rows)."""
-        return binner.bin_rows(self.values, rows, team)
 
     def parts(self) -> Iterator[tuple[int, Matrix]]:
         """Yield (0, values): there is one part."""
@@ -147,6 +149,15 @@ class DenseTable(MatrixTable):
 
         return read_columns
 
+    def by_column(self, rows: NDArray[np.intp]) -> None:
+        """Return None: the rows are not sparse."""
+
+    def bin(
+        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> BinnedColumns:
+        """Return the bins of some rows."""
+        return BinnedColumns(binner.bin_rows(self.values, rows, team))
+
 
 class SparseTable(MatrixTable):
     """A CSR matrix of shape (n_rows, n_features) without duplicate entries."""
@@ -163,6 +174,16 @@ class SparseTable(MatrixTable):
         by_column = self.values[rows].tocsc()
         return lambda first, last: by_column[:, first:last].toarray(order="F")
 
+    def by_column(self, rows: NDArray[np.intp]) -> Matrix:
+        """Return some rows as a CSC matrix of nonzeros."""
+        return nonzeros_by_column(self.values[rows])
+
+    def bin(
+        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
+    ) -> BinnedColumns:
+        """Return the bins of some rows."""
+        return binner.bin_nonzeros(self.values[rows])
+
 
 # --- matrices -------------------------------------------------------------------------
 
@@ -171,6 +192,13 @@ def dense_rows(X: Matrix, rows: NDArray[np.intp] | slice) -> NDArray[np.floating
     """Return some rows as an ndarray; `rows` is a slice or an array of row numbers."""
     part: NDArray[np.floating] = X[rows].toarray() if issparse(X) else X[rows]
     return part
+
+
+def nonzeros_by_column(X: Matrix) -> Matrix:
+    """Return a CSR matrix as a new CSC matrix, in which no 0 is stored."""
+    by_column = X.tocsc()
+    by_column.eliminate_zeros()
+    return by_column
 
 
 def contiguous_rows(
@@ -186,6 +214,16 @@ def hash_values(X: Matrix, rows: NDArray[np.intp], team: ThreadTeam) -> HashArra
     """Return the hashes of some rows of a matrix, (n_rows,)."""
     column_keys = keys_of_columns(np.arange(X.shape[1]))
     hashes = np.zeros(len(rows), dtype=np.uint64)
+    if issparse(X):
+        by_row = X[rows]
+        add_nonzero_hashes(
+            as_kernel_argument(by_row.data),
+            as_kernel_argument(by_row.indices),
+            as_kernel_argument(by_row.indptr),
+            column_keys,
+            hashes,
+        )
+        return hashes
     firsts = iter(range(0, len(rows), ROWS_PER_HASH_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:

@@ -4,7 +4,7 @@ A feature has one bin per distinct value if there are few, otherwise at most 255
 about equal population.  Bin ``b`` holds the values
 ``x`` with ``bin_thresholds[b - 1] < x <= bin_thresholds[b]``; NaN is in bin 255.
 
-Binned values are bytes, column by column.
+Binned values are bytes, column by column (:mod:`sklearn_ltr._data.binned_columns`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,14 @@ from numpy.typing import NDArray
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import ThreadTeam, kernel, uint64
 from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.binned_columns import (
+    BIN_MASK,
+    COLUMN_SHIFT,
+    ROW_BITS,
+    ROW_MASK,
+    BinnedColumns,
+    store_entries,
+)
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import (
     ROWS_PER_HASH_TASK,
@@ -27,7 +36,13 @@ from sklearn_ltr._data.row_hashes import (
     keys_of_columns,
     mix_bits,
 )
-from sklearn_ltr._data.tables import ColumnReader, Matrix, RowBinner, Table
+from sklearn_ltr._data.tables import (
+    ColumnReader,
+    Matrix,
+    RowBinner,
+    Table,
+    nonzeros_by_column,
+)
 from sklearn_ltr._saved import saved_part
 from sklearn_ltr._trees.categories import (
     NO_CATEGORY_BINS,
@@ -45,46 +60,79 @@ COARSE_STEP = 16  # every 16th threshold is tried first, then those in between
 class BinnedData(NamedTuple):
     """Binned values of a table."""
 
-    columns: NDArray[np.uint8]  # (n_features, n_rows)
+    stored: BinnedColumns
     n_bins: NDArray[np.int64]  # (n_features,): missing not counted
     n_categories: NDArray[np.int64]  # (n_features,): bins of a categorical one, else 0
-
-
-def reorder_rows(binned: BinnedData, order: NDArray[np.intp], team: ThreadTeam) -> None:
-    """Move row ``order[i]`` to row i, in place."""
-    columns = iter(binned.columns)  # shared by the threads
-
-    def reorder_columns(thread: int) -> None:
-        for column in columns:
-            column[...] = column[order]
-
-    team.run(reorder_columns)
 
 
 def find_bin_thresholds(
     values: NDArray[np.floating], max_bins: int
 ) -> NDArray[np.float64]:
     """Return the ascending thresholds, (n_bins - 1,), between bins of a feature."""
-    # midpoints between neighbouring distinct values: between all if there are at most
-    # `max_bins` of them, otherwise at the quantiles; NaN has a bin of its own.  The
-    # values are sorted in place.
+    # NaN has a bin of its own; the values are sorted in place
     values.sort()  # NaN last
     values = values[: np.searchsorted(values, np.nan)]
-    is_new = values[1:] != values[:-1]
-    if np.count_nonzero(is_new) < max_bins:
-        starts = np.flatnonzero(is_new) + 1
-    else:
-        # the first new value at or after each quantile, so that no bin is empty
-        quantiles = np.ceil(np.arange(1, max_bins) * len(values) / max_bins)
-        starts = quantiles.astype(np.intp)
-        at_quantile = values[starts]
-        next_value = np.searchsorted(values, at_quantile, side="right")
-        starts = np.where(at_quantile != values[starts - 1], starts, next_value)
-        starts = np.unique(starts[starts < len(values)])
-    below = values[starts - 1].astype(np.float64)
-    above = values[starts].astype(np.float64)
+    first = np.append(0, np.flatnonzero(values[1:] != values[:-1]) + 1)
+    starts = first[1:][choose_starts(first, len(values), max_bins)]
+    return midpoints(values[starts - 1], values[starts])
+
+
+def choose_starts(
+    first: NDArray[np.intp], n_values: int, max_bins: int
+) -> NDArray[np.intp] | slice:
+    """Choose the distinct values, but for the lowest, with which bins start."""
+    # `first` are the places of the distinct values among all values, ascending.  If
+    # there are at most `max_bins`, each has a bin; otherwise bins start at the first
+    # new value at or after each quantile, so that no bin is empty.
+    if len(first) <= max_bins:
+        return slice(None)
+    quantiles = np.ceil(np.arange(1, max_bins) * n_values / max_bins)
+    starts = np.unique(np.searchsorted(first, quantiles.astype(np.intp)))
+    return starts[starts < len(first)] - 1
+
+
+def midpoints(
+    below: NDArray[np.floating], above: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return thresholds half-way between values, which no value above reaches."""
+    below, above = below.astype(np.float64), above.astype(np.float64)
     middle = below / 2 + above / 2  # (below + above) / 2 might overflow
     return np.where((below <= middle) & (middle < above), middle, below)
+
+
+def find_sparse_thresholds(X: Matrix, max_bins: int) -> list[NDArray[np.float64]]:
+    """Return the thresholds of each column of a CSC matrix of nonzeros."""
+    # as `find_bin_thresholds` of all values; the nonzeros are sorted in place
+    n_rows, n_features = X.shape
+    sizes = np.diff(X.indptr)
+    for first, last in pairwise(X.indptr.tolist()):
+        X.data[first:last].sort()  # NaN last
+    is_value = ~np.isnan(X.data)
+    values = X.data[is_value].astype(np.float64)
+    column = np.arange(n_features).repeat(sizes)[is_value]
+    # the distinct values of all columns, and how often each occurs
+    is_new = (values[1:] != values[:-1]) | (column[1:] != column[:-1])
+    first = np.append(0, np.flatnonzero(is_new) + 1)[: len(values)]
+    counts = np.diff(first, append=len(values))
+    values, column = values[first], column[first]
+    # with 0, where a column has rows that are not stored
+    with_zeros = np.flatnonzero(sizes < n_rows)
+    n_negative = np.bincount(column[values < 0], minlength=n_features)
+    place = np.searchsorted(column, with_zeros) + n_negative[with_zeros]
+    counts = np.insert(counts, place, n_rows - sizes[with_zeros])
+    values = np.insert(values, place, 0.0)
+    column = np.insert(column, place, with_zeros)
+    middles = midpoints(values[:-1], values[1:])  # also between columns, not used
+    bounds = np.searchsorted(column, np.arange(n_features + 1)).tolist()
+    thresholds = []
+    for start, stop in pairwise(bounds):
+        own = middles[start : stop - 1] if stop > start else middles[:0]
+        if stop - start > max_bins:
+            ends = np.cumsum(counts[start:stop])
+            firsts = ends - counts[start:stop]
+            own = own[choose_starts(firsts, int(ends[-1]), max_bins)]
+        thresholds.append(own.copy())
+    return thresholds
 
 
 class TileBuffers(NamedTuple):
@@ -190,6 +238,19 @@ class BinMapper:
         team.run(bin_part)
         return columns
 
+    def bin_nonzeros(self, X: Matrix) -> BinnedColumns:
+        """Return the bins of a CSR matrix, which has no categorical features."""
+        X = nonzeros_by_column(X)
+        bins = np.empty(len(X.data), dtype=np.uint8)
+        bounds = pairwise(X.indptr.tolist())
+        for thresholds, (first, last) in zip(self.bin_thresholds, bounds, strict=True):
+            bins[first:last] = thresholds.searchsorted(X.data[first:last])
+        bins[np.isnan(X.data)] = MISSING_BIN
+        zeros = [thresholds.searchsorted(0.0) for thresholds in self.bin_thresholds]
+        column = np.arange(X.shape[1]).repeat(np.diff(X.indptr))
+        zero_bin = np.array(zeros, dtype=np.uint8)
+        return store_entries(column, X.indices, bins, zero_bin, X.shape[0])
+
     def check(self, n_features: int) -> None:
         """Raise a ValueError unless there are ascending thresholds for each feature."""
         bin_thresholds = self.bin_thresholds
@@ -214,24 +275,9 @@ class KnownBins(NamedTuple):
     """Bins of rows that several fits share."""
 
     mapper: BinMapper
-    columns: NDArray[np.uint8]  # (n_features, n_binned_rows)
+    stored: BinnedColumns  # of n_binned_rows
     hashes: HashArray  # (n_binned_rows,), see `hash_bins`
     place: NDArray[np.intp]  # (n_rows,): where each row is among these; -1: nowhere
-
-    def take(self, places: NDArray[np.intp], team: ThreadTeam) -> NDArray[np.uint8]:
-        """Return the bins at some places; if these are all in order, without a copy."""
-        columns = self.columns
-        if np.array_equal(places, np.arange(columns.shape[1])):
-            return columns
-        taken = np.empty((len(columns), len(places)), dtype=np.uint8)
-        pairs = iter(list(zip(columns, taken, strict=True)))  # shared by the threads
-
-        def take_columns(thread: int) -> None:
-            for column, target in pairs:
-                target[...] = column[places]
-
-        team.run(take_columns)
-        return taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,15 +322,19 @@ class BinnedTable:
         """Return a function of (first, last) that reads these features of rows."""
         return self.source.columns(self.index[rows])
 
+    def by_column(self, rows: NDArray[np.intp]) -> Matrix | None:
+        """Return some rows as a CSC matrix of nonzeros; None if they are not sparse."""
+        return self.source.by_column(self.index[rows])
+
     def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
         """Return the hash of the content of each of these rows."""
         return self.source.hashes(self.index[rows], team)
 
     def bin(
         self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
-    ) -> NDArray[np.uint8]:
-        """Return the known bins of some rows, (n_features, n_rows)."""
-        return self.known_bins.take(self.known_bins.place[rows], team)
+    ) -> BinnedColumns:
+        """Return the known bins of some rows."""
+        return self.known_bins.stored.take(self.known_bins.place[rows], team)
 
     def parts(self) -> Iterator[tuple[int, Matrix]]:
         """Yield (0, values): there is one part."""
@@ -314,6 +364,9 @@ def fit_bins(
     team: ThreadTeam,
 ) -> BinMapper:
     """Learn the bins of each feature from the sampled rows of all workers."""
+    nonzeros = X.by_column(sampled) if comm.n_workers == 1 else None
+    if nonzeros is not None:
+        return BinMapper(find_sparse_thresholds(nonzeros, max_bins), categories)
     # Each block of 16 features is sent to one worker, which sorts its values.
     own: dict[int, NDArray[np.float64]] = {}
     blocks = iter(list(own_features(X, sampled, comm)))  # shared by the threads
@@ -365,8 +418,8 @@ def bin_training(
     bins_of_features = mapper.categories.bins_in_training(
         data.X, data.rows, *trained, smoothing
     )
-    for j, bins in bins_of_features:
-        binned.columns[j] = bins
+    for j, bins in bins_of_features:  # there are none if X is sparse
+        binned.stored.columns[j] = bins
     return binned
 
 
@@ -376,7 +429,7 @@ def shared_category_bins(
     """Return the features whose categories share bins, and these bins."""
     # (n_rows, n_shared), NaN if missing
     features = categories.feature[categories.has_shared]
-    bins = binned.columns[features].T.astype(np.float64)
+    bins = binned.stored.columns_of(features).T.astype(np.float64)
     return features, np.where(bins == MISSING_BIN, np.nan, bins)
 
 
@@ -389,18 +442,44 @@ def add_bin_hashes(
         hashes[row] += mix_bits(uint64(column[row]) + key)
 
 
+@kernel
+def add_entry_hashes(
+    entries: NDArray[np.int64],
+    default_bin: NDArray[np.uint8],
+    keys: HashArray,
+    hashes: HashArray,
+) -> None:
+    """Add the hashes of sparse columns, given the key of each."""
+    of_defaults = uint64(0)  # of a row without entries
+    for column in range(len(keys)):
+        of_defaults += mix_bits(uint64(default_bin[column]) + keys[column])
+    for row in range(len(hashes)):
+        hashes[row] += of_defaults
+    for entry in entries:
+        column, b = entry >> COLUMN_SHIFT, entry >> ROW_BITS & BIN_MASK
+        key = keys[column]
+        differs = mix_bits(uint64(b) + key) - mix_bits(
+            uint64(default_bin[column]) + key
+        )
+        hashes[entry & ROW_MASK] += differs
+
+
 def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
     """Return the hashes of the rows of a binned table, (n_rows,)."""
-    n_features, n_rows = binned.columns.shape
-    keys = keys_of_columns(np.arange(n_features))
+    (columns, sparse), n_rows = binned.stored, binned.stored.n_rows
+    keys = keys_of_columns(np.arange(len(binned.n_bins)))
     hashes = np.zeros(n_rows, dtype=np.uint64)
+    if sparse is not None:
+        own = keys[sparse.feature]
+        add_entry_hashes(sparse.entries, sparse.default_bin, own, hashes)
+        keys = np.delete(keys, sparse.feature)
     firsts = iter(range(0, n_rows, ROWS_PER_HASH_TASK))  # shared by the threads
 
     def hash_part(thread: int) -> None:
         with np.errstate(over="ignore"):
             for first in firsts:
                 last = min(first + ROWS_PER_HASH_TASK, n_rows)
-                for column, key in zip(binned.columns, keys, strict=True):
+                for column, key in zip(columns, keys, strict=True):
                     add_bin_hashes(column, key, first, last, hashes)
 
     team.run(hash_part)

@@ -15,6 +15,7 @@ from scipy.sparse import issparse, vstack
 
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._data.row_hashes import HashArray
@@ -123,6 +124,9 @@ class PartTable:
             np.concatenate([read(first, last).T for read in readers], axis=1).T
         )
 
+    def by_column(self, rows: NDArray[np.intp]) -> None:
+        """Return None: columns are read block by block."""
+
     def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
         """Return the hash of the content of each of these rows."""
         found = np.zeros(self.shape[0], dtype=np.uint64)
@@ -133,8 +137,8 @@ class PartTable:
 
     def bin(
         self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
-    ) -> NDArray[np.uint8]:
-        """Return the bins of some rows, (n_features, n_rows)."""
+    ) -> BinnedColumns:
+        """Return the bins of some rows, all of them as columns of bytes."""
         columns = np.empty((self.shape[1], len(rows)), dtype=np.uint8)
         place = np.full(self.shape[0], -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
@@ -142,7 +146,7 @@ class PartTable:
             to = place[first : first + values.shape[0]]
             own = np.flatnonzero(to >= 0)
             columns[:, to[own]] = binner.bin_rows(values, own, team)
-        return columns
+        return BinnedColumns(columns)
 
     def parts(
         self, needed: NDArray[np.bool_] | None = None

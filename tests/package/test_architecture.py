@@ -123,6 +123,7 @@ ANNEXES = {
     },
     "_ahead_of_time": {
         "__init__",
+        "_data",
         "_trees",
         "metrics",
         "datasets",

@@ -97,12 +97,12 @@ def row_targets(n_rows, target=0.0, weight=1.0) -> RowTargets:
 
 def binned_values(binned: BinnedData) -> NDArray[np.uint8]:
     """Return the binned values as a plain table (n_rows, n_features)."""
-    return binned.columns.T
+    return binned.stored.columns.T
 
 
 def grower_of(binned, parameters, team) -> TreeGrower:
     """The grower of a worker that is alone."""
-    numbers = np.arange(binned.columns.shape[1], dtype=np.uint32)
+    numbers = np.arange(binned.stored.columns.shape[1], dtype=np.uint32)
     return TreeGrower(binned, parameters, team, numbers, ONE_PROCESS)
 
 

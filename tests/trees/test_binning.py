@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import TrainingData
+from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import table_of
@@ -233,22 +234,22 @@ def test_a_table_of_known_bins_gives_those_of_any_rows(n_threads):
     place[stored] = np.arange(40)
     hashes = np.arange(40, dtype=np.uint64)
     with ThreadTeam(n_threads) as team:
-        columns = mapper.bin_rows(X, stored, team)
+        columns = BinnedColumns(mapper.bin_rows(X, stored, team))
         known = KnownBins(mapper, columns, hashes, place)
         table = BinnedTable(table_of(X), np.arange(50), known)
         assert (table.shape, table.size) == (X.shape, X.size)
         found = mapper.transform(table, stored, team)
-        assert found.columns is columns  # not a copy
+        assert found.stored is columns  # not a copy
         rows = rng.choice(stored, 60)
         expected = mapper.bin_rows(X, rows, team)
         found = mapper.transform(table, rows, team)
-        np.testing.assert_array_equal(found.columns, expected)
+        np.testing.assert_array_equal(found.stored.columns, expected)
         found = mapper.transform(table[rows], np.arange(60), team)
-        np.testing.assert_array_equal(found.columns, expected)
+        np.testing.assert_array_equal(found.stored.columns, expected)
         np.testing.assert_array_equal(table[rows].take(np.arange(60)), X[rows])
         two_columns = table[rows].columns(np.arange(60))(1, 3)
         np.testing.assert_array_equal(two_columns, X[rows, 1:3])
-        assert found.columns.flags.c_contiguous
+        assert found.stored.columns.flags.c_contiguous
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

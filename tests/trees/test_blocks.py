@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.growth.blocks import (
     FEATURE_BLOCK,
@@ -18,7 +19,7 @@ from sklearn_ltr._trees.growth.blocks import (
 def binned_of(n_bins, n_rows=3) -> BinnedData:
     rng = np.random.default_rng(0)
     columns = rng.integers(0, 256, (len(n_bins), n_rows)).astype(np.uint8)
-    return BinnedData(columns, n_bins, np.zeros_like(n_bins))
+    return BinnedData(BinnedColumns(columns), n_bins, np.zeros_like(n_bins))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
@@ -39,9 +40,11 @@ def test_blocks_are_full_but_for_the_last_and_hold_the_rows(n_features, n_thread
 
     rows = np.flatnonzero(np.random.default_rng(3).random(1000) < 0.6).astype(np.int32)
     with ThreadTeam(1 if INTERPRETED else n_threads) as team:
-        pack_rows(blocks, binned.columns, rows, team)
+        pack_rows(blocks, binned.stored.columns, rows, team)
     packed = blocks.values[places[0], :, places[1]]
-    np.testing.assert_array_equal(packed[:, : len(rows)], binned.columns[:, rows])
+    np.testing.assert_array_equal(
+        packed[:, : len(rows)], binned.stored.columns[:, rows]
+    )
 
 
 def test_restricted_features_keep_their_slots_and_empty_blocks_are_skipped():

@@ -18,7 +18,7 @@ NAN = float("nan")
 
 
 def by_bins(grown: Grown) -> np.ndarray:
-    scores = np.zeros(grown.binned.columns.shape[1])
+    scores = np.zeros(grown.binned.stored.columns.shape[1])
     add_binned(grown.binned, grown.tree, scores, ONE_THREAD)
     return scores
 

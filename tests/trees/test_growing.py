@@ -336,7 +336,7 @@ def grow_together(
 
     def work(comm):
         own = np.flatnonzero(owner == comm.rank)
-        part = binned._replace(columns=np.ascontiguousarray(binned.columns[:, own]))
+        part = binned._replace(stored=binned.stored.take(own, ONE_THREAD))
         numbers = own.astype(np.uint32)
         scores, trees = np.zeros(len(own)), []
         with ThreadTeam(n_threads) as team:
@@ -392,7 +392,7 @@ def test_workers_exchange_several_histograms_at_once(subsample):
 
     def work(comm):
         own = np.arange(comm.rank, n, comm.n_workers)
-        part = binned._replace(columns=np.ascontiguousarray(binned.columns[:, own]))
+        part = binned._replace(stored=binned.stored.take(own, ONE_THREAD))
         derivatives = RowDerivatives(gradient[own], hessian[own])
         with ThreadTeam(1) as team:
             numbers = own.astype(np.uint32)

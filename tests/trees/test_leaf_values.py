@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.growth import leaf_values
 from sklearn_ltr._trees.growth.leaf_values import add_binned
@@ -62,7 +63,7 @@ def test_the_leaf_of_a_row_is_where_its_walk_ends(seed, n_leaves, n_rows):
     tree = random_tree(rng, n_leaves, 5, n_categories)
     columns = rng.integers(0, 256, (5, n_rows)).astype(np.uint8)
     columns[rng.random(columns.shape) < 0.2] = 255
-    binned = BinnedData(columns, np.full(5, 255), n_categories)
+    binned = BinnedData(BinnedColumns(columns), np.full(5, 255), n_categories)
     nodes = [leaf_by_walking(tree, bins, n_categories) for bins in columns.T]
     scores = np.zeros(n_rows)
     with ThreadTeam(1 if INTERPRETED else 1 + seed % 3) as team:
@@ -75,7 +76,9 @@ def test_rows_beyond_a_tile_are_assigned():
     rng = np.random.default_rng(0)
     tree = random_tree(rng, 2, 1, np.zeros(1, int))
     columns = rng.integers(0, 255, (1, n_rows)).astype(np.uint8)
-    binned = BinnedData(columns, np.array([255]), np.zeros(1, dtype=np.int64))
+    binned = BinnedData(
+        BinnedColumns(columns), np.array([255]), np.zeros(1, dtype=np.int64)
+    )
     scores = np.zeros(n_rows)
     with ThreadTeam(1) as team:
         add_binned(binned, tree, scores, team)

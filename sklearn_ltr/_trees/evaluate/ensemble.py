@@ -184,20 +184,36 @@ class TreeEnsemble(ChecksummedArrays):
         """Yield predictions of the first 1, 2, ... trees for each row of X."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         walks = X.shape[0] * len(self) <= MOST_WALKS
-        for number in range(len(self)):
-            tree = self.part(number, number + 1)
+        trees, X = self._with_tested(X)
+        for number in range(len(trees)):
+            tree = trees.part(number, number + 1)
             add_rows = tree._walk.add_to if walks else tree._evaluator.add_to
             add_in_parts(add_rows, scores, X, ONE_THREAD)
             yield scores.copy()
 
     def add_to(self, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X."""
-        # The score of a row with an infinite value, in any feature, becomes NaN,
-        # whether a tree tests the feature or not.  Infinite values are not allowed, and
-        # NaN tells the caller (`FittedTrees.scores` in ``fitted_trees.py``) without
-        # another pass over X.
+        # The score of a row of an ndarray with an infinite value, in any feature,
+        # becomes NaN, whether a tree tests the feature or not.  Infinite values are not
+        # allowed, and NaN tells the caller (`FittedTrees.scores` in
+        # ``fitted_trees.py``) without another pass over X.
         if len(self) > 0:
-            add_in_parts(self._choose_way(X.shape[0]), scores, X, team)
+            trees, X = self._with_tested(X)
+            add_in_parts(trees._choose_way(X.shape[0]), scores, X, team)
+
+    def _with_tested(self, X: Matrix) -> tuple[TreeEnsemble, Matrix]:
+        """Return the trees and X; of a sparse X, only the features that trees test."""
+        if not issparse(X):
+            return self, X
+        trees, features = self._of_tested
+        return trees, X[:, features]
+
+    @cached_property
+    def _of_tested(self) -> tuple[TreeEnsemble, NDArray[np.intp]]:
+        """The trees with only the features that they test, at least one, and these."""
+        tested = np.union1d(self.feature[self.feature >= 0], [0])
+        feature = np.searchsorted(tested, self.feature).astype(np.int32)
+        return replace(self, feature=np.where(self.feature < 0, -1, feature)), tested
 
     def _choose_way(self, n_rows: int) -> AddRows:
         """Return what is fastest: numpy's walks for few rows so far, or a kernel."""
@@ -214,11 +230,12 @@ class TreeEnsemble(ChecksummedArrays):
         # Leaves have the numbers of their nodes, counted from the tree's root.  X must
         # be finite, or NaN.
         n_rows, n_trees = X.shape[0], len(self)
+        all_trees, X = self._with_tested(X)
         if n_rows * n_trees <= MOST_WALKS:
-            reached = self._walk.leaves(dense_rows(X, slice(None)))
+            reached = all_trees._walk.leaves(dense_rows(X, slice(None)))
             return np.ascontiguousarray(reached.T - self.first_node)
         # a tree whose values are the numbers of its nodes predicts the number of a leaf
-        parts = [self.part(number, number + 1) for number in range(n_trees)]
+        parts = [all_trees.part(number, number + 1) for number in range(n_trees)]
         trees = [
             replace(part, value=np.arange(float(len(part.value))))._evaluator
             for part in parts

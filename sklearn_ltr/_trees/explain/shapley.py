@@ -125,7 +125,7 @@ def explain_rows(
     def explain(thread: int) -> None:
         for first in firsts:
             part = slice(first, first + step)
-            columns = in_blocks(dense_rows(X, part), paths.tested)
+            columns = in_blocks(X[part], paths.tested)
             added = np.zeros_like(columns)
             add_values(columns, added)
             by_row = added.swapaxes(1, 2).reshape(-1, len(paths.tested))
@@ -134,11 +134,12 @@ def explain_rows(
     team.run(explain)
 
 
-def in_blocks(X: NDArray[np.floating], tested: NDArray[np.int64]) -> FloatArray:
+def in_blocks(X: Matrix, tested: NDArray[np.int64]) -> FloatArray:
     """Return the tested features of rows: (n_blocks, n_tested, LANES), padded by 0."""
-    n_blocks = -(-len(X) // LANES)
+    values = dense_rows(X[:, tested], slice(None))
+    n_blocks = -(-len(values) // LANES)
     columns = np.zeros((n_blocks, LANES, len(tested)))
-    columns.reshape(-1, len(tested))[: len(X)] = X[:, tested]
+    columns.reshape(-1, len(tested))[: len(values)] = values
     return np.ascontiguousarray(columns.swapaxes(1, 2))
 
 
@@ -183,9 +184,8 @@ def interventional(paths: TreePaths, background: Matrix) -> AddValues:
             "max_depth"
         )
     shape = most_nodes(paths), LANES
-    rows = dense_rows(background, slice(None))
-    columns = in_blocks(rows, paths.tested)
-    tables = tabulate(paths, columns, len(rows), np.empty(shape, dtype=np.uint64))
+    columns, n_rows = in_blocks(background, paths.tested), background.shape[0]
+    tables = tabulate(paths, columns, n_rows, np.empty(shape, dtype=np.uint64))
 
     def add_values(columns: FloatArray, values: FloatArray) -> None:
         masks = np.empty(shape, dtype=np.uint64)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from sklearn_ltr._compile import int64, subkernel
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK
 from sklearn_ltr._trees.growth.dividing import (
-    SplitCondition,
     divide_rows,
     exclude_features,
     record_category_set,
@@ -29,6 +28,12 @@ from sklearn_ltr._trees.growth.histograms import (
     subtract_histogram,
 )
 from sklearn_ltr._trees.growth.loop import GrowthPolicy, growth_kernel
+from sklearn_ltr._trees.growth.sparse_columns import (
+    condition_of,
+    divide_entries,
+    search_entries,
+    sums_of_feature,
+)
 from sklearn_ltr._trees.growth.splitting import (
     child_score,
     find_block_splits,
@@ -118,6 +123,7 @@ def search_siblings(tree: GrowingTree, work: GrowthWorkspace) -> None:
                 add_histogram(histograms[block], partial, blocks.n_bins[block])
             search_block(block, tree, work)
         block, chunk = next_block, next_chunk
+    search_sparse_columns(tree, work, candidates)
 
 
 @subkernel
@@ -147,6 +153,18 @@ def search_block(block: int, tree: GrowingTree, work: GrowthWorkspace) -> None:
 
 
 @subkernel
+def search_sparse_columns(
+    tree: GrowingTree, work: GrowthWorkspace, candidates: Records
+) -> None:
+    """Search this thread's sparse columns for the splits of two siblings."""
+    smaller, larger = work.progress[0].smaller, work.progress[0].larger
+    for k in range(1 if larger == NO_LEAF else 2):
+        leaf = work.leaves[smaller if k == 0 else larger]
+        if is_splittable(leaf, tree.rule):
+            search_entries(leaf, candidates[k], tree, work, work.sparse)
+
+
+@subkernel
 def select_siblings(tree: GrowingTree, work: GrowthWorkspace) -> None:
     """Select the best of all threads' candidates, and prepare for the next search."""
     work.next_task[work.team.thread, 0] = 0
@@ -173,8 +191,9 @@ def split_best_leaf(tree: GrowingTree, work: GrowthWorkspace) -> bool:
         return False
     if leaf.n_left == NOT_DIVIDED:
         divide_leaf(leaf, tree, work)
+    left = 2 * progress.n_leaves - 1
+    divide_entries(leaf, left, tree, work, work.sparse)
     if team.thread == 0:
-        left = 2 * progress.n_leaves - 1
         exclude_features(leaf.node, left, leaf.feature, work.special, tree.allowed)
     children = split_leaf(number, tree, leaves, progress, team)
     progress.smaller, progress.larger = children
@@ -194,15 +213,13 @@ def best_leaf(leaves: Records, n_leaves: int) -> int:
 @subkernel
 def divide_leaf(leaf: Record, tree: GrowingTree, work: GrowthWorkspace) -> None:
     """Divide the rows of a leaf by its best split; it is not split yet."""
-    place = tree.blocks.place[leaf.feature]
-    block, slot = place // FEATURE_BLOCK, place % FEATURE_BLOCK
-    sums = work.histograms[leaf.histogram_index, block, slot::FEATURE_BLOCK]
     rule, special, team = tree.rule, work.special, work.team
+    sums = sums_of_feature(leaf.feature, leaf, tree, work, work.sparse)
     # each thread marks the bins for itself, and none has to wait for another
     leaf.left_total = mark_left_bins(leaf, sums, rule, special, work.goes_left)
     if team.thread == 0 and is_categorical(leaf.feature, special):
         record_category_set(work.goes_left, work.category_set[leaf.node])
-    condition = SplitCondition(tree.blocks.values[block], slot, work.goes_left)
+    condition = condition_of(leaf.feature, leaf, tree, work, work.sparse)
     divide_rows(condition, leaf, rule, tree.exchanges, team, work.buffers)
 
 

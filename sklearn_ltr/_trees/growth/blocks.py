@@ -34,21 +34,26 @@ class Blocks(NamedTuple):
     n_used_slots: NDArray[np.int64]
     n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
     # (n_features,): feature j is in ``values[block, :, slot]`` with
-    # ``block, slot = divmod(place[j], 16)``
+    # ``block, slot = divmod(place[j], 16)``, or if place[j] is below 0, it is the
+    # sparse column ``-1 - place[j]``
     place: NDArray[np.int64]
+    column: NDArray[np.int64]  # (n_blocks, 16): of bytes, of the feature in a slot
 
 
 def allocate_blocks(binned: BinnedData) -> Blocks:
     """Distribute features over blocks, those of the most bins first."""
-    n_bins, n_rows = binned.n_bins, binned.columns.shape[1]
+    n_bins, n_rows = binned.n_bins, binned.stored.n_rows
+    places = binned.stored.places(np.arange(len(n_bins)))
     order = np.argsort(-n_bins, kind="stable")
+    order = order[places[order] >= 0]
     starts = range(0, len(order), FEATURE_BLOCK)
     blocks = [order[start : start + FEATURE_BLOCK] for start in starts]
     feature = np.full((len(blocks), FEATURE_BLOCK), -1)
     for slots, features in zip(feature, blocks, strict=True):
         slots[: len(features)] = features
     block, slot = np.nonzero(feature >= 0)
-    by_feature = np.argsort(feature[block, slot])
+    column = np.where(feature >= 0, places[feature], 0)  # unused slots take any bins
+    places[feature[block, slot]] = FEATURE_BLOCK * block + slot
     return Blocks(
         # the system gives memory to a page when it is first written, so that a sample
         # takes memory for its own rows only
@@ -56,7 +61,8 @@ def allocate_blocks(binned: BinnedData) -> Blocks:
         feature=feature,
         n_used_slots=np.array([len(features) for features in blocks]),
         n_bins=np.array([n_bins[features].max() for features in blocks]),
-        place=(FEATURE_BLOCK * block + slot)[by_feature],
+        place=places,
+        column=column,
     )
 
 
@@ -76,9 +82,8 @@ def pack_rows(
     """Copy the bins of `rows` to the blocks in use."""
     in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
-    feature = np.maximum(blocks.feature, 0)  # in unused slots any bins will do
     time = PACKING_TIME * len(rows) * len(in_use)
-    team.share(time, _pack_blocks, columns, rows, feature, in_use, words)
+    team.share(time, _pack_blocks, columns, rows, blocks.column, in_use, words)
 
 
 @shared_kernel
@@ -87,7 +92,7 @@ def _pack_blocks(
     n_threads: int,
     columns: NDArray[np.uint8],
     rows: NDArray[np.int32],
-    feature: NDArray[np.int64],
+    column: NDArray[np.int64],
     in_use: NDArray[np.int64],
     words: NDArray[np.uint64],
 ) -> None:
@@ -98,30 +103,30 @@ def _pack_blocks(
     for task in range(thread, n_blocks * n_chunks, n_threads):
         block, chunk = in_use[task % n_blocks], task // n_blocks
         first, last = chunk_bounds(chunk, n_chunks, int64(0), len(rows))
-        _pack_block(columns, rows[first:last], feature[block], words[block, first:last])
+        _pack_block(columns, rows[first:last], column[block], words[block, first:last])
 
 
 @subkernel
 def _pack_block(
     columns: NDArray[np.uint8],
     rows: NDArray[np.int32],
-    features: NDArray[np.int64],
+    numbers: NDArray[np.int64],
     words: NDArray[np.uint64],
 ) -> None:
-    """Copy the bins of `rows` in the features of a block, (16,), eight to a word."""
+    """Copy the bins of `rows` in the columns of a block, (16,), eight to a word."""
     # tile by tile, so that rows and words are still in the cache for the second half of
     # the slots
     for start in range(0, len(rows), PACKED_TILE):
         first, n = uint64(start), uint64(min(PACKED_TILE, len(rows) - start))
         for half in range(2):
             slot = uint64(8 * half)
-            c0, c1 = columns[features[slot]], columns[features[slot + uint64(1)]]
-            c2 = columns[features[slot + uint64(2)]]
-            c3 = columns[features[slot + uint64(3)]]
-            c4 = columns[features[slot + uint64(4)]]
-            c5 = columns[features[slot + uint64(5)]]
-            c6 = columns[features[slot + uint64(6)]]
-            c7 = columns[features[slot + uint64(7)]]
+            c0, c1 = columns[numbers[slot]], columns[numbers[slot + uint64(1)]]
+            c2 = columns[numbers[slot + uint64(2)]]
+            c3 = columns[numbers[slot + uint64(3)]]
+            c4 = columns[numbers[slot + uint64(4)]]
+            c5 = columns[numbers[slot + uint64(5)]]
+            c6 = columns[numbers[slot + uint64(6)]]
+            c7 = columns[numbers[slot + uint64(7)]]
             for i in range(n):
                 row = uint64(rows[first + uint64(i)])
                 words[first + uint64(i), half] = (

@@ -54,6 +54,7 @@ from sklearn_ltr._trees.growth.quantization import (
     with_variance,
 )
 from sklearn_ltr._trees.growth.sampling import TreeSample
+from sklearn_ltr._trees.growth.sparse_columns import ENTRY_TIME
 from sklearn_ltr._trees.growth.workspace import (
     LEAVES_AHEAD,
     GrowingTree,
@@ -96,7 +97,7 @@ class TreeGrower:
         self._blocks = allocate_blocks(binned)
         self._n_rows, self._all_are_packed = len(row_numbers), False
         self._workspace = allocate_workspace(
-            parameters, self._blocks, binned.n_categories, team.n_threads, exchanges
+            parameters, self._blocks, binned, team.n_threads, exchanges
         )
         packed = self._workspace.buffers.packed_gradients
         self._preparer = RowPreparer(row_numbers, packed, team, comm)
@@ -138,12 +139,17 @@ class TreeGrower:
             ridge = symmetric.RIDGE * magnitudes.hessian / magnitudes.n_rows
             p = p._replace(l2_regularization=p.l2_regularization + ridge)
         if rows is not None:
-            pack_rows(blocks, self.binned.columns, rows, team)
+            pack_rows(blocks, self.binned.stored.columns, rows, team)
         elif not self._all_are_packed:  # once, for all trees
             every = np.arange(self._n_rows, dtype=np.int32)
-            pack_rows(self._blocks, self.binned.columns, every, team)
+            pack_rows(self._blocks, self.binned.stored.columns, every, team)
             self._all_are_packed = True
         n_rows = self._n_rows if rows is None else len(rows)
+        sparse = self._workspace.sparse
+        if sparse is not None:
+            sparse.is_drawn[:] = np.isin(sparse.feature, drawn.features)
+            sparse.place[:] = -1
+            sparse.place[slice(None) if rows is None else rows] = np.arange(n_rows)
         if self._has_categories:  # see splitting.py
             packed = self._workspace.buffers.packed_gradients[:n_rows]
             quantization = with_variance(quantization, packed, total, team, comm)
@@ -238,10 +244,14 @@ class TreeGrower:
         if self._exchange is not None:
             return np.inf
         p, n_blocks = self._parameters, len(self._blocks.n_bins)
-        n_rows = subsample * self._n_rows
+        n_rows, sparse = subsample * self._n_rows, self._workspace.sparse
+        of_entries = 0.0
+        if sparse is not None:
+            of_entries = ENTRY_TIME * subsample * len(sparse.entries)
         if p.symmetric:
-            return symmetric.growth_time(p, n_blocks, n_rows, self.team.n_threads)
-        return best_first.growth_time(p, n_blocks, n_rows)
+            n_threads = self.team.n_threads
+            return of_entries + symmetric.growth_time(p, n_blocks, n_rows, n_threads)
+        return of_entries + best_first.growth_time(p, n_blocks, n_rows)
 
 
 def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:

@@ -134,20 +134,34 @@ def add_tree(
     exchanges: bool = False,
 ) -> None:
     """Take the first to the last of the steps; without `sums` they need no values."""
-    # without categories None, so that no code that reads them is compiled
-    n_categories = binned.n_categories if len(tree.category_set) > 0 else None
+    columns, n_categories, tree = columns_of_splits(binned, tree)
     time = (2.1 + 0.04 * len(tree.feature)) * len(scores)
     team.share(
         np.inf if exchanges else time,
         _add_tree,
         steps,
-        binned.columns,
+        columns,
         n_categories,
         tree,
         sums,
         work,
         scores,
     )
+
+
+def columns_of_splits(
+    binned: BinnedData, tree: GrownTree
+) -> tuple[NDArray[np.uint8], IntArray | None, GrownTree]:
+    """Return columns of bytes, their `n_categories`, and the tree that splits these."""
+    columns, n_categories = binned.stored.columns, binned.n_categories
+    if binned.stored.sparse is not None:  # of the features that the tree splits only
+        used = np.unique(tree.feature[tree.feature >= 0]).astype(np.int64)
+        feature = np.searchsorted(used, tree.feature).astype(np.int32)
+        feature[tree.feature < 0] = -1
+        tree = tree._replace(feature=feature)
+        columns, n_categories = binned.stored.columns_of(used), n_categories[used]
+    # without categories None, so that no code that reads them is compiled
+    return columns, n_categories if len(tree.category_set) > 0 else None, tree
 
 
 @shared_kernel

@@ -36,7 +36,6 @@ from sklearn_ltr._compile import int64, subkernel, wait_at_barrier
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.growth.dividing import (
-    SplitCondition,
     divide_rows,
     exclude_features,
     record_category_set,
@@ -50,6 +49,13 @@ from sklearn_ltr._trees.growth.histograms import (
     subtract_histogram,
 )
 from sklearn_ltr._trees.growth.loop import GrowthPolicy, growth_kernel
+from sklearn_ltr._trees.growth.sparse_columns import (
+    condition_of,
+    divide_entries,
+    search_level_entries,
+    sums_of_feature,
+    sums_of_root,
+)
 from sklearn_ltr._trees.growth.splitting import (
     OrderedBins,
     allowed_score,
@@ -133,6 +139,7 @@ def search_level(tree: GrowingTree, work: GrowthWorkspace) -> None:
             if is_allowed and gain > min_gain:
                 keep_better(gain, feature, splits.threshold[slot], candidate)
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
+    search_level_entries(min_gain, candidate, tree, work, work.sparse)
 
 
 @subkernel
@@ -293,11 +300,8 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
         return False
     # each thread marks the bins for itself, and none has to wait for another
     feature, rule, special = level.feature, tree.rule, work.special
-    place = tree.blocks.place[feature]
-    block, slot = place // FEATURE_BLOCK, place % FEATURE_BLOCK
-    root = work.levels.root[block, slot::FEATURE_BLOCK]
+    root = sums_of_root(feature, tree, work, work.sparse)
     mark_left_bins(level, root, rule, special, work.goes_left)
-    condition = SplitCondition(tree.blocks.values[block], slot, work.goes_left)
     is_set, direction = (
         is_categorical(feature, special),
         monotonic_sign(feature, special),
@@ -306,14 +310,17 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
         # here by level, where a best-first tree has features by node
         n_steps = progress.n_steps
         exclude_features(n_steps, n_steps + 1, feature, special, tree.allowed)
+    n_bins = MISSING_BIN  # as many as a sparse column may have
+    if tree.blocks.place[feature] >= 0:
+        n_bins = tree.blocks.n_bins[tree.blocks.place[feature] // FEATURE_BLOCK]
     n_leaves = progress.n_leaves
     progress.n_pairs = 0
     for number in range(n_leaves):
         leaf = work.leaves[number]
         if not is_splittable(leaf, tree.rule):
             continue
-        sums = work.histograms[leaf.histogram_index, block, slot::FEATURE_BLOCK]
-        leaf.left_total = sum_on_left(sums, tree.blocks.n_bins[block], work.goes_left)
+        sums = sums_of_feature(feature, leaf, tree, work, work.sparse)
+        leaf.left_total = sum_on_left(sums, n_bins, work.goes_left)
         score = allowed_score(leaf.left_total, leaf.total, direction, rule)
         leaf.gain = score - child_score(leaf.total, rule)
         if leaf.gain <= 0.0:
@@ -322,8 +329,10 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
         leaf.missing_left = level.missing_left
         if is_set and team.thread == 0:
             record_category_set(work.goes_left, work.category_set[leaf.node])
+        condition = condition_of(feature, leaf, tree, work, work.sparse)
         if divide_rows(condition, leaf, rule, tree.exchanges, team, work.buffers):
             wait_at_barrier(team.barrier, team.n_threads)
+        divide_entries(leaf, 2 * progress.n_leaves - 1, tree, work, work.sparse)
         pair = 2 * progress.n_pairs
         work.levels.order[pair], work.levels.order[pair + 1] = split_leaf(
             number, tree, work.leaves, progress, team

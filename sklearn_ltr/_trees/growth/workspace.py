@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import CACHE_LINE, allocate_aligned, new_barrier, subkernel
+from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.growth.quantization import Quantization
@@ -222,6 +223,32 @@ class LevelWorkspace(NamedTuple):
     gains: NDArray[np.float64]
 
 
+class SparseWorkspace(NamedTuple):
+    """Sparse columns, of those with entries enough for a split, and memory for them."""
+
+    # shared by all threads; of all rows, as in SparseColumns
+    feature: NDArray[np.int64]
+    default_bin: NDArray[np.uint8]
+    entries: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    n_bins: NDArray[np.int64]  # (n_columns,): missing not counted
+    # of the tree that is grown, whose rows are numbered as in its sample
+    is_drawn: NDArray[np.bool_]  # (n_columns,): whether the tree may split a column
+    place: NDArray[np.int32]  # (n_rows,): of each row in the sample; -1: not there
+    # (n_entries,): entries of the leaves, sorted by thread, leaf, column, bin and row
+    sampled: NDArray[np.int64]
+    moved: NDArray[np.int64]  # (n_entries,): those that are being moved
+    # (n_threads, n_nodes, 2): where the entries of a leaf begin and end, by its node
+    bounds: NDArray[np.int64]
+    # (n_rows, 1): bin of each row in the feature that splits its leaf
+    bins: NDArray[np.uint8]
+    # this thread's own
+    column_bins: NDArray[np.int64]  # (257,): bins of a column that have rows in a leaf
+    column_sums: NDArray[np.int64]  # (257,): the packed sum of each
+    sums: NDArray[np.int64]  # (256,): packed sums of all bins of a column
+    next_entry: NDArray[np.int64]  # (max_leaf_nodes,): of each leaf of a level
+
+
 class GrowthWorkspace(NamedTuple):
     """Memory for growing trees, as one thread sees it; reused from tree to tree."""
 
@@ -250,6 +277,7 @@ class GrowthWorkspace(NamedTuple):
     special: SpecialFeatures | None
     goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
     levels: Any  # LevelWorkspace of a symmetric tree, else None
+    sparse: Any  # SparseWorkspace if there are sparse columns, else None
 
 
 def allocate_nodes(max_leaf_nodes: int) -> Records:
@@ -269,11 +297,12 @@ def own_records(n_threads: int, n_records: int, dtype: np.dtype[Any]) -> Records
 def allocate_workspace(
     parameters: GrowthParameters,
     blocks: Blocks,
-    n_categories: NDArray[np.int64],
+    binned: BinnedData,
     n_threads: int,
     exchanges: bool,
 ) -> GrowthWorkspace:
     """Return the workspace of all threads."""
+    n_categories = binned.n_categories
     n_blocks, n_rows, _ = blocks.values.shape
     max_leaf_nodes = parameters.max_leaf_nodes
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
@@ -323,6 +352,40 @@ def allocate_workspace(
         special=_special_features(parameters, n_categories, n_threads),
         goes_left=goes_left,
         levels=levels,
+        sparse=_sparse_workspace(parameters, binned, n_threads),
+    )
+
+
+def _sparse_workspace(
+    parameters: GrowthParameters, binned: BinnedData, n_threads: int
+) -> SparseWorkspace | None:
+    """Return the memory for sparse columns, None if none can be split."""
+    sparse = binned.stored.sparse
+    if sparse is None:
+        return None
+    sizes = np.diff(sparse.starts)
+    entries = sparse.entries[(sizes >= parameters.min_samples_leaf).repeat(sizes)]
+    if len(entries) == 0:
+        return None
+    sparse = sparse._replace(entries=entries)
+    n_columns, max_leaf_nodes = len(sparse.feature), parameters.max_leaf_nodes
+    # as elsewhere, pages that are not written take no memory
+    return SparseWorkspace(
+        feature=sparse.feature,
+        default_bin=sparse.default_bin,
+        entries=entries,
+        starts=sparse.starts,
+        n_bins=binned.n_bins[sparse.feature],
+        is_drawn=np.ones(n_columns, dtype=np.bool_),
+        place=np.empty(sparse.n_rows, dtype=np.int32),
+        sampled=np.empty(len(entries), dtype=np.int64),
+        moved=np.empty(len(entries), dtype=np.int64),
+        bounds=np.zeros((n_threads, 2 * max_leaf_nodes - 1, 2), dtype=np.int64),
+        bins=np.empty((sparse.n_rows, 1), dtype=np.uint8),
+        column_bins=np.empty((n_threads, HISTOGRAM_BINS + 8), dtype=np.int64),
+        column_sums=np.empty((n_threads, HISTOGRAM_BINS + 8), dtype=np.int64),
+        sums=np.empty((n_threads, HISTOGRAM_BINS), dtype=np.int64),
+        next_entry=np.empty((n_threads, max_leaf_nodes), dtype=np.int64),
     )
 
 
@@ -364,6 +427,7 @@ def workspace_of_thread(
         _special_of_thread(thread, work.special),
         work.goes_left[thread],
         _levels_of_thread(thread, work.levels),
+        _sparse_of_thread(thread, work.sparse),
     )
 
 
@@ -392,6 +456,32 @@ def _levels_of_thread(
         return None
     return LevelWorkspace(
         levels.root, levels.level[thread], levels.order[thread], levels.gains[thread]
+    )
+
+
+@subkernel
+def _sparse_of_thread(
+    thread: int, sparse: SparseWorkspace | None
+) -> SparseWorkspace | None:
+    """Return the memory for sparse columns as one thread sees it, None if none."""
+    if sparse is None:
+        return None
+    return SparseWorkspace(
+        sparse.feature,
+        sparse.default_bin,
+        sparse.entries,
+        sparse.starts,
+        sparse.n_bins,
+        sparse.is_drawn,
+        sparse.place,
+        sparse.sampled,
+        sparse.moved,
+        sparse.bounds,
+        sparse.bins,
+        sparse.column_bins[thread],
+        sparse.column_sums[thread],
+        sparse.sums[thread],
+        sparse.next_entry[thread],
     )
 
 

@@ -1,0 +1,180 @@
+"""Binned values of a table, as they are stored: by columns of bytes, or of entries.
+
+Where most rows of a column have the same bin, such as that of 0 in a sparse X, this is
+the column's *default bin*, and only the rows in other bins are stored: an *entry* of a
+row is one integer,
+
+    entry = (column << 39) + (bin << 31) + row,
+
+so that entries in ascending order are sorted by column, bin and row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_ltr._compile import ThreadTeam
+
+ROW_BITS, BIN_BITS = 31, 8
+COLUMN_SHIFT = ROW_BITS + BIN_BITS
+ROW_MASK, BIN_MASK = (1 << ROW_BITS) - 1, (1 << BIN_BITS) - 1
+MOST_COLUMNS = 1 << 63 - COLUMN_SHIFT  # with entries
+# A column is stored by entries if at most one of so many rows has one.  Of a row of the
+# sample that a tree is grown on, an entry takes about as long as so many bytes.
+ROWS_PER_ENTRY = 16
+
+
+class SparseColumns(NamedTuple):
+    """Columns of which the rows that are not in the default bin are stored."""
+
+    feature: NDArray[np.int64]  # (n_columns,), ascending
+    default_bin: NDArray[np.uint8]  # (n_columns,)
+    entries: NDArray[np.int64]  # (n_entries,), ascending
+    n_rows: int
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where the entries of each column begin, then their number: (n_columns + 1,)."""
+        columns = np.arange(len(self.feature) + 1) << COLUMN_SHIFT
+        return np.searchsorted(self.entries, columns).astype(np.int64)
+
+    def take(self, rows: NDArray[np.intp]) -> SparseColumns:
+        """Return some rows, of which the same may be taken more than once."""
+        row = self.entries & ROW_MASK
+        by_row = np.argsort(row, kind="stable")
+        first = np.searchsorted(row[by_row], np.arange(self.n_rows + 1))
+        sizes = np.diff(first)[rows]
+        ends = np.cumsum(sizes)
+        places = np.arange(len(rows)).repeat(sizes)
+        taken = np.arange(len(places)) + (first[rows] - ends + sizes).repeat(sizes)
+        entries = self.entries[by_row[taken]] & ~ROW_MASK | places
+        entries.sort()
+        return self._replace(entries=entries, n_rows=len(rows))
+
+    def reorder(self, order: NDArray[np.intp]) -> None:
+        """Move row ``order[i]`` to row i, in place."""
+        place = np.empty(self.n_rows, dtype=np.int64)
+        place[order] = np.arange(self.n_rows)
+        row = self.entries & ROW_MASK
+        np.bitwise_and(self.entries, ~ROW_MASK, out=self.entries)
+        np.bitwise_or(self.entries, place[row], out=self.entries)
+        self.entries.sort()
+
+    def write_column(self, number: int, column: NDArray[np.uint8]) -> None:
+        """Write the bins of all rows of a column, (n_rows,)."""
+        bounds = np.array([number, number + 1]) << COLUMN_SHIFT
+        entries = self.entries[slice(*np.searchsorted(self.entries, bounds))]
+        column[:] = self.default_bin[number]
+        column[entries & ROW_MASK] = entries >> ROW_BITS & BIN_MASK
+
+
+class BinnedColumns(NamedTuple):
+    """Each feature is a column of bytes, or one of the sparse columns."""
+
+    columns: NDArray[np.uint8]  # (n_columns, n_rows): of the other features, in order
+    sparse: SparseColumns | None = None  # None: there are none
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.columns.shape[1])
+
+    def places(self, features: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the column of each feature, as ``-1 - c`` if it is sparse column c."""
+        if self.sparse is None:
+            return features
+        sparse = self.sparse.feature
+        number = np.searchsorted(sparse, features)  # also of sparse ones before it
+        is_sparse = np.append(sparse, -1)[number] == features
+        return np.where(is_sparse, -1 - number, features - number)
+
+    def columns_of(self, features: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the bins of some features, (n, n_rows)."""
+        columns = np.empty((len(features), self.n_rows), dtype=np.uint8)
+        for column, place in zip(columns, self.places(features).tolist(), strict=True):
+            if place >= 0:
+                column[:] = self.columns[place]
+            elif self.sparse is not None:
+                self.sparse.write_column(-1 - place, column)
+        return columns
+
+    def count_rows(self) -> NDArray[np.int64]:
+        """Return how many rows of each feature are in each bin, (n_features, 256)."""
+        counted = [np.bincount(column, minlength=256) for column in self.columns]
+        if self.sparse is not None:
+            feature, default_bin, entries, n_rows = self.sparse
+            column_and_bin = entries >> ROW_BITS
+            counts = np.bincount(column_and_bin, minlength=len(feature) << BIN_BITS)
+            counts = counts.reshape(len(feature), -1)
+            counts[np.arange(len(feature)), default_bin] = n_rows - counts.sum(axis=1)
+            for number, own in zip(feature.tolist(), counts, strict=True):
+                counted.insert(number, own)
+        return np.array(counted)
+
+    def take(self, rows: NDArray[np.intp], team: ThreadTeam) -> BinnedColumns:
+        """Return some rows; if these are all in order, without a copy."""
+        if np.array_equal(rows, np.arange(self.n_rows)):
+            return self
+        taken = np.empty((len(self.columns), len(rows)), dtype=np.uint8)
+        pairs = iter(list(zip(self.columns, taken, strict=True)))  # shared by threads
+
+        def take_columns(thread: int) -> None:
+            for column, target in pairs:
+                target[...] = column[rows]
+
+        team.run(take_columns)
+        sparse = None if self.sparse is None else self.sparse.take(rows)
+        return BinnedColumns(taken, sparse)
+
+    def reorder(self, order: NDArray[np.intp], team: ThreadTeam) -> None:
+        """Move row ``order[i]`` to row i, in place."""
+        columns = iter(self.columns)  # shared by the threads
+
+        def reorder_columns(thread: int) -> None:
+            for column in columns:
+                column[...] = column[order]
+
+        team.run(reorder_columns)
+        if self.sparse is not None:
+            self.sparse.reorder(order)
+
+
+def store_entries(
+    column: NDArray[np.integer],
+    rows: NDArray[np.integer],
+    bins: NDArray[np.uint8],
+    default_bin: NDArray[np.uint8],
+    n_rows: int,
+) -> BinnedColumns:
+    """Store bins of rows of columns; all other rows are in a column's default bin."""
+    n_columns = len(default_bin)
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(
+            f"X has {n_columns:,} columns, but trees take at most {MOST_COLUMNS:,}: "
+            "hash features to fewer, or leave out rare ones"
+        )
+    differs = bins != default_bin[column]
+    column, rows, bins = column[differs], rows[differs], bins[differs]
+    n_entries = np.bincount(column, minlength=n_columns)
+    is_sparse = n_entries * ROWS_PER_ENTRY <= n_rows
+    # kernels of growth take one column of bytes at least
+    is_sparse[np.argmax(n_entries)] = False
+    feature = np.flatnonzero(is_sparse)
+    number = np.where(is_sparse, np.cumsum(is_sparse), np.cumsum(~is_sparse)) - 1
+    columns = np.empty((n_columns - len(feature), n_rows), dtype=np.uint8)
+    columns[:] = default_bin[~is_sparse, np.newaxis]
+    chosen = ~is_sparse[column]
+    columns[number[column[chosen]], rows[chosen]] = bins[chosen]
+    if len(feature) == 0:
+        return BinnedColumns(columns)
+    chosen = ~chosen
+    entries = number[column[chosen]] << BIN_BITS
+    entries |= bins[chosen]
+    entries <<= ROW_BITS
+    entries |= rows[chosen]
+    entries.sort()
+    sparse = SparseColumns(feature, default_bin[is_sparse], entries, n_rows)
+    return BinnedColumns(columns, sparse)
