@@ -37,7 +37,7 @@ class SparseColumns(NamedTuple):
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """Where the entries of each column begin, then their number: (n_columns + 1,)."""
+        """Where the entries of each column begin and end: (n_columns + 1,)."""
         columns = np.arange(len(self.feature) + 1) << COLUMN_SHIFT
         return np.searchsorted(self.entries, columns).astype(np.int64)
 
