@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import issparse, load_npz, save_npz
 
 import peers
 from measuring import cost_of, in_a_new_process, results_in_turns
@@ -78,11 +79,19 @@ def save(folder: Path, train: Part, test: Part) -> None:
     """Write X, y and groups of both parts, for `read`."""
     for part, values in ("train", train), ("test", test):
         for name, column in zip("Xyg", values, strict=True):
-            np.save(folder / f"{part}_{name}.npy", np.ascontiguousarray(column))
+            file = folder / f"{part}_{name}"
+            if issparse(column):
+                save_npz(file, column, compressed=False)
+            else:
+                np.save(file, np.ascontiguousarray(column))
 
 
 def read(folder: Path, part: str) -> Part:
-    return Part(*(np.load(folder / f"{part}_{name}.npy") for name in "Xyg"))
+    sparse = folder / f"{part}_X.npz"
+    y, groups = (np.load(folder / f"{part}_{name}.npy") for name in "yg")
+    if sparse.exists():
+        return Part(load_npz(sparse), y, groups)
+    return Part(np.load(folder / f"{part}_X.npy"), y, groups)
 
 
 def warm_up(fit: Callable, X, y, groups, settings: Settings) -> None:

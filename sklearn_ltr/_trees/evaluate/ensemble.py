@@ -184,11 +184,10 @@ class TreeEnsemble(ChecksummedArrays):
         """Yield predictions of the first 1, 2, ... trees for each row of X."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         walks = X.shape[0] * len(self) <= MOST_WALKS
-        trees, X = self._with_tested(X)
-        for number in range(len(trees)):
-            tree = trees.part(number, number + 1)
+        for number in range(len(self)):
+            tree, tested = self.part(number, number + 1)._with_tested(X)
             add_rows = tree._walk.add_to if walks else tree._evaluator.add_to
-            add_in_parts(add_rows, scores, X, ONE_THREAD)
+            add_in_parts(add_rows, scores, tested, ONE_THREAD)
             yield scores.copy()
 
     def add_to(self, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam) -> None:

@@ -30,8 +30,8 @@ from sklearn_ltr._trees.growth.histograms import (
 from sklearn_ltr._trees.growth.loop import GrowthPolicy, growth_kernel
 from sklearn_ltr._trees.growth.sparse_columns import (
     condition_of,
-    divide_entries,
-    search_entries,
+    divide_list,
+    search_list,
     sums_of_feature,
 )
 from sklearn_ltr._trees.growth.splitting import (
@@ -158,10 +158,11 @@ def search_sparse_columns(
 ) -> None:
     """Search this thread's sparse columns for the splits of two siblings."""
     smaller, larger = work.progress[0].smaller, work.progress[0].larger
+    divide_list(smaller, larger, tree, work, work.sparse)
     for k in range(1 if larger == NO_LEAF else 2):
         leaf = work.leaves[smaller if k == 0 else larger]
         if is_splittable(leaf, tree.rule):
-            search_entries(leaf, candidates[k], tree, work, work.sparse)
+            search_list(leaf, candidates[k], tree, work, work.sparse)
 
 
 @subkernel
@@ -191,9 +192,8 @@ def split_best_leaf(tree: GrowingTree, work: GrowthWorkspace) -> bool:
         return False
     if leaf.n_left == NOT_DIVIDED:
         divide_leaf(leaf, tree, work)
-    left = 2 * progress.n_leaves - 1
-    divide_entries(leaf, left, tree, work, work.sparse)
     if team.thread == 0:
+        left = 2 * progress.n_leaves - 1
         exclude_features(leaf.node, left, leaf.feature, work.special, tree.allowed)
     children = split_leaf(number, tree, leaves, progress, team)
     progress.smaller, progress.larger = children

@@ -148,8 +148,9 @@ class TreeGrower:
         sparse = self._workspace.sparse
         if sparse is not None:
             sparse.is_drawn[:] = np.isin(sparse.feature, drawn.features)
+            sparse.rows[:n_rows] = np.arange(n_rows) if rows is None else rows
             sparse.place[:] = -1
-            sparse.place[slice(None) if rows is None else rows] = np.arange(n_rows)
+            sparse.place[sparse.rows[:n_rows]] = np.arange(n_rows)
         if self._has_categories:  # see splitting.py
             packed = self._workspace.buffers.packed_gradients[:n_rows]
             quantization = with_variance(quantization, packed, total, team, comm)

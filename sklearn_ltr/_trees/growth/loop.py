@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from sklearn_ltr._compile import SharedKernel, shared_kernel, wait_at_barrier
 from sklearn_ltr._trees.growth.dividing import fill_root
-from sklearn_ltr._trees.growth.sparse_columns import fill_root_entries
+from sklearn_ltr._trees.growth.sparse_columns import take_own_keys
 from sklearn_ltr._trees.growth.workspace import (
     NO_LEAF,
     GrowingTree,
@@ -59,7 +59,7 @@ def growth_kernel(name: str, policy: GrowthPolicy) -> SharedKernel:
         if progress.n_leaves == 0:
             root = work.leaves[0]
             fill_root(tree.n_rows, tree.total, root, work.buffers, work.team)
-            fill_root_entries(tree, work, work.sparse)
+            take_own_keys(tree, work, work.sparse)
             if not tree.exchanges:
                 root.histogram_index = new_histogram(progress)
             progress.n_leaves, progress.smaller, progress.larger = 1, 0, NO_LEAF

@@ -1,19 +1,20 @@
 """Splits of sparse columns, of which the rows outside the default bin are stored.
 
-No histograms are made of them.  The entries of a leaf
-(:mod:`sklearn_ltr._data.binned_columns`) are sorted by column and bin, so that one pass
-over them adds up the packed gradients of each bin that has rows.  The sum of the
-default bin is that of the leaf minus all others, exactly, since all are integers.  So a
-search takes as long as the leaf has entries, however many columns there are, and it
-finds the same split as with histograms.
+A *key* is a bin of a sparse column in which there are rows, but not the default bin;
+keys are numbered by column and bin.  The histogram of a leaf is a list of the keys that
+have rows in the leaf, with their sums of packed gradients.  The sum of the default bin
+is that of the leaf minus all others, exactly, since all are integers.  So a search
+takes as long as the list is, and it finds the same split as with all bins.
 
-When a leaf is split, its entries are divided between its children, in order.  A child
-that has fewer than `min_samples_leaf` entries of a column loses these: whatever the
-threshold, the side without the default bin would be too small, and so it would be in
-all leaves below.  This is how most entries of rare columns are soon left out.
+When a leaf is split, the sums of the smaller child are made from its rows, each of
+which has its keys.  One pass over the list of the parent turns it into that of the
+larger child, by subtraction, and writes that of the smaller one.  Both lose columns of
+which they have fewer than `min_samples_leaf` rows: whatever the threshold, the side
+without the default bin would be too small, and so it would be in all leaves below.
+This is how most of many rare columns are soon left out.
 
-Each thread has a part of the columns, with about as many entries as any other's, and
-searches and divides the entries of these columns alone.
+Each thread has a part of the columns, with about as many entries as any other's; it
+makes the lists of these columns, and searches them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._compile import int64, subkernel, uint64, wait_at_barrier
-from sklearn_ltr._data.binned_columns import (
-    BIN_MASK,
-    COLUMN_SHIFT,
-    ROW_BITS,
-    ROW_MASK,
-)
+from sklearn_ltr._data.binned_columns import BIN_MASK, ROW_BITS, ROW_MASK
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._trees.growth.dividing import SplitCondition
@@ -39,6 +35,7 @@ from sklearn_ltr._trees.growth.splitting import (
     monotonic_sign,
 )
 from sklearn_ltr._trees.growth.workspace import (
+    NO_LEAF,
     GrowingTree,
     GrowthWorkspace,
     Record,
@@ -47,22 +44,24 @@ from sklearn_ltr._trees.growth.workspace import (
     is_splittable,
 )
 
-ENTRY_TIME = 35.0  # nanoseconds for an entry of the sample, in all leaves
+# Nanoseconds for an entry of the sample, in all leaves
+ENTRY_TIME = 20.0
 NO_COLUMN = np.iinfo(np.int64).max
 
 
-# --- the entries of a tree ------------------------------------------------------------
+# --- this thread's columns ------------------------------------------------------------
 
 
 @subkernel
 def first_own_column(thread: int, n_threads: int, starts: NDArray[np.int64]) -> int:
     """Return the first column of a thread, given where the entries of each begin."""
-    return first_at_least(starts, 0, len(starts), starts[-1] * thread // n_threads)
+    wanted = starts[len(starts) - 1] * thread // n_threads
+    return first_at_least(starts, 0, len(starts) - 1, wanted)
 
 
 @subkernel
 def first_at_least(
-    ascending: NDArray[np.int64], first: int, last: int, wanted: int
+    ascending: NDArray[np.integer], first: int, last: int, wanted: int
 ) -> int:
     """Return the first place from `first` on of a number that is not below `wanted`."""
     low, high = int64(first), int64(last)
@@ -76,67 +75,150 @@ def first_at_least(
 
 
 @subkernel
-def fill_root_entries(
+def take_own_keys(
     tree: GrowingTree, work: GrowthWorkspace, sparse: SparseWorkspace | None
 ) -> None:
-    """Give the root the entries of the sample in this thread's columns."""
+    """Copy the keys of each row of the sample that are in this thread's columns."""
     if sparse is None:
         return
     thread, n_threads = work.team.thread, work.team.n_threads
     first = first_own_column(thread, n_threads, sparse.starts)
     last = first_own_column(thread + 1, n_threads, sparse.starts)
-    sampled, n = sparse.sampled, sparse.starts[first]
-    sparse.bounds[thread, 0, 0] = n
-    for column in range(first, last):
-        before = n
-        if sparse.is_drawn[column]:
-            for i in range(sparse.starts[column], sparse.starts[column + 1]):
-                entry = sparse.entries[i]
-                row = entry & ROW_MASK
-                place = int64(sparse.place[row])
-                # always written, and counted if the row is in the sample
-                sampled[n] = entry - row + place
-                n += place >= 0
-        if n - before < tree.rule.min_samples_leaf:
-            n = before
-    sparse.bounds[thread, 0, 1] = n
+    first_key, last_key = sparse.first_key[first], sparse.first_key[last]
+    own_keys, own_start, n = sparse.own_keys, sparse.own_start, sparse.starts[first]
+    for i in range(tree.n_rows):
+        own_start[i] = n
+        row = sparse.rows[i]
+        for j in range(sparse.row_start[row], sparse.row_start[row + 1]):
+            key = sparse.row_keys[j]
+            if first_key <= key < last_key and sparse.is_drawn[sparse.key_column[key]]:
+                own_keys[n] = key
+                n += 1
+    own_start[tree.n_rows] = n
+    sparse.list_end[0] = 2 * sparse.starts[first]
+    for index in range(sparse.bounds.shape[1]):  # all lists are empty
+        for end in range(2):
+            sparse.bounds[thread, index, end] = sparse.list_end[0]
+
+
+# --- lists of keys --------------------------------------------------------------------
 
 
 @subkernel
-def divide_entries(
-    leaf: Record,
-    left_node: int,
+def divide_list(
+    smaller: int,
+    larger: int,
     tree: GrowingTree,
     work: GrowthWorkspace,
     sparse: SparseWorkspace | None,
 ) -> None:
-    """Divide this thread's entries of a leaf that is split, whose bins are written."""
+    """Make this thread's lists of two siblings, or of the root, which has none."""
     if sparse is None:
         return
-    bounds, rule = sparse.bounds[work.team.thread], tree.rule
-    sampled, moved, least = sparse.sampled, sparse.moved, rule.min_samples_leaf
-    first, last = bounds[leaf.node, 0], bounds[leaf.node, 1]
-    # those that go left stay in front; the others are moved to the end
-    n_left = n_right = i = first
+    leaf, sums = work.leaves[smaller], sparse.sum_of_key
+    rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
+    own_keys, own_start = sparse.own_keys, sparse.own_start
+    for i in range(len(rows)):
+        row, gradient = uint64(rows[i]), work.buffers.leaf_gradients[leaf.start + i]
+        for j in range(own_start[row], own_start[row + uint64(1)]):
+            sums[own_keys[j]] += gradient
+    if larger == NO_LEAF:
+        write_root_list(leaf.histogram_index, tree, work, sparse)
+    else:
+        parent = work.leaves[larger].histogram_index
+        write_lists(leaf.histogram_index, parent, tree.rule, work, sparse)
+    for i in range(len(rows)):
+        row = uint64(rows[i])
+        for j in range(own_start[row], own_start[row + uint64(1)]):
+            sums[own_keys[j]] = 0
+
+
+@subkernel
+def write_root_list(
+    index: int, tree: GrowingTree, work: GrowthWorkspace, sparse: SparseWorkspace
+) -> None:
+    """Write the list of the root, given the sum of each key."""
+    thread, n_threads = work.team.thread, work.team.n_threads
+    first = first_own_column(thread, n_threads, sparse.starts)
+    last = first_own_column(thread + 1, n_threads, sparse.starts)
+    mask, n = tree.rule.quantization.count_mask, sparse.list_end[0]
+    sparse.bounds[thread, index, 0] = n
+    for column in range(first, last):
+        before, n_rows = n, int64(0)
+        for key in range(sparse.first_key[column], sparse.first_key[column + 1]):
+            key_sum = sparse.sum_of_key[key]
+            sparse.list_keys[n], sparse.list_sums[n] = key, key_sum
+            n_rows += key_sum & mask
+            n += key_sum != 0
+        if n_rows < tree.rule.min_samples_leaf:
+            n = before
+    sparse.bounds[thread, index, 1] = sparse.list_end[0] = n
+
+
+@subkernel
+def write_lists(
+    smaller: int,
+    larger: int,
+    rule: SplitRule,
+    work: GrowthWorkspace,
+    sparse: SparseWorkspace,
+) -> None:
+    """Divide the list of a parent, which becomes that of its larger child."""
+    bounds, mask = sparse.bounds[work.team.thread], rule.quantization.count_mask
+    make_room(smaller, larger, work, sparse)
+    keys, sums, of_smaller = sparse.list_keys, sparse.list_sums, sparse.sum_of_key
+    i = n_large = bounds[larger, 0]
+    n_small, last = sparse.list_end[0], bounds[larger, 1]
+    bounds[smaller, 0] = n_small
     while i < last:
-        column = sampled[i] >> COLUMN_SHIFT
-        left_before, right_before = n_left, n_right
-        while i < last and sampled[i] >> COLUMN_SHIFT == column:
-            entry = sampled[i]
-            goes_left = int64(work.goes_left[sparse.bins[entry & ROW_MASK, 0]])
-            sampled[n_left] = moved[n_right] = entry
-            n_left += goes_left
-            n_right += 1 - goes_left
+        next_column = sparse.first_key[sparse.key_column[keys[i]] + 1]
+        small_before, large_before = n_small, n_large
+        small_rows, large_rows = int64(0), int64(0)
+        while i < last and keys[i] < next_column:
+            key = keys[i]
+            small_sum = of_smaller[key]
+            large_sum = sums[i] - small_sum
+            if small_sum != 0:
+                keys[n_small], sums[n_small] = key, small_sum
+                n_small += 1
+            keys[n_large], sums[n_large] = key, large_sum
+            n_large += large_sum != 0
+            small_rows += small_sum & mask
+            large_rows += large_sum & mask
             i += 1
-        if n_left - left_before < least:
-            n_left = left_before
-        if n_right - right_before < least:
-            n_right = right_before
-    n_right -= first
-    for i in range(n_right):
-        sampled[last - n_right + i] = moved[first + i]
-    bounds[left_node, 0], bounds[left_node, 1] = first, n_left
-    bounds[left_node + 1, 0], bounds[left_node + 1, 1] = last - n_right, last
+        if small_rows < rule.min_samples_leaf:
+            n_small = small_before
+        if large_rows < rule.min_samples_leaf:
+            n_large = large_before
+    bounds[larger, 1], bounds[smaller, 1] = n_large, n_small
+    sparse.list_end[0] = n_small
+
+
+@subkernel
+def make_room(
+    n_lists: int, parent: int, work: GrowthWorkspace, sparse: SparseWorkspace
+) -> None:
+    """Move this thread's lists together if another as long as the parent's has no room.
+
+    Keys in all lists are at most as many as entries, for twice as many of which there
+    is room.
+    """
+    thread, n_threads = work.team.thread, work.team.n_threads
+    bounds = sparse.bounds[thread]
+    last = first_own_column(thread + 1, n_threads, sparse.starts)
+    room = 2 * sparse.starts[last] - sparse.list_end[0]
+    if bounds[parent, 1] - bounds[parent, 0] <= room:
+        return
+    n = 2 * sparse.starts[first_own_column(thread, n_threads, sparse.starts)]
+    for index in range(n_lists):  # they are in this order
+        first, last = bounds[index, 0], bounds[index, 1]
+        bounds[index, 0] = n
+        for i in range(first, last):
+            sparse.list_keys[n] = sparse.list_keys[i]
+            sparse.list_sums[n] = sparse.list_sums[i]
+            n += 1
+        bounds[index, 1] = n
+    sparse.list_end[0] = n
 
 
 # --- the sums of a column -------------------------------------------------------------
@@ -144,38 +226,27 @@ def divide_entries(
 
 @subkernel
 def sum_bins(
-    first: int,
-    last: int,
-    total: int,
-    gradients: NDArray[np.int64],
-    sparse: SparseWorkspace,
+    first: int, last: int, column: int, total: int, sparse: SparseWorkspace
 ) -> tuple[int, int]:
-    """Add up the bins of the column of entry `first` in a leaf that has rows in them.
+    """Read the bins of a column, whose first key in the list of a leaf is `first`.
 
-    The bins and their sums are written in order; returned are their number, with the
-    default bin, and the first entry of the next column.
+    Bins that have rows are written in order, with the default bin, and with their sums;
+    returned are their number, and the place of the first key of the next column.
     """
-    sampled, bins, sums = sparse.sampled, sparse.column_bins, sparse.column_sums
-    column = sampled[first] >> COLUMN_SHIFT
+    keys, bins, sums = sparse.list_keys, sparse.column_bins, sparse.column_sums
     default, at_default, rest = int64(sparse.default_bin[column]), int64(-1), total
-    n, i, previous = int64(0), int64(first), int64(-1)
-    while i < last and sampled[i] >> COLUMN_SHIFT == column:
-        entry = sampled[i]
-        b, gradient = entry >> ROW_BITS & BIN_MASK, gradients[entry & ROW_MASK]
-        if b != previous:
-            if previous < default < b:
-                at_default = n
-                bins[n] = default
-                n += 1
-            bins[n], sums[n] = b, 0
+    n, i, next_column = int64(0), int64(first), sparse.first_key[column + 1]
+    while i < last and keys[i] < next_column:
+        b = int64(sparse.key_bin[keys[i]])
+        if at_default < 0 and b > default:
+            at_default, bins[n] = n, default
             n += 1
-            previous = b
-        sums[n - 1] += gradient
-        rest -= gradient
+        bins[n], sums[n] = b, sparse.list_sums[i]
+        rest -= sums[n]
+        n += 1
         i += 1
     if at_default < 0:
-        at_default = n
-        bins[n] = default
+        at_default, bins[n] = n, default
         n += 1
     sums[at_default] = rest
     return n, i
@@ -200,12 +271,15 @@ def sums_of_feature(
         return dense
     sums, column, rest = sparse.sums, -1 - place, leaf.total
     sums[:] = 0
-    first, last = entries_of_column(column, leaf, work, sparse)
-    for i in range(first, last):
-        entry = sparse.sampled[i]
-        gradient = work.buffers.packed_gradients[entry & ROW_MASK]
-        sums[entry >> ROW_BITS & BIN_MASK] += gradient
-        rest -= gradient
+    owner, n_threads = int64(0), work.team.n_threads
+    while first_own_column(owner + 1, n_threads, sparse.starts) <= column:
+        owner += 1
+    keys, bounds = sparse.list_keys, sparse.bounds[owner, leaf.histogram_index]
+    i = first_at_least(keys, bounds[0], bounds[1], sparse.first_key[column])
+    while i < bounds[1] and keys[i] < sparse.first_key[column + 1]:
+        sums[sparse.key_bin[keys[i]]] = sparse.list_sums[i]
+        rest -= sparse.list_sums[i]
+        i += 1
     sums[sparse.default_bin[column]] = rest
     return sums[::1]  # numba gives all of these slices one type
 
@@ -225,7 +299,6 @@ def sums_of_root(
         return dense
     if place >= 0:
         return dense
-    # leaves may have lost entries, so they are taken from all rows
     sums, column, rest = sparse.sums, -1 - place, tree.total
     sums[:] = 0
     for i in range(sparse.starts[column], sparse.starts[column + 1]):
@@ -239,28 +312,11 @@ def sums_of_root(
     return sums[::1]
 
 
-@subkernel
-def entries_of_column(
-    column: int, leaf: Record, work: GrowthWorkspace, sparse: SparseWorkspace
-) -> tuple[int, int]:
-    """Return where the entries of a column in a leaf begin and end."""
-    thread, n_threads = int64(0), work.team.n_threads
-    while first_own_column(thread + 1, n_threads, sparse.starts) <= column:
-        thread += 1
-    first, last = (
-        sparse.bounds[thread, leaf.node, 0],
-        sparse.bounds[thread, leaf.node, 1],
-    )
-    first = first_at_least(sparse.sampled, first, last, column << COLUMN_SHIFT)
-    last = first_at_least(sparse.sampled, first, last, column + 1 << COLUMN_SHIFT)
-    return first, last
-
-
 # --- best-first growth ----------------------------------------------------------------
 
 
 @subkernel
-def search_entries(
+def search_list(
     leaf: Record,
     candidate: Record,
     tree: GrowingTree,
@@ -270,15 +326,13 @@ def search_entries(
     """Search this thread's columns for a better split of a leaf than its candidate."""
     if sparse is None:
         return
-    bounds = sparse.bounds[work.team.thread]
-    i, last = bounds[leaf.node, 0], bounds[leaf.node, 1]
-    gradients, parent_score = (
-        work.buffers.packed_gradients,
-        child_score(leaf.total, tree.rule),
-    )
+    bounds = sparse.bounds[work.team.thread, leaf.histogram_index]
+    i, last = bounds[0], bounds[1]
+    parent_score = child_score(leaf.total, tree.rule)
     while i < last:
-        feature = sparse.feature[sparse.sampled[i] >> COLUMN_SHIFT]
-        n_bins, i = sum_bins(i, last, leaf.total, gradients, sparse)
+        column = int64(sparse.key_column[sparse.list_keys[i]])
+        feature = sparse.feature[column]
+        n_bins, i = sum_bins(i, last, column, leaf.total, sparse)
         if tree.allowed[leaf.node, feature]:
             direction = monotonic_sign(feature, work.special)
             score, threshold = best_threshold(
@@ -330,24 +384,22 @@ def condition_of(
     block, slot = max(0, place) // FEATURE_BLOCK, max(0, place) % FEATURE_BLOCK
     if sparse is None:
         return SplitCondition(tree.blocks.values[block], slot, work.goes_left)
-    # Rows and entries are divided by the bins of the rows; threads write a chunk each.
-    team, bins, rows = work.team, sparse.bins, work.buffers.rows[leaf.buffer]
-    first, last = chunk_bounds(team.thread, team.n_threads, leaf.start, leaf.stop)
     if place >= 0:
-        values = tree.blocks.values[block]
-        for i in range(first, last):
-            row = uint64(rows[i])
-            bins[row, 0] = values[row, slot]
-    else:
-        default = sparse.default_bin[-1 - place]
-        for i in range(first, last):
-            bins[uint64(rows[i]), 0] = default
-        wait_at_barrier(team.barrier, team.n_threads)
-        first, last = entries_of_column(-1 - place, leaf, work, sparse)
-        first, last = chunk_bounds(team.thread, team.n_threads, first, last)
-        for i in range(first, last):
-            entry = sparse.sampled[i]
-            bins[entry & ROW_MASK, 0] = entry >> ROW_BITS & BIN_MASK
+        return SplitCondition(tree.blocks.values[block], slot, work.goes_left)
+    # the bins of rows that are not in the leaf do not matter
+    team, bins, rows = work.team, sparse.bins, work.buffers.rows[leaf.buffer]
+    column = -1 - place
+    first, last = chunk_bounds(team.thread, team.n_threads, leaf.start, leaf.stop)
+    for i in range(first, last):
+        bins[uint64(rows[i]), 0] = sparse.default_bin[column]
+    wait_at_barrier(team.barrier, team.n_threads)
+    first, last = sparse.starts[column], sparse.starts[column + 1]
+    first, last = chunk_bounds(team.thread, team.n_threads, first, last)
+    for i in range(first, last):
+        entry = sparse.entries[i]
+        row = sparse.place[entry & ROW_MASK]
+        if row >= 0:
+            bins[row, 0] = entry >> ROW_BITS & BIN_MASK
     wait_at_barrier(team.barrier, team.n_threads)
     return SplitCondition(bins, int64(0), work.goes_left)
 
@@ -356,7 +408,7 @@ def condition_of(
 
 
 @subkernel
-def search_level_entries(
+def search_level_lists(
     min_gain: float,
     candidate: Record,
     tree: GrowingTree,
@@ -366,22 +418,25 @@ def search_level_entries(
     """Search this thread's columns for a better condition of a level."""
     if sparse is None:
         return
-    progress, sampled, next_entry = work.progress[0], sparse.sampled, sparse.next_entry
+    progress, leaves, place = work.progress[0], work.leaves, sparse.place_in_list
     bounds = sparse.bounds[work.team.thread]
     for number in range(progress.n_leaves):
-        next_entry[number] = bounds[work.leaves[number].node, 0]
+        index = leaves[number].histogram_index
+        # a leaf that cannot be split has no list
+        is_searched = is_splittable(leaves[number], tree.rule)
+        place[number] = bounds[index, 0] if is_searched else bounds[index, 1]
     while True:
         column = NO_COLUMN
         for number in range(progress.n_leaves):
-            if next_entry[number] < bounds[work.leaves[number].node, 1]:
-                column = min(column, sampled[next_entry[number]] >> COLUMN_SHIFT)
+            if place[number] < bounds[leaves[number].histogram_index, 1]:
+                key = sparse.list_keys[place[number]]
+                column = min(column, int64(sparse.key_column[key]))
         if column == NO_COLUMN:
             break
         feature = sparse.feature[column]
         threshold = add_column_gains(column, feature, tree, work, sparse)
-        gain = work.levels.gains[
-            threshold // HISTOGRAM_BINS, threshold % HISTOGRAM_BINS
-        ]
+        side, b = threshold // HISTOGRAM_BINS, threshold % HISTOGRAM_BINS
+        gain = work.levels.gains[side, b]
         if tree.allowed[progress.n_steps, feature] and gain > min_gain:
             keep_better(gain, feature, threshold, candidate)
 
@@ -401,25 +456,19 @@ def add_column_gains(
     for position in range(work.progress[0].n_leaves):
         # in the order in which the gains of other features are added
         number = work.levels.order[position] if direction == 0 else position
-        leaf, i = work.leaves[number], sparse.next_entry[number]
-        last = sparse.bounds[work.team.thread, leaf.node, 1]
-        if i == last or sparse.sampled[i] >> COLUMN_SHIFT != column:
-            continue  # no threshold divides the leaf
-        n_bins, sparse.next_entry[number] = sum_bins(
-            i, last, leaf.total, work.buffers.packed_gradients, sparse
-        )
-        if is_splittable(leaf, rule):
+        leaf, i = work.leaves[number], sparse.place_in_list[number]
+        last = sparse.bounds[work.team.thread, leaf.histogram_index, 1]
+        n_bins, next_place = sum_bins(i, last, column, leaf.total, sparse)
+        if next_place > i:  # else no threshold divides the leaf
+            sparse.place_in_list[number] = next_place
             add_leaf_column_gains(
                 n_bins, n_values, leaf.total, direction, rule, gains, sparse
             )
-    best = int64(0)
-    for threshold in range(2 * HISTOGRAM_BINS):
-        side, b = threshold // HISTOGRAM_BINS, threshold % HISTOGRAM_BINS
-        if (
-            b < n_values
-            and gains[side, b] > gains[best // HISTOGRAM_BINS, best % HISTOGRAM_BINS]
-        ):
-            best = threshold
+    best, highest = int64(0), 0.0
+    for side in range(2):
+        for b in range(n_values):
+            if gains[side, b] > highest:
+                best, highest = side * HISTOGRAM_BINS + b, gains[side, b]
     return best
 
 

@@ -51,8 +51,8 @@ from sklearn_ltr._trees.growth.histograms import (
 from sklearn_ltr._trees.growth.loop import GrowthPolicy, growth_kernel
 from sklearn_ltr._trees.growth.sparse_columns import (
     condition_of,
-    divide_entries,
-    search_level_entries,
+    divide_list,
+    search_level_lists,
     sums_of_feature,
     sums_of_root,
 )
@@ -72,6 +72,7 @@ from sklearn_ltr._trees.growth.splitting import (
     take_best_candidate,
 )
 from sklearn_ltr._trees.growth.workspace import (
+    NO_LEAF,
     BlockSplits,
     GrowingTree,
     GrowthWorkspace,
@@ -139,7 +140,13 @@ def search_level(tree: GrowingTree, work: GrowthWorkspace) -> None:
             if is_allowed and gain > min_gain:
                 keep_better(gain, feature, splits.threshold[slot], candidate)
         block = next_task(int64(1), blocks.n_used_slots, work.team, work.next_task)
-    search_level_entries(min_gain, candidate, tree, work, work.sparse)
+    if progress.n_steps == 0:
+        divide_list(0, NO_LEAF, tree, work, work.sparse)
+    for pair in range(progress.n_pairs):
+        smaller, larger = work.levels.order[2 * pair], work.levels.order[2 * pair + 1]
+        if is_splittable(work.leaves[larger], tree.rule):
+            divide_list(smaller, larger, tree, work, work.sparse)
+    search_level_lists(min_gain, candidate, tree, work, work.sparse)
 
 
 @subkernel
@@ -332,7 +339,6 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
         condition = condition_of(feature, leaf, tree, work, work.sparse)
         if divide_rows(condition, leaf, rule, tree.exchanges, team, work.buffers):
             wait_at_barrier(team.barrier, team.n_threads)
-        divide_entries(leaf, 2 * progress.n_leaves - 1, tree, work, work.sparse)
         pair = 2 * progress.n_pairs
         work.levels.order[pair], work.levels.order[pair + 1] = split_leaf(
             number, tree, work.leaves, progress, team

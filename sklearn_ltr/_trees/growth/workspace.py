@@ -12,8 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_matrix
 
 from sklearn_ltr._compile import CACHE_LINE, allocate_aligned, new_barrier, subkernel
+from sklearn_ltr._data.binned_columns import BIN_BITS, BIN_MASK, ROW_BITS, ROW_MASK
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
@@ -230,23 +232,34 @@ class SparseWorkspace(NamedTuple):
     feature: NDArray[np.int64]
     default_bin: NDArray[np.uint8]
     entries: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    starts: NDArray[np.int64]  # (n_columns + 1,): of the entries of each column
     n_bins: NDArray[np.int64]  # (n_columns,): missing not counted
-    # of the tree that is grown, whose rows are numbered as in its sample
+    first_key: NDArray[np.int64]  # (n_columns + 1,)
+    key_column: NDArray[np.int32]  # (n_keys,)
+    key_bin: NDArray[np.uint8]  # (n_keys,)
+    # the keys of row i are ``row_keys[row_start[i] : row_start[i + 1]]``, ascending
+    row_keys: NDArray[np.int32]  # (n_entries,)
+    row_start: NDArray[np.int64]  # (n_rows + 1,)
+    # of the tree that is grown
     is_drawn: NDArray[np.bool_]  # (n_columns,): whether the tree may split a column
+    rows: NDArray[np.int32]  # (n_rows,): the rows of its sample
     place: NDArray[np.int32]  # (n_rows,): of each row in the sample; -1: not there
-    # (n_entries,): entries of the leaves, sorted by thread, leaf, column, bin and row
-    sampled: NDArray[np.int64]
-    moved: NDArray[np.int64]  # (n_entries,): those that are being moved
-    # (n_threads, n_nodes, 2): where the entries of a leaf begin and end, by its node
-    bounds: NDArray[np.int64]
-    # (n_rows, 1): bin of each row in the feature that splits its leaf
+    # (n_rows, 1): bin of each row of the sample in the feature that splits its leaf
     bins: NDArray[np.uint8]
+    # each thread writes the part of its columns
+    own_keys: NDArray[np.int32]  # (n_entries,): as `row_keys`, of the sample
+    sum_of_key: NDArray[np.int64]  # (n_keys,): packed sums of a leaf, else 0
+    list_keys: NDArray[np.int32]  # (2 * n_entries,): keys of leaves, ascending in each
+    list_sums: NDArray[np.int64]  # the packed sum of each
+    # (n_threads, max_leaf_nodes, 2): where lists begin and end, by `histogram_index`
+    bounds: NDArray[np.int64]
     # this thread's own
-    column_bins: NDArray[np.int64]  # (257,): bins of a column that have rows in a leaf
-    column_sums: NDArray[np.int64]  # (257,): the packed sum of each
+    own_start: NDArray[np.int64]  # (n_rows + 1,): of the sample, in `own_keys`
+    list_end: NDArray[np.int64]  # (8,): [0] is where the last list ends
+    column_bins: NDArray[np.int64]  # (264,): bins of a column that have rows in a leaf
+    column_sums: NDArray[np.int64]  # (264,): the packed sum of each
     sums: NDArray[np.int64]  # (256,): packed sums of all bins of a column
-    next_entry: NDArray[np.int64]  # (max_leaf_nodes,): of each leaf of a level
+    place_in_list: NDArray[np.int64]  # (max_leaf_nodes,): of the leaves of a level
 
 
 class GrowthWorkspace(NamedTuple):
@@ -363,29 +376,47 @@ def _sparse_workspace(
     sparse = binned.stored.sparse
     if sparse is None:
         return None
-    sizes = np.diff(sparse.starts)
+    sizes, shape = np.diff(sparse.starts), (sparse.n_rows, len(sparse.feature))
     entries = sparse.entries[(sizes >= parameters.min_samples_leaf).repeat(sizes)]
     if len(entries) == 0:
         return None
-    sparse = sparse._replace(entries=entries)
-    n_columns, max_leaf_nodes = len(sparse.feature), parameters.max_leaf_nodes
+    starts = sparse._replace(entries=entries).starts
+    # keys are the different bins of all columns, in the order of entries
+    key_code = entries >> ROW_BITS
+    is_first = np.append(True, key_code[1:] != key_code[:-1])
+    key = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
+    key_code = key_code[is_first]
+    row = (entries & ROW_MASK).astype(np.int32)
+    by_row = csc_matrix((key, row, starts), shape=shape).tocsr()
+    first_key = np.searchsorted(key_code, np.arange(shape[1] + 1) << BIN_BITS)
+    max_leaf_nodes, n_own = parameters.max_leaf_nodes, HISTOGRAM_BINS + 8
     # as elsewhere, pages that are not written take no memory
     return SparseWorkspace(
         feature=sparse.feature,
         default_bin=sparse.default_bin,
         entries=entries,
-        starts=sparse.starts,
+        starts=starts,
         n_bins=binned.n_bins[sparse.feature],
-        is_drawn=np.ones(n_columns, dtype=np.bool_),
-        place=np.empty(sparse.n_rows, dtype=np.int32),
-        sampled=np.empty(len(entries), dtype=np.int64),
-        moved=np.empty(len(entries), dtype=np.int64),
-        bounds=np.zeros((n_threads, 2 * max_leaf_nodes - 1, 2), dtype=np.int64),
-        bins=np.empty((sparse.n_rows, 1), dtype=np.uint8),
-        column_bins=np.empty((n_threads, HISTOGRAM_BINS + 8), dtype=np.int64),
-        column_sums=np.empty((n_threads, HISTOGRAM_BINS + 8), dtype=np.int64),
+        first_key=first_key.astype(np.int64),
+        key_column=(key_code >> BIN_BITS).astype(np.int32),
+        key_bin=(key_code & BIN_MASK).astype(np.uint8),
+        row_keys=by_row.data,
+        row_start=by_row.indptr.astype(np.int64),
+        is_drawn=np.ones(shape[1], dtype=np.bool_),
+        rows=np.empty(shape[0], dtype=np.int32),
+        place=np.empty(shape[0], dtype=np.int32),
+        bins=np.empty((shape[0], 1), dtype=np.uint8),
+        own_keys=np.empty(len(entries), dtype=np.int32),
+        sum_of_key=np.zeros(len(key_code), dtype=np.int64),
+        list_keys=np.empty(2 * len(entries), dtype=np.int32),
+        list_sums=np.empty(2 * len(entries), dtype=np.int64),
+        bounds=np.zeros((n_threads, max_leaf_nodes + 1, 2), dtype=np.int64),
+        own_start=np.empty((n_threads, shape[0] + 1), dtype=np.int64),
+        list_end=np.zeros((n_threads, 8), dtype=np.int64),
+        column_bins=np.empty((n_threads, n_own), dtype=np.int64),
+        column_sums=np.empty((n_threads, n_own), dtype=np.int64),
         sums=np.empty((n_threads, HISTOGRAM_BINS), dtype=np.int64),
-        next_entry=np.empty((n_threads, max_leaf_nodes), dtype=np.int64),
+        place_in_list=np.empty((n_threads, max_leaf_nodes), dtype=np.int64),
     )
 
 
@@ -472,16 +503,26 @@ def _sparse_of_thread(
         sparse.entries,
         sparse.starts,
         sparse.n_bins,
+        sparse.first_key,
+        sparse.key_column,
+        sparse.key_bin,
+        sparse.row_keys,
+        sparse.row_start,
         sparse.is_drawn,
+        sparse.rows,
         sparse.place,
-        sparse.sampled,
-        sparse.moved,
-        sparse.bounds,
         sparse.bins,
+        sparse.own_keys,
+        sparse.sum_of_key,
+        sparse.list_keys,
+        sparse.list_sums,
+        sparse.bounds,
+        sparse.own_start[thread],
+        sparse.list_end[thread],
         sparse.column_bins[thread],
         sparse.column_sums[thread],
         sparse.sums[thread],
-        sparse.next_entry[thread],
+        sparse.place_in_list[thread],
     )
 
 
