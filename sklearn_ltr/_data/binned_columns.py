@@ -142,39 +142,26 @@ class BinnedColumns(NamedTuple):
             self.sparse.reorder(order)
 
 
-def store_entries(
-    column: NDArray[np.integer],
-    rows: NDArray[np.integer],
-    bins: NDArray[np.uint8],
-    default_bin: NDArray[np.uint8],
-    n_rows: int,
-) -> BinnedColumns:
-    """Store bins of rows of columns; all other rows are in a column's default bin."""
-    n_columns = len(default_bin)
-    if n_columns > MOST_COLUMNS:
+def is_sparse(n_entries: NDArray[np.integer], n_rows: int) -> NDArray[np.bool_]:
+    """Return which columns are stored by their entries, given how many these are."""
+    if len(n_entries) > MOST_COLUMNS:
         raise ValueError(
-            f"X has {n_columns:,} columns, but trees take at most {MOST_COLUMNS:,}: "
-            "hash features to fewer, or leave out rare ones"
+            f"X has {len(n_entries):,} columns, but trees take at most "
+            f"{MOST_COLUMNS:,}: hash features to fewer, or leave out rare ones"
         )
-    differs = bins != default_bin[column]
-    column, rows, bins = column[differs], rows[differs], bins[differs]
-    n_entries = np.bincount(column, minlength=n_columns)
-    is_sparse = n_entries * ROWS_PER_ENTRY <= n_rows
-    # kernels of growth take one column of bytes at least
-    is_sparse[np.argmax(n_entries)] = False
-    feature = np.flatnonzero(is_sparse)
-    number = np.where(is_sparse, np.cumsum(is_sparse), np.cumsum(~is_sparse)) - 1
-    columns = np.empty((n_columns - len(feature), n_rows), dtype=np.uint8)
-    columns[:] = default_bin[~is_sparse, np.newaxis]
-    chosen = ~is_sparse[column]
-    columns[number[column[chosen]], rows[chosen]] = bins[chosen]
-    if len(feature) == 0:
-        return BinnedColumns(columns)
-    chosen = ~chosen
-    entries = number[column[chosen]] << BIN_BITS
-    entries |= bins[chosen]
+    sparse = n_entries * ROWS_PER_ENTRY <= n_rows
+    sparse[np.argmax(n_entries)] = False  # growth needs a column of bytes
+    return np.asarray(sparse)
+
+
+def sort_entries(
+    column: NDArray[np.int64], bins: NDArray[np.uint8], rows: NDArray[np.integer]
+) -> NDArray[np.int64]:
+    """Return the entries of rows in bins of columns; `column` is overwritten."""
+    entries = column
+    entries <<= BIN_BITS
+    entries |= bins
     entries <<= ROW_BITS
-    entries |= rows[chosen]
+    entries |= rows
     entries.sort()
-    sparse = SparseColumns(feature, default_bin[is_sparse], entries, n_rows)
-    return BinnedColumns(columns, sparse)
+    return entries

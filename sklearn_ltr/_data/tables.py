@@ -48,7 +48,7 @@ class RowBinner(Protocol):
     ) -> NDArray[np.uint8]:
         """Return the bins of some rows, (n_features, n_rows)."""
 
-    def bin_nonzeros(self, X: Matrix) -> BinnedColumns:
+    def bin_nonzeros(self, X: Matrix, team: ThreadTeam) -> BinnedColumns:
         """Return the bins of a CSR matrix."""
 
 
@@ -182,7 +182,7 @@ class SparseTable(MatrixTable):
         self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
     ) -> BinnedColumns:
         """Return the bins of some rows."""
-        return binner.bin_nonzeros(self.values[rows])
+        return binner.bin_nonzeros(self.values[rows], team)
 
 
 # --- matrices -------------------------------------------------------------------------

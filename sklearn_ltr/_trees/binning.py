@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ from sklearn_ltr._data.binned_columns import (
     ROW_BITS,
     ROW_MASK,
     BinnedColumns,
-    store_entries,
+    SparseColumns,
+    is_sparse,
+    sort_entries,
 )
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import (
@@ -100,13 +102,39 @@ def midpoints(
     return np.where((below <= middle) & (middle < above), middle, below)
 
 
-def find_sparse_thresholds(X: Matrix, max_bins: int) -> list[NDArray[np.float64]]:
+def find_sparse_thresholds(
+    X: Matrix, max_bins: int, team: ThreadTeam
+) -> list[NDArray[np.float64]]:
     """Return the thresholds of each column of a CSC matrix of nonzeros."""
     # as `find_bin_thresholds` of all values; the nonzeros are sorted in place
     n_rows, n_features = X.shape
     sizes = np.diff(X.indptr)
+    by_entries = is_sparse(sizes, n_rows)
+    thresholds: list[Any] = [None] * n_features
+    columns = iter(np.flatnonzero(~by_entries).tolist())  # shared by the threads
+
+    def find_in_all_rows(thread: int) -> None:
+        for j in columns:
+            values = np.zeros(n_rows, dtype=X.data.dtype)
+            values[: sizes[j]] = X.data[X.indptr[j] : X.indptr[j + 1]]
+            thresholds[j] = find_bin_thresholds(values, max_bins)
+
+    team.run(find_in_all_rows)
+    sparse = np.flatnonzero(by_entries)
+    if len(sparse) > 0:
+        found = thresholds_of_few(X[:, sparse], max_bins)
+        for j, own in zip(sparse.tolist(), found, strict=True):
+            thresholds[j] = own
+    return thresholds
+
+
+def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[NDArray[np.float64]]:
+    """Yield the thresholds of each column of a CSC matrix of few nonzeros."""
+    n_rows, n_features = X.shape
+    sizes = np.diff(X.indptr)
     for first, last in pairwise(X.indptr.tolist()):
-        X.data[first:last].sort()  # NaN last
+        if last - first > 1:
+            X.data[first:last].sort()  # NaN last
     is_value = ~np.isnan(X.data)
     values = X.data[is_value].astype(np.float64)
     column = np.arange(n_features).repeat(sizes)[is_value]
@@ -115,24 +143,22 @@ def find_sparse_thresholds(X: Matrix, max_bins: int) -> list[NDArray[np.float64]
     first = np.append(0, np.flatnonzero(is_new) + 1)[: len(values)]
     counts = np.diff(first, append=len(values))
     values, column = values[first], column[first]
-    # with 0, where a column has rows that are not stored
-    with_zeros = np.flatnonzero(sizes < n_rows)
+    # 0 is one of them, since some rows of each column are not stored
+    columns = np.arange(n_features)
     n_negative = np.bincount(column[values < 0], minlength=n_features)
-    place = np.searchsorted(column, with_zeros) + n_negative[with_zeros]
-    counts = np.insert(counts, place, n_rows - sizes[with_zeros])
+    place = np.searchsorted(column, columns) + n_negative
+    counts = np.insert(counts, place, n_rows - sizes)
     values = np.insert(values, place, 0.0)
-    column = np.insert(column, place, with_zeros)
+    column = np.insert(column, place, columns)
     middles = midpoints(values[:-1], values[1:])  # also between columns, not used
     bounds = np.searchsorted(column, np.arange(n_features + 1)).tolist()
-    thresholds = []
     for start, stop in pairwise(bounds):
-        own = middles[start : stop - 1] if stop > start else middles[:0]
+        own = middles[start : stop - 1]
         if stop - start > max_bins:
             ends = np.cumsum(counts[start:stop])
             firsts = ends - counts[start:stop]
             own = own[choose_starts(firsts, int(ends[-1]), max_bins)]
-        thresholds.append(own.copy())
-    return thresholds
+        yield own.copy()
 
 
 class TileBuffers(NamedTuple):
@@ -238,18 +264,46 @@ class BinMapper:
         team.run(bin_part)
         return columns
 
-    def bin_nonzeros(self, X: Matrix) -> BinnedColumns:
+    def bin_nonzeros(self, X: Matrix, team: ThreadTeam) -> BinnedColumns:
         """Return the bins of a CSR matrix, which has no categorical features."""
-        X = nonzeros_by_column(X)
-        bins = np.empty(len(X.data), dtype=np.uint8)
-        bounds = pairwise(X.indptr.tolist())
-        for thresholds, (first, last) in zip(self.bin_thresholds, bounds, strict=True):
-            bins[first:last] = thresholds.searchsorted(X.data[first:last])
-        bins[np.isnan(X.data)] = MISSING_BIN
+        X, n_rows = nonzeros_by_column(X), X.shape[0]
+        sizes = np.diff(X.indptr)
+        by_entries = is_sparse(sizes, n_rows)
         zeros = [thresholds.searchsorted(0.0) for thresholds in self.bin_thresholds]
-        column = np.arange(X.shape[1]).repeat(np.diff(X.indptr))
         zero_bin = np.array(zeros, dtype=np.uint8)
-        return store_entries(column, X.indices, bins, zero_bin, X.shape[0])
+        dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
+        columns = np.empty((len(dense), n_rows), dtype=np.uint8)
+        numbered = iter(enumerate(dense.tolist()))  # shared by the threads
+
+        def bin_dense(thread: int) -> None:
+            for number, j in numbered:
+                own = slice(X.indptr[j], X.indptr[j + 1])
+                columns[number] = zero_bin[j]
+                columns[number, X.indices[own]] = self._bins_of(j, X.data[own])
+
+        team.run(bin_dense)
+        if len(sparse) == 0:
+            return BinnedColumns(columns)
+        X = X[:, sparse]
+        bins = np.empty(len(X.data), dtype=np.uint8)
+        for j, (first, last) in zip(
+            sparse.tolist(), pairwise(X.indptr.tolist()), strict=True
+        ):
+            bins[first:last] = self._bins_of(j, X.data[first:last])
+        column = np.arange(len(sparse)).repeat(np.diff(X.indptr))
+        default_bin = zero_bin[sparse]
+        differs = bins != default_bin[column]
+        entries = sort_entries(column[differs], bins[differs], X.indices[differs])
+        found = SparseColumns(sparse, default_bin, entries, n_rows)
+        return BinnedColumns(columns, found)
+
+    def _bins_of(
+        self, feature: int, values: NDArray[np.floating]
+    ) -> NDArray[np.integer]:
+        """Return the bins of values of a feature."""
+        bins = self.bin_thresholds[feature].searchsorted(values)
+        bins[np.isnan(values)] = MISSING_BIN
+        return bins
 
     def check(self, n_features: int) -> None:
         """Raise a ValueError unless there are ascending thresholds for each feature."""
@@ -366,7 +420,7 @@ def fit_bins(
     """Learn the bins of each feature from the sampled rows of all workers."""
     nonzeros = X.by_column(sampled) if comm.n_workers == 1 else None
     if nonzeros is not None:
-        return BinMapper(find_sparse_thresholds(nonzeros, max_bins), categories)
+        return BinMapper(find_sparse_thresholds(nonzeros, max_bins, team), categories)
     # Each block of 16 features is sent to one worker, which sorts its values.
     own: dict[int, NDArray[np.float64]] = {}
     blocks = iter(list(own_features(X, sampled, comm)))  # shared by the threads
