@@ -55,9 +55,11 @@ class QueryIndex:
     @property
     def row_numbers(self) -> IntArray:
         """Number of each row of this worker among the rows of all: (n_own_rows,)."""
-        shift = self.first_row - self.offsets[:-1]
         numbers: IntArray = np.arange(self.offsets[-1])
-        return numbers + np.repeat(shift, np.diff(self.offsets))
+        if self.order is not None:
+            shift = self.first_row - self.offsets[:-1]
+            numbers += np.repeat(shift, np.diff(self.offsets))
+        return numbers
 
     def gather(self, values: FloatArray) -> FloatArray:
         """Return the values of all queries in order, given those of this worker."""
