@@ -149,7 +149,7 @@ def boost_trees(
     boosting = Boosting(fit, task, p, kept)
     symmetric = p.grows_symmetric(index.n_queries)
     growth = growth_parameters(p, constraints, index.n_rows, symmetric)
-    numbers = index.row_numbers.astype(np.uint32)  # modulo 2^32
+    numbers = index.row_numbers(np.uint32)
     grower = TreeGrower(fit.learned.bins, growth, team, numbers, index.comm)
     sampler = new_sampler(fit, p, growth.max_leaf_nodes, kept.seed)
 

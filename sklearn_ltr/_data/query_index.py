@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from sklearn_ltr._comm import Comm
 from sklearn_ltr._data.training_data import TrainingData
@@ -52,12 +52,14 @@ class QueryIndex:
         first_row = first_row[position]
         return cls(position, offsets, first_row, len(order), n_rows, order, comm)
 
-    @property
-    def row_numbers(self) -> IntArray:
-        """Number of each row of this worker among the rows of all: (n_own_rows,)."""
-        shift = self.first_row - self.offsets[:-1]
-        numbers: IntArray = np.arange(self.offsets[-1])
-        return numbers + np.repeat(shift, np.diff(self.offsets))
+    def row_numbers(self, dtype: DTypeLike) -> NDArray[Any]:
+        """Return the number of each of its rows among the rows of all workers."""
+        # modulo 2^32 if the type is uint32
+        numbers = np.arange(self.offsets[-1], dtype=dtype)
+        if self.order is not None:
+            shift = (self.first_row - self.offsets[:-1]).astype(dtype)
+            numbers += np.repeat(shift, np.diff(self.offsets))
+        return numbers
 
     def gather(self, values: FloatArray) -> FloatArray:
         """Return the values of all queries in order, given those of this worker."""
@@ -71,7 +73,7 @@ class QueryIndex:
         """Return which rows of this worker have these numbers, ascending."""
         if self.order is None:
             return numbers
-        return np.flatnonzero(np.isin(self.row_numbers, numbers))
+        return np.flatnonzero(np.isin(self.row_numbers(np.int64), numbers))
 
     def gather_rows(
         self, values: FloatArray, weights: FloatArray

@@ -122,7 +122,7 @@ class TrainingData:
         # Content is the hash of the features first; where hashes are equal, the
         # targets and the other columns. Where each row is a query, all rows are sorted.
         order = np.argsort(hashes)
-        is_equal = hashes[order[1:]] == hashes[order[:-1]]
+        is_equal = np.diff(hashes[order]) == 0
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
@@ -135,7 +135,7 @@ class TrainingData:
         order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         if self.query_ids is None:
             return order
-        query = np.repeat(np.arange(self.n_queries), self.sizes)
+        query = np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
         return order[np.argsort(as_uint16(query[order]), kind="stable")]
 
     def reordered(self, order: NDArray[np.intp]) -> Self:
@@ -240,7 +240,8 @@ class TrainingData:
 
     def without_features(self) -> Self:
         """Return the targets and columns alone, from which a cost is computed."""
-        return replace(self, X=NO_FEATURES)
+        # `rows` are for messages then, and as int32 they take less memory
+        return replace(self, X=NO_FEATURES, rows=self.rows.astype(np.int32))
 
 
 class LabelRows(NamedTuple):

@@ -54,6 +54,7 @@ from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 
 FORCES = "label_forces_"  # the attribute that a warm start keeps
+PART_ROWS = 65_536  # of a gradient that is added up
 
 VANISHING_LAMBDAS = (
     "the scores that training starts from are so far apart that the lambdas of all "
@@ -431,7 +432,10 @@ class LambdaCheck:
 
     def __call__(self, gradient: FloatArray) -> None:
         """Raise a ValueError unless the sum of |lambda| is in a range."""
-        total = sum(self.comm.gather(float(np.abs(gradient).sum())))
+        # part by part, without a copy of the whole gradient
+        parts = np.array_split(gradient, 1 + len(gradient) // PART_ROWS)
+        own = sum(float(np.abs(part).sum()) for part in parts)
+        total = sum(self.comm.gather(own))
         p, (low, high) = self.parameters, self.parameters.lambda_totals
         if low <= total <= high:
             return

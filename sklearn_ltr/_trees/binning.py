@@ -427,8 +427,9 @@ def fit_bins(
 
     def find_thresholds(thread: int) -> None:
         for first, read_values in blocks:
-            for j, values in enumerate(read_values().T, first):
-                own[j] = find_bin_thresholds(values, max_bins)
+            # no name refers to the values while the next ones are read
+            learned = [find_bin_thresholds(each, max_bins) for each in read_values().T]
+            own.update(enumerate(learned, first))
 
     team.run(find_thresholds)
     found: dict[int, NDArray[np.float64]] = {}
