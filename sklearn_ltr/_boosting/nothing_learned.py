@@ -14,6 +14,8 @@ from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import TreeParameters
 from sklearn_ltr._typing import FloatArray, IntArray
 
+FEATURES_PER_COUNT = 64  # whose rows are counted together
+
 
 def warn_if_nothing_learned(
     fit: BinnedFit, parameters: TreeParameters, ensemble: TreeEnsemble, n_grown: int
@@ -66,22 +68,25 @@ def why_no_split(
     """Return the reason, and what to do."""
     comm, n_rows = index.comm, index.n_rows
     min_samples_leaf = parameters.smallest_leaf(n_rows)
-    counts = comm.sum(binned.stored.count_rows())
+    stored, n_categories = binned.stored, binned.n_categories.tolist()
     own = data.y.min(initial=np.inf), data.y.max(initial=-np.inf)
     lowest, highest = np.transpose(comm.gather(own))
     if not data.pairs.are_judged and lowest.min() == highest.max():
         return f"y is {lowest.min():g} in all {n_rows:,} rows; check y"
-    smaller = max(
-        n_rows_of_smaller_side(counted, n_categories)
-        for counted, n_categories in zip(counts, binned.n_categories, strict=True)
-    )
+    n_features, smaller = len(n_categories), 0
+    for first in range(0, n_features, FEATURES_PER_COUNT):
+        last = min(first + FEATURES_PER_COUNT, n_features)
+        columns = stored.columns_of(np.arange(first, last))
+        counts = comm.sum(np.array([np.bincount(c, minlength=256) for c in columns]))
+        sides = map(n_rows_of_smaller_side, counts, n_categories[first:last])
+        smaller = max(smaller, *sides)
     has_queries = data.query_ids is not None
     rows = f"the {n_rows:,} rows to learn from"
     if has_queries:
         rows += f" (of queries with {data.pairs.in_words})"
     if smaller == 0:
         return (
-            f"all features ({len(counts):,}) are constant in {rows}, or missing, or "
+            f"all features ({n_features:,}) are constant in {rows}, or missing, or "
             "categories that are seen once; check X"
         )
     if smaller < min_samples_leaf:

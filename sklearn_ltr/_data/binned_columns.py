@@ -101,19 +101,6 @@ class BinnedColumns(NamedTuple):
                 self.sparse.write_column(-1 - place, column)
         return columns
 
-    def count_rows(self) -> NDArray[np.int64]:
-        """Return how many rows of each feature are in each bin, (n_features, 256)."""
-        counted = [np.bincount(column, minlength=256) for column in self.columns]
-        if self.sparse is not None:
-            feature, default_bin, entries, n_rows = self.sparse
-            column_and_bin = entries >> ROW_BITS
-            counts = np.bincount(column_and_bin, minlength=len(feature) << BIN_BITS)
-            counts = counts.reshape(len(feature), -1)
-            counts[np.arange(len(feature)), default_bin] = n_rows - counts.sum(axis=1)
-            for number, own in zip(feature.tolist(), counts, strict=True):
-                counted.insert(number, own)
-        return np.array(counted)
-
     def take(self, rows: NDArray[np.intp], team: ThreadTeam) -> BinnedColumns:
         """Return some rows; if these are all in order, without a copy."""
         if np.array_equal(rows, np.arange(self.n_rows)):

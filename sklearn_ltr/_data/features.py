@@ -315,18 +315,15 @@ def check_whole_numbers(X: Any, table: Matrix, name: str) -> None:
     """Raise a ValueError if different whole numbers of a column became one float."""
     if table.shape[0] < 2 or not _may_be_rounded(X):
         return
-    if issparse(X):
+    if issparse(table):  # a frame of sparse columns, too
         large = np.abs(table.data) >= LARGEST_EXACT
-        columns, X = np.unique(table.indices[large]).tolist(), X.tocsc()
+        columns, table = np.unique(table.indices[large]).tolist(), table.tocsc()
+        X = X.tocsc() if issparse(X) else X
     else:
         largest = np.fmax(np.fmax.reduce(table), -np.fmin.reduce(table))
         columns = np.flatnonzero(largest >= LARGEST_EXACT).tolist()
     for j in columns:
-        if issparse(X):
-            values = X[:, [j]].toarray()[:, 0]
-            numbers = values.astype(np.float64)
-        else:
-            values, numbers = _values_of(X, j), table[:, j]
+        values, numbers = _values_of(X, j), _values_of(table, j)
         label = X.columns[j] if is_frame(X) else j
         label = X.column_names[j] if is_arrow(X) else label
         _check_distinct(values, numbers, f"{name} in column {label!r}")
@@ -348,6 +345,8 @@ def _may_be_rounded(X: Any) -> bool:
 
 def _values_of(X: Any, feature: int) -> NDArray[Any]:
     """Return a column of a table as its own numbers; what is missing may be any."""
+    if issparse(X):
+        return np.asarray(X[:, [feature]].toarray()[:, 0])
     if hasattr(X, "iloc"):
         column = X.iloc[:, feature]
         is_numpy = isinstance(column.dtype, np.dtype)

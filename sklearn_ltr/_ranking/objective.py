@@ -433,8 +433,8 @@ class LambdaCheck:
     def __call__(self, gradient: FloatArray) -> None:
         """Raise a ValueError unless the sum of |lambda| is in a range."""
         # part by part, without a copy of the whole gradient
-        parts = np.array_split(gradient, 1 + len(gradient) // PART_ROWS)
-        own = sum(float(np.abs(part).sum()) for part in parts)
+        firsts = range(0, len(gradient), PART_ROWS)
+        own = sum(float(np.abs(gradient[i : i + PART_ROWS]).sum()) for i in firsts)
         total = sum(self.comm.gather(own))
         p, (low, high) = self.parameters, self.parameters.lambda_totals
         if low <= total <= high:
