@@ -8,7 +8,7 @@ first.  Each step imports what it needs, so that a process that helps begins at 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -22,7 +22,11 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metri
 from sklearn_ltr._comm import ONE_PROCESS, Comm, OneProcess
 from sklearn_ltr._compile import INTERPRETED, ONE_THREAD
 from sklearn_ltr._compile.shared_kernels import new_announcements, release, serve
-from sklearn_ltr._data.binned_columns import BinnedColumns
+from sklearn_ltr._data.binned_columns import (
+    BinnedColumns,
+    SparseColumns,
+    sort_entries,
+)
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
@@ -125,19 +129,24 @@ class _OneOfTwo(OneProcess):
     n_workers = 2
 
 
-def _grow(comm: Comm, symmetric: bool, n_categories: int) -> None:
+def _grow(comm: Comm, symmetric: bool, has_categories: bool, is_sparse: bool) -> None:
     """Grow a tree; the kernels that take longest to compile are called first."""
     n_features, n_rows = 2, 100
     columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
+    sparse = None
+    if is_sparse:  # the last of them
+        columns, rows = columns[:-1], np.arange(n_rows // 2)
+        entries = sort_entries(np.zeros_like(rows), np.ones_like(rows), rows)
+        default_bin = np.zeros(1, dtype=np.uint8)
+        sparse = SparseColumns(np.ones(1, dtype=np.int64), default_bin, entries, n_rows)
     derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
     ranker = LambdaMARTRanker().set_params(grow_policy=GROW_POLICIES[symmetric])
     parameters = read_parameters(TreeParameters, ranker)
     growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
-    binned = BinnedData(
-        BinnedColumns(columns), np.full(2, 255), np.full(2, n_categories)
-    )
+    stored, n_categories = BinnedColumns(columns, sparse), 255 * has_categories
+    binned = BinnedData(stored, np.full(2, 255), np.full(2, n_categories))
     numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
     grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
     scores = np.zeros(n_rows)
@@ -243,25 +252,28 @@ def _blend() -> None:
 # --- the steps ------------------------------------------------------------------------
 
 
-def _steps_of_growth(comm: Comm, where: str = "") -> dict[str, Callable[[], object]]:
-    """Return steps that grow trees of both kinds, without and with categories."""
+def _steps_of_growth(
+    comm: Comm, kinds: Iterable[tuple[bool, bool]], where: str = ""
+) -> dict[str, Callable[[], object]]:
+    """Return steps that grow trees of both policies, by features of some kinds."""
+    # a kind is whether there are categories, and whether there are sparse columns
     return {
-        f"{step_of_growth(symmetric, has_categories)}{where}": partial(
-            _grow, comm, symmetric, 255 * has_categories
-        )
-        for has_categories, symmetric in product((False, True), repeat=2)
+        step_of_growth(symmetric, *kind) + where: partial(_grow, comm, symmetric, *kind)
+        for kind, symmetric in product(kinds, (False, True))
     }
 
 
+PLAIN, CATEGORIES, SPARSE = (False, False), (True, False), (False, True)
 #: functions that together call every kernel, by name
 STEPS: dict[str, Callable[[], object]] = {
     "LambdaMART": partial(_fit_trees, np.asarray),
     "metrics": _evaluate_metrics,
-    **_steps_of_growth(ONE_PROCESS),
+    **_steps_of_growth(ONE_PROCESS, (PLAIN, CATEGORIES)),
     "networks": _fit_networks,
     "categories": _fit_categories,
     "float32": partial(_fit_trees, np.float32),
     "sparse X": partial(_fit_trees, csr_matrix),
+    **_steps_of_growth(ONE_PROCESS, (SPARSE,)),
     "objectives": _compute_objectives,
     "weighted pairs": _fit_clicks,
     "weights of documents": _weigh_documents,
@@ -271,5 +283,5 @@ STEPS: dict[str, Callable[[], object]] = {
     "blends": _blend,
     "threads": _let_threads_serve,
     "a fit on a cluster": _fit_on_worker,
-    **_steps_of_growth(_OneOfTwo(), ", on a cluster"),
+    **_steps_of_growth(_OneOfTwo(), (PLAIN, CATEGORIES), ", on a cluster"),
 }

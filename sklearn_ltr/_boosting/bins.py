@@ -82,7 +82,7 @@ def bin_data(
     index = QueryIndex.locate(data.learned, comm)
     if comm.n_workers == 1:
         symmetric = parameters.grows_symmetric(index.n_queries)
-        step = step_of_growth(symmetric, len(categorical) > 0)
+        step = step_of_growth(symmetric, len(categorical) > 0, data.learned.X.is_sparse)
         helper.want(step, n_jobs=parameters.n_jobs)
     mapper, rows, bins = bin_learned(
         data.learned, parameters, categorical, kept, index, team

@@ -142,7 +142,7 @@ def is_sparse(n_entries: NDArray[np.integer], n_rows: int) -> NDArray[np.bool_]:
 
 
 def sort_entries(
-    column: NDArray[np.int64], bins: NDArray[np.uint8], rows: NDArray[np.integer]
+    column: NDArray[np.int64], bins: NDArray[np.integer], rows: NDArray[np.integer]
 ) -> NDArray[np.int64]:
     """Return the entries of rows in bins of columns; `column` is overwritten."""
     entries = column

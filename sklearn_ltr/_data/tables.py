@@ -64,6 +64,10 @@ class Table(Protocol):
         """Number of values that are stored."""
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether its columns may be stored by their entries."""
+
+    @property
     def known_bins(self) -> Any | None:
         """Bins that another fit has learned from these rows, None if none has."""
 
@@ -125,6 +129,8 @@ class MatrixTable:
 class DenseTable(MatrixTable):
     """An ndarray of shape (n_rows, n_features)."""
 
+    is_sparse: ClassVar[bool] = False
+
     def take(
         self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
     ) -> Matrix:
@@ -161,6 +167,8 @@ class DenseTable(MatrixTable):
 
 class SparseTable(MatrixTable):
     """A CSR matrix of shape (n_rows, n_features) without duplicate entries."""
+
+    is_sparse: ClassVar[bool] = True
 
     def take(
         self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None

@@ -361,6 +361,11 @@ class BinnedTable:
         """Number of values."""
         return len(self.index) * self.source.shape[1]
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether its columns may be stored by their entries."""
+        return self.source.is_sparse
+
     def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
         """Return a table of some rows."""
         known = self.known_bins._replace(place=self.known_bins.place[rows])

@@ -84,7 +84,7 @@ class PartTable:
     n_features : int
     """
 
-    known_bins = None
+    is_sparse, known_bins = False, None
 
     def __init__(
         self, rows: PartRows, convert: Callable[[Any], Matrix], n_features: int
