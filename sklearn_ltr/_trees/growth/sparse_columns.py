@@ -67,7 +67,7 @@ def first_at_least(
     low, high = int64(first), int64(last)
     while low < high:
         middle = (low + high) // 2
-        if ascending[middle] < wanted:
+        if int64(ascending[middle]) < wanted:
             low = middle + 1
         else:
             high = middle
@@ -90,8 +90,9 @@ def take_own_keys(
         own_start[i] = n
         row = sparse.rows[i]
         for j in range(sparse.row_start[row], sparse.row_start[row + 1]):
-            key = sparse.row_keys[j]
-            if first_key <= key < last_key and sparse.is_drawn[sparse.key_column[key]]:
+            key = sparse.row_keys[uint64(j)]
+            is_own = first_key <= int64(key) < last_key
+            if is_own and sparse.is_drawn[sparse.key_column[key]]:
                 own_keys[n] = key
                 n += 1
     own_start[tree.n_rows] = n
@@ -120,7 +121,7 @@ def divide_list(
     own_keys, own_start = sparse.own_keys, sparse.own_start
     for i in range(len(rows)):
         row, gradient = uint64(rows[i]), work.buffers.leaf_gradients[leaf.start + i]
-        for j in range(own_start[row], own_start[row + uint64(1)]):
+        for j in range(uint64(own_start[row]), uint64(own_start[row + uint64(1)])):
             sums[own_keys[j]] += gradient
     if larger == NO_LEAF:
         write_root_list(leaf.histogram_index, tree, work, sparse)
@@ -129,7 +130,7 @@ def divide_list(
         write_lists(leaf.histogram_index, parent, tree.rule, work, sparse)
     for i in range(len(rows)):
         row = uint64(rows[i])
-        for j in range(own_start[row], own_start[row + uint64(1)]):
+        for j in range(uint64(own_start[row]), uint64(own_start[row + uint64(1)])):
             sums[own_keys[j]] = 0
 
 
@@ -171,10 +172,10 @@ def write_lists(
     n_small, last = sparse.list_end[0], bounds[larger, 1]
     bounds[smaller, 0] = n_small
     while i < last:
-        next_column = sparse.first_key[sparse.key_column[keys[i]] + 1]
+        next_column = sparse.first_key[int64(sparse.key_column[keys[i]]) + 1]
         small_before, large_before = n_small, n_large
         small_rows, large_rows = int64(0), int64(0)
-        while i < last and keys[i] < next_column:
+        while i < last and int64(keys[i]) < next_column:
             key = keys[i]
             small_sum = of_smaller[key]
             large_sum = sums[i] - small_sum
@@ -225,31 +226,15 @@ def make_room(
 
 
 @subkernel
-def sum_bins(
-    first: int, last: int, column: int, total: int, sparse: SparseWorkspace
+def sum_keys(
+    first: int, last: int, column: int, sparse: SparseWorkspace
 ) -> tuple[int, int]:
-    """Read the bins of a column, whose first key in the list of a leaf is `first`.
-
-    Bins that have rows are written in order, with the default bin, and with their sums;
-    returned are their number, and the place of the first key of the next column.
-    """
-    keys, bins, sums = sparse.list_keys, sparse.column_bins, sparse.column_sums
-    default, at_default, rest = int64(sparse.default_bin[column]), int64(-1), total
-    n, i, next_column = int64(0), int64(first), sparse.first_key[column + 1]
-    while i < last and keys[i] < next_column:
-        b = int64(sparse.key_bin[keys[i]])
-        if at_default < 0 and b > default:
-            at_default, bins[n] = n, default
-            n += 1
-        bins[n], sums[n] = b, sparse.list_sums[i]
-        rest -= sums[n]
-        n += 1
-        i += 1
-    if at_default < 0:
-        at_default, bins[n] = n, default
-        n += 1
-    sums[at_default] = rest
-    return n, i
+    """Return where the keys of a column from `first` on end in a list, and their sum."""
+    i, total, next_column = uint64(first), int64(0), sparse.first_key[column + 1]
+    while i < uint64(last) and int64(sparse.list_keys[i]) < next_column:
+        total += sparse.list_sums[i]
+        i += uint64(1)
+    return int64(i), total
 
 
 @subkernel
@@ -276,7 +261,7 @@ def sums_of_feature(
         owner += 1
     keys, bounds = sparse.list_keys, sparse.bounds[owner, leaf.histogram_index]
     i = first_at_least(keys, bounds[0], bounds[1], sparse.first_key[column])
-    while i < bounds[1] and keys[i] < sparse.first_key[column + 1]:
+    while i < bounds[1] and int64(keys[i]) < sparse.first_key[column + 1]:
         sums[sparse.key_bin[keys[i]]] = sparse.list_sums[i]
         rest -= sparse.list_sums[i]
         i += 1
@@ -330,41 +315,63 @@ def search_list(
     i, last = bounds[0], bounds[1]
     parent_score = child_score(leaf.total, tree.rule)
     while i < last:
-        column = int64(sparse.key_column[sparse.list_keys[i]])
+        column = int64(sparse.key_column[sparse.list_keys[uint64(i)]])
+        end, of_keys = sum_keys(i, last, column, sparse)
         feature = sparse.feature[column]
-        n_bins, i = sum_bins(i, last, column, leaf.total, sparse)
         if tree.allowed[leaf.node, feature]:
-            direction = monotonic_sign(feature, work.special)
+            direction, rest = (
+                monotonic_sign(feature, work.special),
+                leaf.total - of_keys,
+            )
+            default = int64(sparse.default_bin[column])
             score, threshold = best_threshold(
-                n_bins, leaf.total, direction, tree.rule, sparse
+                i, end, default, rest, leaf.total, direction, tree.rule, sparse
             )
             keep_better(score - parent_score, feature, threshold, candidate)
+        i = end
 
 
 @subkernel
 def best_threshold(
-    n_bins: int, total: int, direction: int, rule: SplitRule, sparse: SparseWorkspace
+    first: int,
+    end: int,
+    default: int,
+    rest: int,
+    total: int,
+    direction: int,
+    rule: SplitRule,
+    sparse: SparseWorkspace,
 ) -> tuple[float, int]:
     """Return the highest score of an allowed threshold, and the first with it."""
-    # as `scan_thresholds`, of bins that have rows, and whose sums are known
-    bins, sums = sparse.column_bins, sparse.column_sums
-    missing = int64(0)
-    if bins[n_bins - 1] == MISSING_BIN:
-        n_bins -= 1
-        missing = sums[n_bins]
+    # As `scan_thresholds`, of bins that have rows: `rest` is the sum of the default one
+    keys, bins, sums = sparse.list_keys, sparse.key_bin, sparse.list_sums
+    missing, lowest = int64(0), min(default, int64(bins[keys[uint64(first)]]))
+    if bins[keys[uint64(end - 1)]] == MISSING_BIN:
+        end -= 1
+        missing = sums[end]
     best_score, best = 0.0, int64(0)
-    end = 2 * HISTOGRAM_BINS if missing else HISTOGRAM_BINS
-    for offset in range(0, end, HISTOGRAM_BINS):
-        left = missing if offset > 0 else int64(0)
-        if offset > 0 and bins[0] > 0:  # missing values alone
+    for offset in range(0, 2 * HISTOGRAM_BINS if missing else 1, HISTOGRAM_BINS):
+        left, has_default = missing if offset > 0 else int64(0), False
+        if offset > 0 and lowest > 0:  # missing values alone
             score = allowed_score(left, total, direction, rule)
             if score > best_score:
                 best_score, best = score, int64(offset)
-        for k in range(n_bins):
-            left += sums[k]
+        for i in range(uint64(first), uint64(end)):
+            b = int64(bins[keys[i]])
+            if b > default and not has_default:
+                has_default = True
+                left += rest
+                score = allowed_score(left, total, direction, rule)
+                if score > best_score:
+                    best_score, best = score, default + offset
+            left += sums[i]
             score = allowed_score(left, total, direction, rule)
             if score > best_score:
-                best_score, best = score, bins[k] + offset
+                best_score, best = score, b + offset
+        if not has_default:
+            score = allowed_score(left + rest, total, direction, rule)
+            if score > best_score:
+                best_score, best = score, default + offset
     return best_score, best
 
 
@@ -458,11 +465,21 @@ def add_column_gains(
         number = work.levels.order[position] if direction == 0 else position
         leaf, i = work.leaves[number], sparse.place_in_list[number]
         last = sparse.bounds[work.team.thread, leaf.histogram_index, 1]
-        n_bins, next_place = sum_bins(i, last, column, leaf.total, sparse)
-        if next_place > i:  # else no threshold divides the leaf
-            sparse.place_in_list[number] = next_place
-            add_leaf_column_gains(
-                n_bins, n_values, leaf.total, direction, rule, gains, sparse
+        end, of_keys = sum_keys(i, last, column, sparse)
+        if end > i:  # else no threshold divides the leaf
+            sparse.place_in_list[number] = end
+            rest, default = leaf.total - of_keys, int64(sparse.default_bin[column])
+            add_leaf_gains_of_column(
+                i,
+                end,
+                default,
+                rest,
+                leaf.total,
+                n_values,
+                direction,
+                rule,
+                gains,
+                sparse,
             )
     best, highest = int64(0), 0.0
     for side in range(2):
@@ -473,28 +490,34 @@ def add_column_gains(
 
 
 @subkernel
-def add_leaf_column_gains(
-    n_bins: int,
-    n_values: int,
+def add_leaf_gains_of_column(
+    first: int,
+    end: int,
+    default: int,
+    rest: int,
     total: int,
+    n_values: int,
     direction: int,
     rule: SplitRule,
     gains: NDArray[np.float64],
     sparse: SparseWorkspace,
 ) -> None:
     """Add the gain that each threshold of a column gives in one leaf."""
-    bins, sums = sparse.column_bins, sparse.column_sums
+    keys, bins, sums = sparse.list_keys, sparse.key_bin, sparse.list_sums
     missing, parent_score = int64(0), child_score(total, rule)
-    if bins[n_bins - 1] == MISSING_BIN:
-        n_bins -= 1
-        missing = sums[n_bins]
+    if bins[keys[uint64(end - 1)]] == MISSING_BIN:
+        end -= 1
+        missing = sums[end]
     for side in range(2):
-        left, gain, k = missing if side > 0 else int64(0), 0.0, 0
+        left, gain, i = missing if side > 0 else int64(0), 0.0, int64(first)
         for b in range(n_values):
-            has_rows = k < n_bins and bins[k] == b
+            has_rows = b == default
             if has_rows:
-                left += sums[k]
-                k += 1
+                left += rest
+            elif i < end and bins[keys[uint64(i)]] == b:
+                has_rows = True
+                left += sums[i]
+                i += 1
             if has_rows or b == 0:  # else as of the bin before
                 score = allowed_score(left, total, direction, rule)
                 gain = max(score - parent_score, 0.0)

@@ -235,10 +235,10 @@ class SparseWorkspace(NamedTuple):
     starts: NDArray[np.int64]  # (n_columns + 1,): of the entries of each column
     n_bins: NDArray[np.int64]  # (n_columns,): missing not counted
     first_key: NDArray[np.int64]  # (n_columns + 1,)
-    key_column: NDArray[np.int32]  # (n_keys,)
+    key_column: NDArray[np.uint32]  # (n_keys,)
     key_bin: NDArray[np.uint8]  # (n_keys,)
     # the keys of row i are ``row_keys[row_start[i] : row_start[i + 1]]``, ascending
-    row_keys: NDArray[np.int32]  # (n_entries,)
+    row_keys: NDArray[np.uint32]  # (n_entries,)
     row_start: NDArray[np.int64]  # (n_rows + 1,)
     # of the tree that is grown
     is_drawn: NDArray[np.bool_]  # (n_columns,): whether the tree may split a column
@@ -247,17 +247,15 @@ class SparseWorkspace(NamedTuple):
     # (n_rows, 1): bin of each row of the sample in the feature that splits its leaf
     bins: NDArray[np.uint8]
     # each thread writes the part of its columns
-    own_keys: NDArray[np.int32]  # (n_entries,): as `row_keys`, of the sample
+    own_keys: NDArray[np.uint32]  # (n_entries,): as `row_keys`, of the sample
     sum_of_key: NDArray[np.int64]  # (n_keys,): packed sums of a leaf, else 0
-    list_keys: NDArray[np.int32]  # (2 * n_entries,): keys of leaves, ascending in each
+    list_keys: NDArray[np.uint32]  # (2 * n_entries,): keys of leaves, ascending in each
     list_sums: NDArray[np.int64]  # the packed sum of each
     # (n_threads, max_leaf_nodes, 2): where lists begin and end, by `histogram_index`
     bounds: NDArray[np.int64]
     # this thread's own
     own_start: NDArray[np.int64]  # (n_rows + 1,): of the sample, in `own_keys`
     list_end: NDArray[np.int64]  # (8,): [0] is where the last list ends
-    column_bins: NDArray[np.int64]  # (264,): bins of a column that have rows in a leaf
-    column_sums: NDArray[np.int64]  # (264,): the packed sum of each
     sums: NDArray[np.int64]  # (256,): packed sums of all bins of a column
     place_in_list: NDArray[np.int64]  # (max_leaf_nodes,): of the leaves of a level
 
@@ -384,12 +382,12 @@ def _sparse_workspace(
     # keys are the different bins of all columns, in the order of entries
     key_code = entries >> ROW_BITS
     is_first = np.append(True, key_code[1:] != key_code[:-1])
-    key = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
+    key = np.cumsum(is_first, dtype=np.uint32) - np.uint32(1)
     key_code = key_code[is_first]
     row = (entries & ROW_MASK).astype(np.int32)
     by_row = csc_matrix((key, row, starts), shape=shape).tocsr()
     first_key = np.searchsorted(key_code, np.arange(shape[1] + 1) << BIN_BITS)
-    max_leaf_nodes, n_own = parameters.max_leaf_nodes, HISTOGRAM_BINS + 8
+    max_leaf_nodes = parameters.max_leaf_nodes
     # as elsewhere, pages that are not written take no memory
     return SparseWorkspace(
         feature=sparse.feature,
@@ -398,7 +396,7 @@ def _sparse_workspace(
         starts=starts,
         n_bins=binned.n_bins[sparse.feature],
         first_key=first_key.astype(np.int64),
-        key_column=(key_code >> BIN_BITS).astype(np.int32),
+        key_column=(key_code >> BIN_BITS).astype(np.uint32),
         key_bin=(key_code & BIN_MASK).astype(np.uint8),
         row_keys=by_row.data,
         row_start=by_row.indptr.astype(np.int64),
@@ -406,15 +404,13 @@ def _sparse_workspace(
         rows=np.empty(shape[0], dtype=np.int32),
         place=np.empty(shape[0], dtype=np.int32),
         bins=np.empty((shape[0], 1), dtype=np.uint8),
-        own_keys=np.empty(len(entries), dtype=np.int32),
+        own_keys=np.empty(len(entries), dtype=np.uint32),
         sum_of_key=np.zeros(len(key_code), dtype=np.int64),
-        list_keys=np.empty(2 * len(entries), dtype=np.int32),
+        list_keys=np.empty(2 * len(entries), dtype=np.uint32),
         list_sums=np.empty(2 * len(entries), dtype=np.int64),
         bounds=np.zeros((n_threads, max_leaf_nodes + 1, 2), dtype=np.int64),
         own_start=np.empty((n_threads, shape[0] + 1), dtype=np.int64),
         list_end=np.zeros((n_threads, 8), dtype=np.int64),
-        column_bins=np.empty((n_threads, n_own), dtype=np.int64),
-        column_sums=np.empty((n_threads, n_own), dtype=np.int64),
         sums=np.empty((n_threads, HISTOGRAM_BINS), dtype=np.int64),
         place_in_list=np.empty((n_threads, max_leaf_nodes), dtype=np.int64),
     )
@@ -519,8 +515,6 @@ def _sparse_of_thread(
         sparse.bounds,
         sparse.own_start[thread],
         sparse.list_end[thread],
-        sparse.column_bins[thread],
-        sparse.column_sums[thread],
         sparse.sums[thread],
         sparse.place_in_list[thread],
     )
