@@ -181,7 +181,8 @@ def test_a_tree_is_that_of_dense_columns(
     np.testing.assert_array_equal(sparse.scores, dense.scores)
 
 
-def test_missing_values_alone_go_left_if_that_is_better():
+@both_policies
+def test_missing_values_alone_go_left_if_that_is_better(symmetric):
     # in the right child of the first split, no row is in the lowest bin
     dense = np.arange(96) // 48
     column = np.where(np.arange(96) < 2, 1.0, 5.0)
@@ -190,7 +191,8 @@ def test_missing_values_alone_go_left_if_that_is_better():
     X = np.column_stack([dense, column])
     signs = np.array([0, 1], dtype=np.int8)  # so missing values cannot go right
     constraints = NO_CONSTRAINTS._replace(monotonic=signs)
-    options = {"max_leaf_nodes": 3, "constraints": constraints}
+    options = {"max_leaf_nodes": 3, "constraints": constraints, "max_depth": 2}
+    options |= {"symmetric": symmetric}
     for table in (X, csr_matrix(X - [0, 5])):
         tree = grow_on(table, gradient, np.ones(96), **options).tree
         assert tree.feature.tolist() == [0, -1, 1, -1, -1]
