@@ -232,6 +232,24 @@ def test_rare_columns_are_left_out_however_they_are_divided_among_threads():
             assert found.gains == expected.gains
 
 
+@both_policies
+def test_a_column_of_bytes_that_divides_rows_alike_has_the_same_gain(symmetric):
+    # of a column and its complement one is sparse, and the first of both is used: so
+    # gains must be added up in the same order
+    rng = np.random.default_rng(0)
+    n = 300 if INTERPRETED else 2000
+    few = (rng.uniform(size=(n, 30)) < 0.055).astype(float)
+    X = np.column_stack([few, 1 - few])[:, rng.permutation(60)]
+    options = {"max_leaf_nodes": 40, "max_depth": 8, "symmetric": symmetric}
+    for _ in range(1 if INTERPRETED else 8):
+        data = rng.normal(size=n), rng.uniform(0.2, 1, n)
+        dense = grow_on(X, *data, **options)
+        sparse = grow_on(csr_matrix(X), *data, **options)
+        assert len(sparse_features(sparse)) > 20
+        assert sparse.tree.feature.tolist() == dense.tree.feature.tolist()
+        assert sparse.tree.gain.tolist() == dense.tree.gain.tolist()
+
+
 # --- by levels ------------------------------------------------------------------------
 
 
