@@ -24,7 +24,9 @@ TREES = {"n_estimators": 4, "max_leaf_nodes": 8, "random_state": 0}
 N_COLUMNS = SparseRows(0).X.shape[1]
 SIGNS = np.resize([1, 0, -1, 0, 0], N_COLUMNS)
 SETS = [[*range(0, N_COLUMNS, 2)], [*range(1, N_COLUMNS, 2), 0]]
-some_examples = settings(max_examples=settings().max_examples // 2)
+some_examples = settings(
+    max_examples=settings().max_examples // (8 if INTERPRETED else 1)
+)
 parameters = st.fixed_dictionaries(
     {
         "grow_policy": st.sampled_from(["best_first", "symmetric"]),
@@ -65,6 +67,7 @@ def assert_same(found, expected) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_ltr.NothingLearnedWarning")
+@some_examples
 @given(sparse_rows, parameters)
 def test_a_fit_to_a_sparse_table_is_that_to_the_dense_one(d, options):
     ranker = LambdaMARTRanker(**TREES | options)
@@ -200,7 +203,8 @@ def test_a_fit_that_learns_nothing_says_the_same():
         ranker = LambdaMARTRanker(**TREES, min_samples_leaf=n_rows)
         with pytest.warns(NothingLearnedWarning) as warned:
             ranker.fit(X, d.y, groups=d.groups)
-        messages.append([str(one.message) for one in warned])
+        said = [one for one in warned if one.category is NothingLearnedWarning]
+        messages.append([str(one.message) for one in said])
     assert messages[0] == messages[1]
     assert "in its smaller leaf" in messages[0][0]
 
@@ -208,6 +212,7 @@ def test_a_fit_that_learns_nothing_says_the_same():
 # --- memory ---------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(INTERPRETED, reason="loops over many rows")
 @pytest.mark.parametrize("grow_policy", ["best_first", "symmetric"])
 def test_neither_fits_nor_predictions_make_a_wide_table_dense(grow_policy):
     rng = np.random.default_rng(0)

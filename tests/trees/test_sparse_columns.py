@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._compile import INTERPRETED, KERNELS
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._trees.growth.symmetric import RIDGE
@@ -275,3 +275,23 @@ def test_a_level_is_split_by_the_condition_of_the_highest_gain(
     for leaf in leaves:
         value = oracle.leaf_value(leaf, gradient, hessian, ridge)
         np.testing.assert_allclose(grown.scores[leaf], value, rtol=1e-11)
+
+
+# --- compilation ----------------------------------------------------------------------
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_what_sparse_columns_need_is_compiled_for_those_who_have_some():
+    X, gradient, hessian, _ = draw(0, 100)
+    kernel = KERNELS["sklearn_ltr._trees.growth.loop.grow_best_first"]
+    grow_on(csr_matrix(X), gradient, hessian)
+    n_signatures = len(kernel.signatures)
+    for dtype in (np.float32, np.float64):
+        for options in ({"subsample": 0.5}, {"n_threads": 2}, {"features": [0, 5]}):
+            table = csr_matrix(X.astype(dtype))
+            grow_on(table, gradient, hessian, **options)
+            # no split of a sparse column leaves enough rows on both sides
+            grow_on(table, gradient, hessian, **options, min_samples_leaf=10)
+    with_sparse = ["SparseWork" in str(types) for types in kernel.signatures]
+    assert len(kernel.signatures) - n_signatures <= 1  # that without sparse columns
+    assert sum(with_sparse) <= 2  # other tests have constraints, too
