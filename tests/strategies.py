@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 grades = st.one_of(
     st.integers(0, 4).map(float),
@@ -168,3 +169,61 @@ class Rows:
 
 
 rows = st.builds(Rows, st.integers(0, 10**6))
+
+
+def sparse_columns(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    """Return n rows of columns that are mostly 0, and of others, in any order."""
+    few = lambda: rng.uniform(size=n) < rng.choice([0.01, 0.03, 0.06, 0.1])  # noqa: E731
+    words = np.where(
+        rng.uniform(size=(n, 6)) < 0.05, rng.integers(1, 9, (n, 6)), np.zeros((n, 6))
+    )
+    missing = np.full(n, np.nan)
+    level = rng.integers(0, 25, n)
+    columns = [
+        *words.T,
+        words[:, 0],  # splits with equal gains
+        *(level[:, np.newaxis] == np.arange(5)).astype(float).T,
+        np.where(few(), -rng.integers(1, 4, n), 0),  # 0 is above all others
+        np.where(few(), rng.normal(size=n).round(1), -0.0),
+        np.where(few(), rng.normal(size=n), 0),
+        np.where(few(), np.where(rng.uniform(size=n) < 0.5, np.nan, 2), 0),
+        np.where(few(), missing, 0),
+        np.where(few(), rng.integers(0, 3, n), missing),
+        np.where(few(), rng.integers(0, 3, n), 5),  # most rows have the same nonzero
+        np.where(few(), missing, rng.normal(size=n)),
+        rng.normal(size=n).round(1),
+        np.zeros(n),
+        missing,
+        np.full(n, 3),
+    ]
+    return np.column_stack(columns)[:, rng.permutation(len(columns))]
+
+
+class SparseRows(Rows):
+    """Queries of 30 rows or more, whose features are `sparse_columns`."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = np.random.default_rng(seed)
+        sizes = rng.integers(1, 15, rng.integers(8, 40))
+        sizes[:3] = 10
+        self.groups = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        n = len(self.groups)
+        self.X = sparse_columns(rng, n)
+        signal = np.nan_to_num(self.X) @ rng.choice([-1, 0, 1], self.X.shape[1])
+        signal += rng.normal(size=n)
+        limits = np.quantile(signal, [0.5, 0.7, 0.9])
+        self.y = np.digitize(signal, limits).astype(float)
+        self.columns = {"init_score": rng.normal(size=n)}
+        self.pairs = np.empty((0, 2), dtype=np.int64)
+        self.pair_probabilities = self.pair_weights = np.empty(0)
+
+    @property
+    def csr(self) -> csr_matrix:
+        """The features as a sparse table, in which some zeros are stored."""
+        is_stored = (self.X != 0) | (self.rng.uniform(size=self.X.shape) < 0.02)
+        row, column = np.nonzero(is_stored)
+        values = self.X[row, column]
+        return csr_matrix((values, (row, column)), shape=self.X.shape)
+
+
+sparse_rows = st.builds(SparseRows, st.integers(0, 10**6))

@@ -229,6 +229,8 @@ LIGHTGBM = {
         their_fit={"categorical_feature": [6]},
     ),
     "`max_cat_threshold`": Row({}, their_fit={"categorical_feature": [6]}),
+    "`enable_bundle`, `is_enable_sparse`":
+        Row({"enable_bundle": False, "is_enable_sparse": False}),
     "`monotone_constraints`": SAME_FOR_ALL["monotone"],
     "`interaction_constraints`": Row(
         {"interaction_constraints": [[0, 1], [2, 3, 4, 5, 6]]},

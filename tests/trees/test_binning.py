@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csc_matrix, csr_matrix, issparse
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
@@ -19,7 +19,7 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.tables import table_of
+from sklearn_ltr._data.tables import hash_values, table_of
 from sklearn_ltr._trees import binning
 from sklearn_ltr._trees.binning import (
     MISSING_BIN,
@@ -27,8 +27,11 @@ from sklearn_ltr._trees.binning import (
     BinnedTable,
     KnownBins,
     find_bin_thresholds,
+    find_sparse_thresholds,
+    hash_bins,
     sample_rows,
 )
+from tests.strategies import sparse_columns
 from tests.trees import ONE_THREAD, bin_table, binned_values
 
 NAN = float("nan")
@@ -250,6 +253,87 @@ def test_a_table_of_known_bins_gives_those_of_any_rows(n_threads):
         two_columns = table[rows].columns(np.arange(60))(1, 3)
         np.testing.assert_array_equal(two_columns, X[rows, 1:3])
         assert found.stored.columns.flags.c_contiguous
+
+
+# --- sparse tables ----------------------------------------------------------------
+
+
+SPARSE_VALUES = st.one_of(
+    st.just(0.0), st.just(0.0), st.just(-0.0), st.just(NAN),
+    st.integers(-3, 3).map(float), st.floats(-9, 9, width=32),
+)  # fmt: skip
+
+
+@st.composite
+def sparse_tables(draw):
+    """A table with columns of every kind; the same with some zeros stored, as CSR."""
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    shape = draw(st.tuples(st.integers(1, 40), st.integers(1, 4)))
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    few = draw(hnp.arrays(dtype, shape, elements=SPARSE_VALUES))
+    X = np.column_stack([few, sparse_columns(rng, shape[0])]).astype(dtype)
+    row, column = np.nonzero((X != 0) | (rng.uniform(size=X.shape) < 0.1))
+    return X, csr_matrix((X[row, column], (row, column)), shape=X.shape), rng
+
+
+@given(sparse_tables(), st.sampled_from([*range(2, 13), 254, 255]))
+def test_thresholds_of_a_sparse_table_are_those_of_each_dense_column(tables, max_bins):
+    X, table, rng = tables
+    given_values = table.data.copy()
+    rows = rng.integers(0, len(X), len(X))  # some more than once
+    for chosen in (np.arange(len(X)), rows):
+        nonzeros = table_of(table).by_column(chosen)
+        found = find_sparse_thresholds(nonzeros, max_bins)
+        for thresholds, values in zip(found, X[chosen].T, strict=True):
+            expected = find_bin_thresholds(values.copy(), max_bins)
+            assert thresholds.dtype == np.float64
+            assert thresholds.tolist() == expected.tolist()
+    np.testing.assert_array_equal(table.data, given_values)  # not sorted
+
+
+def test_thresholds_of_many_distinct_values_around_zero():
+    rng = np.random.default_rng(0)
+    for share in (0.02, 0.5, 1.0):
+        X = rng.normal(size=(5000, 3)) + [0, 2, -2]
+        X[rng.uniform(size=X.shape) >= share] = 0.0
+        for dtype, max_bins in product((np.float32, np.float64), (2, 7, 255)):
+            values = X.astype(dtype)
+            found = find_sparse_thresholds(csc_matrix(values), max_bins)
+            for thresholds, column in zip(found, values.T, strict=True):
+                expected = find_bin_thresholds(column.copy(), max_bins)
+                assert thresholds.tolist() == expected.tolist()
+
+
+@given(sparse_tables(), st.sampled_from([2, 3, 5, 255]))
+def test_bins_and_hashes_of_a_sparse_table_are_those_of_the_dense_one(tables, max_bins):
+    X, table, rng = tables
+    rows = rng.integers(0, len(X), rng.integers(0, 60))
+    dense_mapper, _ = bin_table(X, max_bins)
+    mapper, _ = bin_table(table, max_bins)
+    dense = dense_mapper.transform(table_of(X), rows, ONE_THREAD)
+    found = mapper.transform(table_of(table), rows, ONE_THREAD)
+    every = np.arange(X.shape[1])
+    assert found.stored.n_rows == len(rows)
+    np.testing.assert_array_equal(found.stored.columns_of(every), dense.stored.columns)
+    np.testing.assert_array_equal(found.n_bins, dense.n_bins)
+    np.testing.assert_array_equal(
+        hash_bins(found, ONE_THREAD), hash_bins(dense, ONE_THREAD)
+    )
+    np.testing.assert_array_equal(
+        hash_values(table, rows, ONE_THREAD), hash_values(X, rows, ONE_THREAD)
+    )
+
+
+def test_only_sparse_columns_are_stored_by_entries():
+    X = sparse_columns(np.random.default_rng(1), 400)
+    mapper, binned = bin_table(csr_matrix(X))
+    zero_bins = [np.searchsorted(t, 0.0) for t in mapper.bin_thresholds]
+    n_entries = (mapper.bin_rows(X, np.arange(400), ONE_THREAD).T != zero_bins).sum(0)
+    expected = np.flatnonzero(n_entries <= 400 // 16).tolist()
+    assert binned.stored.sparse.feature.tolist() == expected
+    assert len(expected) > 5
+    _, binned = bin_table(X)  # whatever it holds, a dense table has none
+    assert binned.stored.sparse is None
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -466,7 +466,9 @@ def test_what_special_features_need_is_compiled_for_those_who_have_some():
         {"constraints": NO_CONSTRAINTS._replace(interaction_sets=SETS)},
     ):
         grow_on(X, gradient, hessian, **options)
-    special = ["SpecialFeatures" in str(types) for types in signatures_of_growing()]
+    signatures = [str(types) for types in signatures_of_growing()]
+    # other tests grow trees on sparse columns
+    special = ["SpecialFeatures" in s for s in signatures if "SparseWork" not in s]
     assert sorted(special) == [False, True]
 
 
