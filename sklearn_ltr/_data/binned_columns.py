@@ -24,7 +24,7 @@ ROW_MASK, BIN_MASK = (1 << ROW_BITS) - 1, (1 << BIN_BITS) - 1
 MOST_COLUMNS = 1 << 63 - COLUMN_SHIFT  # with entries
 # A column is stored by entries if at most one of so many rows has one.  Of a row of the
 # sample that a tree is grown on, an entry takes about as long as so many bytes.
-ROWS_PER_ENTRY = 32
+ROWS_PER_ENTRY = 16
 
 
 class SparseColumns(NamedTuple):

@@ -229,7 +229,7 @@ def make_room(
 def sum_keys(
     first: int, last: int, column: int, sparse: SparseWorkspace
 ) -> tuple[int, int]:
-    """Return where the keys of a column from `first` on end in a list, and their sum."""
+    """Return where the keys of a column, from `first` on, end, and their sum."""
     i, total, next_column = uint64(first), int64(0), sparse.first_key[column + 1]
     while i < uint64(last) and int64(sparse.list_keys[i]) < next_column:
         total += sparse.list_sums[i]
