@@ -227,6 +227,24 @@ def shapes() -> str:
     return markdown(head, rows)
 
 
+def sparse() -> str:
+    """Seconds, memory and NDCG@10 of fits to sparse tables, times ours."""
+    rows = []
+    for of_table in grouped(records("sparse"), "table").values():
+        runs = grouped(of_table, "library")
+        ours, r = runs[OURS], of_table[0]
+        data = f"{r['table']}: {r['n_rows']:,} x {r['n_columns']:,}"
+        share = r["n_nonzeros"] / r["n_rows"]
+        about = f"{data}, {share:.0f} values a row, {r['n_estimators']} trees"
+        for library, results in runs.items():
+            times = ratio(middle(results, "seconds"), middle(ours, "seconds"))
+            peak, quality = (middle(results, f) for f in ("peak_mb", "ndcg@10"))
+            cells = spread(results), times, f"{peak:.0f}", f"{quality:.3f}"
+            rows.append([about, name(library), *cells])
+    head = ["data", "", "seconds", "times ours", "peak MB", "NDCG@10"]
+    return markdown(head, rows, once=1)
+
+
 def scaling() -> str:
     """Seconds of a fit on more and more cores, computed; and those of the clock."""
     runs = grouped(records("scaling"), "what", "n_threads")

@@ -50,6 +50,7 @@ COMMANDS = {
     ],
     "propensities.py": ["--queries", "20", "--sessions", "1000", "--seeds", "1"],
     "scaling.py": ["--presets", "small", "--threads", "1", *TINY[2:], *OURS],
+    "sparse.py": ["--tables", "tiny", "--repetitions", "1", "--threads", "1", *OURS],
     "shapes.py": ["--shapes", "tiny", "--repetitions", "1", "--threads", "1", *OURS],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "what_works_where.py": [*OURS, "--features", "query ids"],
