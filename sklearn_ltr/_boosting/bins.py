@@ -113,7 +113,7 @@ def bin_learned(
         order = data.content_order(known.hashes[known.place[data.rows]])
         data = data.reordered(order)
         return known.mapper, data, known.mapper.transform(data.X, data.rows, team)
-    trained = TrainingCategories.find(data, categorical, index)
+    trained = TrainingCategories.find(data, categorical, index, team)
     mapper = kept.mapper
     if mapper is None:
         mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
@@ -156,7 +156,7 @@ def learn_shared_table(
     # sorted as in a fit, so that fits to all of the rows share them without a copy
     p, index = parameters, QueryIndex.locate(learned, ONE_PROCESS)
     with ThreadTeam(fit_threads(p.n_jobs, data.X.size)) as team:
-        trained = TrainingCategories.find(learned, categorical, index)
+        trained = TrainingCategories.find(learned, categorical, index, team)
         mapper = learn_bins(learned, p, categorical, trained, seed, index, team)
         binned = bin_training(mapper, data, trained, p.category_smoothing, team)
         hashes = hash_bins(binned, team)

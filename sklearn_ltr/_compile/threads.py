@@ -17,7 +17,7 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from multiprocessing import current_process
 from numbers import Integral
 from queue import SimpleQueue
@@ -147,6 +147,19 @@ class ThreadTeam:
         run = _Run(self.n_threads, function, arguments)
         self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
         run.wait()
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Return what the function returns for each item, as the built-in one does."""
+        items = list(zip(*arguments, strict=True))
+        found: list[Any] = [None] * len(items)
+        numbered = iter(enumerate(items))  # shared: a thread takes the next one
+
+        def call(thread: int) -> None:
+            for number, item in numbered:
+                found[number] = function(*item)
+
+        self.run(call)
+        return found
 
     def share(self, time: float, kernel: SharedKernel, *arguments: Any) -> None:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""

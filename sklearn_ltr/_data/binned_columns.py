@@ -106,25 +106,21 @@ class BinnedColumns(NamedTuple):
         if np.array_equal(rows, np.arange(self.n_rows)):
             return self
         taken = np.empty((len(self.columns), len(rows)), dtype=np.uint8)
-        pairs = iter(list(zip(self.columns, taken, strict=True)))  # shared by threads
 
-        def take_columns(thread: int) -> None:
-            for column, target in pairs:
-                target[...] = column[rows]
+        def take_column(column: NDArray[np.uint8], target: NDArray[np.uint8]) -> None:
+            target[:] = column[rows]
 
-        team.run(take_columns)
+        team.map(take_column, self.columns, taken)
         sparse = None if self.sparse is None else self.sparse.take(rows)
         return BinnedColumns(taken, sparse)
 
     def reorder(self, order: NDArray[np.intp], team: ThreadTeam) -> None:
         """Move row ``order[i]`` to row i, in place."""
-        columns = iter(self.columns)  # shared by the threads
 
-        def reorder_columns(thread: int) -> None:
-            for column in columns:
-                column[...] = column[order]
+        def reorder_column(column: NDArray[np.uint8]) -> None:
+            column[:] = column[order]
 
-        team.run(reorder_columns)
+        team.map(reorder_column, self.columns)
         if self.sparse is not None:
             self.sparse.reorder(order)
 

@@ -110,21 +110,19 @@ def find_sparse_thresholds(
     n_rows, n_features = X.shape
     sizes = np.diff(X.indptr)
     by_entries = is_sparse(sizes, n_rows)
+    dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
+
+    def find_in_all_rows(j: int) -> NDArray[np.float64]:
+        values = np.zeros(n_rows, dtype=X.data.dtype)
+        values[: sizes[j]] = X.data[X.indptr[j] : X.indptr[j + 1]]
+        return find_bin_thresholds(values, max_bins)
+
     thresholds: list[Any] = [None] * n_features
-    columns = iter(np.flatnonzero(~by_entries).tolist())  # shared by the threads
-
-    def find_in_all_rows(thread: int) -> None:
-        for j in columns:
-            values = np.zeros(n_rows, dtype=X.data.dtype)
-            values[: sizes[j]] = X.data[X.indptr[j] : X.indptr[j + 1]]
-            thresholds[j] = find_bin_thresholds(values, max_bins)
-
-    team.run(find_in_all_rows)
-    sparse = np.flatnonzero(by_entries)
+    found = team.map(find_in_all_rows, dense)
     if len(sparse) > 0:
-        found = thresholds_of_few(X[:, sparse], max_bins)
-        for j, own in zip(sparse.tolist(), found, strict=True):
-            thresholds[j] = own
+        found += thresholds_of_few(X[:, sparse], max_bins)
+    for j, own in zip([*dense, *sparse], found, strict=True):
+        thresholds[j] = own
     return thresholds
 
 
@@ -273,15 +271,13 @@ class BinMapper:
         zero_bin = np.array(zeros, dtype=np.uint8)
         dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
         columns = np.empty((len(dense), n_rows), dtype=np.uint8)
-        numbered = iter(enumerate(dense.tolist()))  # shared by the threads
 
-        def bin_dense(thread: int) -> None:
-            for number, j in numbered:
-                own = slice(X.indptr[j], X.indptr[j + 1])
-                columns[number] = zero_bin[j]
-                columns[number, X.indices[own]] = self._bins_of(j, X.data[own])
+        def bin_column(j: int, column: NDArray[np.uint8]) -> None:
+            own = slice(X.indptr[j], X.indptr[j + 1])
+            column[:] = zero_bin[j]
+            column[X.indices[own]] = self._bins_of(j, X.data[own])
 
-        team.run(bin_dense)
+        team.map(bin_column, dense, columns)
         if len(sparse) == 0:
             return BinnedColumns(columns)
         X = X[:, sparse]
@@ -475,10 +471,10 @@ def bin_training(
 ) -> BinnedData:
     """Bin the rows; where categories share bins, by the targets of other folds."""
     binned = mapper.transform(data.X, data.rows, team)
-    bins_of_features = mapper.categories.bins_in_training(
-        data.X, data.rows, *trained, smoothing
+    of_features = mapper.categories.bins_in_training(
+        data.X, data.rows, trained, smoothing, team
     )
-    for j, bins in bins_of_features:  # there are none if X is sparse
+    for j, bins in of_features:  # there are none if X is sparse
         binned.stored.columns[j] = bins
     return binned
 

@@ -33,13 +33,14 @@ Sums are of integers, so that they do not depend on the order of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.tables import Matrix, Table, contiguous_rows
@@ -115,14 +116,21 @@ def count_shared_bins(max_bins: int) -> int:
     return max(1, max_bins // SHARED_BINS)
 
 
-def find_mean_thresholds(means: FloatArray, n_bins: int) -> FloatArray:
+def find_mean_thresholds(
+    means: FloatArray, n_rows: IntArray, n_bins: int
+) -> FloatArray:
     """Return at most ``n_bins - 1`` thresholds, quantiles of the means, then inf."""
-    # bin b holds the means above threshold b - 1, up to and including threshold b
-    means = np.sort(means)
+    # `n_rows` is how often each mean occurs; bin b holds the means above threshold
+    # b - 1, up to and including threshold b
     thresholds = np.full(n_bins - 1, np.inf)
-    if len(means) > 0:
-        found = np.unique(means[np.arange(1, n_bins) * len(means) // n_bins])
-        found = found[found < means[-1]]
+    order = np.argsort(means)
+    order = order[n_rows[order] > 0]
+    if len(order) > 0:
+        ends = np.cumsum(n_rows[order])
+        quantiles = np.arange(1, n_bins) * ends[-1] // n_bins
+        place = np.searchsorted(ends, quantiles, side="right")
+        found = np.unique(means[order[place]])
+        found = found[found < means[order[-1]]]
         thresholds[: len(found)] = found
     return thresholds
 
@@ -167,7 +175,11 @@ class TrainingCategories(NamedTuple):
 
     @classmethod
     def find(
-        cls, data: TrainingData, features: IntArray, index: QueryIndex
+        cls,
+        data: TrainingData,
+        features: IntArray,
+        index: QueryIndex,
+        team: ThreadTeam,
     ) -> TrainingCategories:
         """Find the categories of these features, and their sums."""
         if len(features) == 0:
@@ -178,7 +190,7 @@ class TrainingCategories(NamedTuple):
         unit = TargetUnit(largest_y, weights.mean(), weights.max(), index.n_rows)
         targets = row_targets(data, index.position, unit)
         columns = data.X.take(data.rows, features)  # a table on disk is read once
-        own = [CategorySums.add_up(column, targets) for column in columns.T]
+        own = team.map(lambda column: CategorySums.add_up(column, targets), columns.T)
         merged = [merge_sums(parts) for parts in zip(*gather(own), strict=True)]
         return cls(targets.fold, merged)
 
@@ -298,27 +310,41 @@ class CategoryBins(ChecksummedArrays):
         self,
         X: Table,
         rows: NDArray[np.intp],
-        fold: NDArray[np.int64],
-        sums: list[CategorySums],
+        trained: TrainingCategories,
         smoothing: float,
-    ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield each feature with shared bins, and the bins of rows to train on."""
-        # where categories share a bin, a row's bin follows from means over the other
-        # folds
-        for number in np.flatnonzero(self.has_shared):
-            part = slice(*self.first[number : number + 2])
-            known, bins = self.value[part], self.bin[part]
-            x = X.take(rows, self.feature[[number]])[:, 0]
+        team: ThreadTeam,
+    ) -> list[tuple[int, NDArray[np.uint8]]]:
+        """Return each feature with shared bins, and the bins of rows to train on."""
+        shared = np.flatnonzero(self.has_shared)
+        if len(shared) == 0:
+            return []
+        columns = X.take(rows, self.feature[shared])  # a table on disk is read once
+
+        def bins_of(number: int, x: FloatArray) -> tuple[int, NDArray[np.uint8]]:
+            bins = self._bins_by_fold(number, trained.sums[number], smoothing)
+            known = self.value[slice(*self.first[number : number + 2])]
             place = np.minimum(np.searchsorted(known, x), len(known) - 1)
-            found = np.flatnonzero(known[place] == x)
-            bins, shared_from = bins[place[found]], self.shared_from[number]
-            category = np.searchsorted(sums[number].value, x[found])
-            means = sums[number].means_elsewhere(smoothing)[fold[found], category]
-            shared = np.searchsorted(self.mean_threshold[number], means) + shared_from
-            shared[np.isnan(means)] = MISSING
-            in_training = np.full(len(x), MISSING, dtype=np.uint8)
-            in_training[found] = np.where(bins < shared_from, bins, shared)
-            yield int(self.feature[number]), in_training
+            found = known[place] == x
+            own = np.where(found, bins[trained.fold, place], np.uint8(MISSING))
+            return int(self.feature[number]), own
+
+        return team.map(bins_of, shared, columns.T)
+
+    def _bins_by_fold(
+        self, number: int, sums: CategorySums, smoothing: float
+    ) -> NDArray[np.uint8]:
+        """Return the bin of each category in the rows of each fold, to train on."""
+        # where categories share a bin, it follows from means over the other folds
+        part = slice(*self.first[number : number + 2])
+        shared_from = self.shared_from[number]
+        means = sums.means_elsewhere(smoothing)
+        shared = np.searchsorted(self.mean_threshold[number], means) + shared_from
+        shared[np.isnan(means)] = MISSING
+        # rows have no other categories than those of the sums
+        place = np.searchsorted(sums.value, self.value[part])
+        shared = shared[:, np.minimum(place, len(sums.value) - 1)]
+        single = self.bin[part] < shared_from
+        return np.where(single, self.bin[part], shared).astype(np.uint8)
 
     def encode(self, table: Matrix) -> Matrix:
         """Return a table with the bins of its categories, NaN if unknown."""
@@ -359,7 +385,7 @@ def fit_feature(
     single &= counts >= min_samples_category
     means = sums.means_elsewhere(smoothing)
     n_rows = np.where(single | np.isnan(means), 0, sums.n_rows)
-    thresholds = find_mean_thresholds(np.repeat(means, n_rows.ravel()), n_shared)
+    thresholds = find_mean_thresholds(means.ravel(), n_rows.ravel(), n_shared)
     n_single = int(np.count_nonzero(single))
     shared = n_single + np.searchsorted(thresholds, sums.means(smoothing))
     bins = np.where(single, np.cumsum(single) - 1, shared).astype(np.uint8)

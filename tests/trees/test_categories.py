@@ -14,6 +14,7 @@ from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.categories import (
     CategoryBins,
     CategorySums,
+    TrainingCategories,
     exact,
 )
 from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
@@ -254,7 +255,7 @@ def test_rare_categories_share_bins_by_the_mean_targets_of_other_folds(
         assert dict(zip(bins.value, bins.bin, strict=True)) == expected[0]
         X, every = table_of(x[:, np.newaxis]), np.arange(150)
         ((feature, in_training),) = bins.bins_in_training(
-            X, every, targets.fold, [sums], smoothing
+            X, every, TrainingCategories(targets.fold, [sums]), smoothing, ONE_THREAD
         )
         assert feature == 0
         assert in_training.tolist() == expected[1]
