@@ -66,13 +66,13 @@ def words(n_rows: int, n_words: int, rng) -> tuple[Any, np.ndarray]:
 
 
 def numbers(n_rows: int, n_columns: int, rng, density: float) -> tuple[Any, np.ndarray]:
-    """Return numbers in random places."""
+    """Return positive numbers in random places."""
     X = random_array(
         (n_rows, n_columns),
         density=density,
         format="csr",
         rng=rng,
-        data_sampler=lambda size: rng.normal(size=size),
+        data_sampler=lambda size: rng.exponential(size=size),
     )
     return csr_matrix(X), X @ rng.normal(size=n_columns)
 
