@@ -295,3 +295,21 @@ def test_what_sparse_columns_need_is_compiled_for_those_who_have_some():
     with_sparse = ["SparseWork" in str(types) for types in kernel.signatures]
     assert len(kernel.signatures) - n_signatures <= 1  # that without sparse columns
     assert sum(with_sparse) <= 2  # other tests have constraints, too
+
+
+@both_policies
+def test_lists_of_many_leaves_are_moved_together_where_they_have_no_room(symmetric):
+    # 128 leaves of 300 rows: all lists that are made have three times as many keys as
+    # there are entries, for twice as many of which there is room
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 30)) < 0.05, rng.normal(size=(300, 30)), 0)
+    X[:, 0] = rng.normal(size=300)
+    given = rng.normal(size=300), np.ones(300)
+    options = {"max_leaf_nodes": 128, "max_depth": 7 if symmetric else 2**31}
+    sparse, dense = (
+        grow_on(table, *given, symmetric=symmetric, **options).tree
+        for table in (csr_matrix(X), X)
+    )
+    assert np.count_nonzero(dense.feature >= 0) > 60
+    for found, expected in zip(sparse, dense, strict=True):
+        np.testing.assert_array_equal(found, expected)
