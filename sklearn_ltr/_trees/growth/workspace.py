@@ -337,6 +337,8 @@ def allocate_workspace(
     goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
     next_task[:], n_filled[:], goes_left[:] = 0, 0, 0
     n_sets = 2 * max_leaf_nodes - 1 if n_categories.any() else 0
+    # code for sparse columns is compiled once, with that for special features
+    sparse = _sparse_workspace(parameters, binned, n_threads)
     slots_of_threads = n_threads, FEATURE_BLOCK
     return GrowthWorkspace(
         team=Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=np.int64)),
@@ -360,10 +362,10 @@ def allocate_workspace(
         ),
         progress=own_records(n_threads, 1, PROGRESS),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
-        special=_special_features(parameters, n_categories, n_threads),
+        special=_special_features(parameters, n_categories, n_threads, sparse is None),
         goes_left=goes_left,
         levels=levels,
-        sparse=_sparse_workspace(parameters, binned, n_threads),
+        sparse=sparse,
     )
 
 
@@ -417,12 +419,16 @@ def _sparse_workspace(
 
 
 def _special_features(
-    parameters: GrowthParameters, n_categories: NDArray[np.int64], n_threads: int
+    parameters: GrowthParameters,
+    n_categories: NDArray[np.int64],
+    n_threads: int,
+    may_be_none: bool,
 ) -> SpecialFeatures | None:
-    """Return the special features of trees, None if there are none."""
+    """Return the special features of trees; None if it may be, and there are none."""
     constraints = parameters.constraints
     n_sets = len(constraints.interaction_sets)
-    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
+    is_none = not n_categories.any() and n_sets == len(constraints.monotonic) == 0
+    if is_none and may_be_none:
         return None
     # a tree of L leaves has 2 L - 1 nodes
     open_sets = np.ones((2 * parameters.max_leaf_nodes - 1, n_sets), dtype=np.bool_)
