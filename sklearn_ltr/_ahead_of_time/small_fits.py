@@ -27,8 +27,9 @@ from sklearn_ltr._data.binned_columns import (
     SparseColumns,
     sort_entries,
 )
+from sklearn_ltr._data.tables import hash_values
 from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._trees.binning import BinnedData
+from sklearn_ltr._trees.binning import BinnedData, hash_bins
 from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr._trees.growth.grower import TreeGrower
 from sklearn_ltr._trees.growth.quantization import RowDerivatives
@@ -97,6 +98,13 @@ def _fit_trees(kind: Callable[[FloatArray], Any]) -> None:
     ranker.predict(X[:1])
 
 
+def _fit_sparse_tables() -> None:
+    for dtype in (np.float64, np.float32):
+        X = csr_matrix(_data().data.astype(dtype))
+        hash_values(X, np.arange(X.shape[0]), ONE_THREAD)  # as of large tables
+    _fit_trees(csr_matrix)
+
+
 def _fit_categories() -> None:
     data = _data()
     X = np.abs(data.data).astype(np.int64)
@@ -152,6 +160,8 @@ def _grow(comm: Comm, symmetric: bool, has_categories: bool, is_sparse: bool) ->
     scores = np.zeros(n_rows)
     grower.call_kernels(derivatives, drawn, scores)
     grower.grow(derivatives, drawn, 0.1, scores)
+    if is_sparse:
+        hash_bins(binned, ONE_THREAD)
 
 
 def _compute_objectives() -> None:
@@ -272,7 +282,7 @@ STEPS: dict[str, Callable[[], object]] = {
     "networks": _fit_networks,
     "categories": _fit_categories,
     "float32": partial(_fit_trees, np.float32),
-    "sparse X": partial(_fit_trees, csr_matrix),
+    "sparse X": _fit_sparse_tables,
     **_steps_of_growth(ONE_PROCESS, (SPARSE,)),
     "objectives": _compute_objectives,
     "weighted pairs": _fit_clicks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeAlias, cast
 
@@ -20,7 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._data import TrainingData, check_scores
 from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._estimators.caller import collected_warnings, warn_of_members
+from sklearn_ltr._estimators.caller import (
+    Found,
+    collected_warnings,
+    warn_caller,
+    warn_of_members,
+)
 from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.ensemble._members import FitRows, check_taken
@@ -91,7 +97,10 @@ def out_of_fold(
         delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
         for split in splits
     )
-    by_fold = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
+    done = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
+    by_fold, warned = zip(*done, strict=True)
+    for message, category in chain(*warned):  # here, whatever thread has fitted
+        warn_caller(message, category)
     scores: ArrayLike = np.concatenate(by_fold)[np.argsort(held_out)]
     return scores
 
@@ -111,10 +120,10 @@ def fit_and_predict(
     y: ArrayLike | None,
     metadata: Mapping[str, Any],
     X_test: MatrixLike,
-) -> ArrayLike:
-    """Fit a ranker to some rows, and return its scores of others."""
-    scores: ArrayLike = ranker.fit(X, y, **metadata).predict(X_test)
-    return scores
+) -> tuple[ArrayLike, list[Found]]:
+    """Fit a ranker to some rows; return its scores of others, and warnings."""
+    with collected_warnings() as found:
+        return ranker.fit(X, y, **metadata).predict(X_test), found
 
 
 def score_prefit(

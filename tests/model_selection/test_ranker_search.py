@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -303,6 +304,16 @@ def test_an_error_of_a_candidate_names_its_settings():
 
 
 # --- as an estimator --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_candidates_that_learn_nothing_do_not_warn_whatever_the_jobs(n_jobs):
+    never = 10**6  # leaves of so many rows: a candidate without splits is not chosen
+    options = {"param_distributions": {"min_samples_leaf": [never]}, "n_iter": 2}
+    with joblib.parallel_config("threading"):  # a warning would be an error
+        search = fitted(n_jobs=n_jobs, blend=False, **options)
+    assert search.cv_results_["params"] == [{}, {"min_samples_leaf": never}]
+    assert search.best_params_ == {}
 
 
 def test_sparse_tables_and_data_frames_give_the_same():
