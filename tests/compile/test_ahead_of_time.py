@@ -62,7 +62,7 @@ parts = [{"X": X[own], "y": y[own], "groups": g[own]} for own in halves]
 for policy, signs in product(("best_first", "symmetric"), (None, [1] * 7)):
     r = LambdaMARTRanker(n_estimators=3, monotonic_cst=signs, grow_policy=policy)
     fit_together(parts, 0, r)
-    r = LambdaMARTRanker(n_estimators=3, monotonic_cst=signs, grow_policy=policy)
+    r = LambdaMARTRanker(n_estimators=3, grow_policy=policy)
     few = csr_matrix(np.where(np.arange(X.size).reshape(X.shape) % 20 == 0, Z, 0))
     r.fit(few, y, groups=g).predict(few)
 MARTRegressor(n_estimators=3).fit(X, y).predict(X)

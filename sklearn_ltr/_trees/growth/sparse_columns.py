@@ -85,7 +85,8 @@ def take_own_keys(
     first = first_own_column(thread, n_threads, sparse.starts)
     last = first_own_column(thread + 1, n_threads, sparse.starts)
     first_key, last_key = sparse.first_key[first], sparse.first_key[last]
-    own_keys, own_start, n = sparse.own_keys, sparse.own_start, sparse.starts[first]
+    own_keys, own_start = sparse.own_keys, sparse.own_start[thread]
+    n = sparse.starts[first]
     for i in range(tree.n_rows):
         own_start[i] = n
         row = sparse.rows[i]
@@ -96,10 +97,10 @@ def take_own_keys(
                 own_keys[n] = key
                 n += 1
     own_start[tree.n_rows] = n
-    sparse.list_end[0] = 2 * sparse.starts[first]
+    sparse.list_end[thread, 0] = 2 * sparse.starts[first]
     for index in range(sparse.bounds.shape[1]):  # all lists are empty
         for end in range(2):
-            sparse.bounds[thread, index, end] = sparse.list_end[0]
+            sparse.bounds[thread, index, end] = sparse.list_end[thread, 0]
 
 
 # --- lists of keys --------------------------------------------------------------------
@@ -118,7 +119,7 @@ def divide_list(
         return
     leaf, sums = work.leaves[smaller], sparse.sum_of_key
     rows = work.buffers.rows[leaf.buffer, leaf.start : leaf.stop]
-    own_keys, own_start = sparse.own_keys, sparse.own_start
+    own_keys, own_start = sparse.own_keys, sparse.own_start[work.team.thread]
     for i in range(len(rows)):
         row, gradient = uint64(rows[i]), work.buffers.leaf_gradients[leaf.start + i]
         for j in range(uint64(own_start[row]), uint64(own_start[row + uint64(1)])):
@@ -142,7 +143,7 @@ def write_root_list(
     thread, n_threads = work.team.thread, work.team.n_threads
     first = first_own_column(thread, n_threads, sparse.starts)
     last = first_own_column(thread + 1, n_threads, sparse.starts)
-    mask, n = tree.rule.quantization.count_mask, sparse.list_end[0]
+    mask, n = tree.rule.quantization.count_mask, sparse.list_end[thread, 0]
     sparse.bounds[thread, index, 0] = n
     for column in range(first, last):
         before, n_rows = n, int64(0)
@@ -153,7 +154,7 @@ def write_root_list(
             n += key_sum != 0
         if n_rows < tree.rule.min_samples_leaf:
             n = before
-    sparse.bounds[thread, index, 1] = sparse.list_end[0] = n
+    sparse.bounds[thread, index, 1] = sparse.list_end[thread, 0] = n
 
 
 @subkernel
@@ -165,11 +166,12 @@ def write_lists(
     sparse: SparseWorkspace,
 ) -> None:
     """Divide the list of a parent, which becomes that of its larger child."""
-    bounds, mask = sparse.bounds[work.team.thread], rule.quantization.count_mask
+    thread, mask = work.team.thread, rule.quantization.count_mask
+    bounds = sparse.bounds[thread]
     make_room(smaller, larger, work, sparse)
     keys, sums, of_smaller = sparse.list_keys, sparse.list_sums, sparse.sum_of_key
     i = n_large = bounds[larger, 0]
-    n_small, last = sparse.list_end[0], bounds[larger, 1]
+    n_small, last = sparse.list_end[thread, 0], bounds[larger, 1]
     bounds[smaller, 0] = n_small
     while i < last:
         next_column = sparse.first_key[int64(sparse.key_column[keys[i]]) + 1]
@@ -192,7 +194,7 @@ def write_lists(
         if large_rows < rule.min_samples_leaf:
             n_large = large_before
     bounds[larger, 1], bounds[smaller, 1] = n_large, n_small
-    sparse.list_end[0] = n_small
+    sparse.list_end[thread, 0] = n_small
 
 
 @subkernel
@@ -207,7 +209,7 @@ def make_room(
     thread, n_threads = work.team.thread, work.team.n_threads
     bounds = sparse.bounds[thread]
     last = first_own_column(thread + 1, n_threads, sparse.starts)
-    room = 2 * sparse.starts[last] - sparse.list_end[0]
+    room = 2 * sparse.starts[last] - sparse.list_end[thread, 0]
     if bounds[parent, 1] - bounds[parent, 0] <= room:
         return
     n = 2 * sparse.starts[first_own_column(thread, n_threads, sparse.starts)]
@@ -219,7 +221,7 @@ def make_room(
             sparse.list_sums[n] = sparse.list_sums[i]
             n += 1
         bounds[index, 1] = n
-    sparse.list_end[0] = n
+    sparse.list_end[thread, 0] = n
 
 
 # --- the sums of a column -------------------------------------------------------------
@@ -254,7 +256,8 @@ def sums_of_feature(
         return dense
     if place >= 0:
         return dense
-    sums, column, rest = sparse.sums, -1 - place, leaf.total
+    sums: NDArray[np.int64] = sparse.sums[work.team.thread]
+    column, rest = -1 - place, leaf.total
     sums[:] = 0
     owner, n_threads = int64(0), work.team.n_threads
     while first_own_column(owner + 1, n_threads, sparse.starts) <= column:
@@ -284,7 +287,8 @@ def sums_of_root(
         return dense
     if place >= 0:
         return dense
-    sums, column, rest = sparse.sums, -1 - place, tree.total
+    sums: NDArray[np.int64] = sparse.sums[work.team.thread]
+    column, rest = -1 - place, tree.total
     sums[:] = 0
     for i in range(sparse.starts[column], sparse.starts[column + 1]):
         entry = sparse.entries[i]
@@ -425,8 +429,8 @@ def search_level_lists(
     """Search this thread's columns for a better condition of a level."""
     if sparse is None:
         return
-    progress, leaves, place = work.progress[0], work.leaves, sparse.place_in_list
-    bounds = sparse.bounds[work.team.thread]
+    progress, leaves, thread = work.progress[0], work.leaves, work.team.thread
+    place, bounds = sparse.place_in_list[thread], sparse.bounds[thread]
     for number in range(progress.n_leaves):
         index = leaves[number].histogram_index
         # a leaf that cannot be split has no list
@@ -458,16 +462,17 @@ def add_column_gains(
 ) -> int:
     """Add up the gains of a column's thresholds over all leaves; return the best."""
     gains, n_values, rule = work.levels.gains, sparse.n_bins[column], tree.rule
+    place = sparse.place_in_list[work.team.thread]
     direction = monotonic_sign(feature, work.special)
     gains[:, :n_values] = 0.0
     for position in range(work.progress[0].n_leaves):
         # in the order in which the gains of other features are added
         number = work.levels.order[position] if direction == 0 else position
-        leaf, i = work.leaves[number], sparse.place_in_list[number]
+        leaf, i = work.leaves[number], place[number]
         last = sparse.bounds[work.team.thread, leaf.histogram_index, 1]
         end, of_keys = sum_keys(i, last, column, sparse)
         if end > i:  # else no threshold divides the leaf
-            sparse.place_in_list[number] = end
+            place[number] = end
             rest, default = leaf.total - of_keys, int64(sparse.default_bin[column])
             add_leaf_gains_of_column(
                 i,

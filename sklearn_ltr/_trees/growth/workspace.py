@@ -253,11 +253,10 @@ class SparseWorkspace(NamedTuple):
     list_sums: NDArray[np.int64]  # the packed sum of each
     # (n_threads, max_leaf_nodes, 2): where lists begin and end, by `histogram_index`
     bounds: NDArray[np.int64]
-    # this thread's own
-    own_start: NDArray[np.int64]  # (n_rows + 1,): of the sample, in `own_keys`
-    list_end: NDArray[np.int64]  # (8,): [0] is where the last list ends
-    sums: NDArray[np.int64]  # (256,): packed sums of all bins of a column
-    place_in_list: NDArray[np.int64]  # (max_leaf_nodes,): of the leaves of a level
+    own_start: NDArray[np.int64]  # (n_threads, n_rows + 1): of rows, in `own_keys`
+    list_end: NDArray[np.int64]  # (n_threads, 8): [t, 0] is where the last list ends
+    sums: NDArray[np.int64]  # (n_threads, 256): packed sums of all bins of a column
+    place_in_list: NDArray[np.int64]  # (n_threads, max_leaf_nodes): in those of a level
 
 
 class GrowthWorkspace(NamedTuple):
@@ -288,7 +287,7 @@ class GrowthWorkspace(NamedTuple):
     special: SpecialFeatures | None
     goes_left: NDArray[np.uint8]  # (256,): 1 for the bins that a split sends left
     levels: Any  # LevelWorkspace of a symmetric tree, else None
-    sparse: Any  # SparseWorkspace if there are sparse columns, else None
+    sparse: Any  # SparseWorkspace if there are sparse columns, else None; shared
 
 
 def allocate_nodes(max_leaf_nodes: int) -> Records:
@@ -337,8 +336,6 @@ def allocate_workspace(
     goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
     next_task[:], n_filled[:], goes_left[:] = 0, 0, 0
     n_sets = 2 * max_leaf_nodes - 1 if n_categories.any() else 0
-    # code for sparse columns is compiled once, with that for special features
-    sparse = _sparse_workspace(parameters, binned, n_threads)
     slots_of_threads = n_threads, FEATURE_BLOCK
     return GrowthWorkspace(
         team=Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=np.int64)),
@@ -362,10 +359,10 @@ def allocate_workspace(
         ),
         progress=own_records(n_threads, 1, PROGRESS),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
-        special=_special_features(parameters, n_categories, n_threads, sparse is None),
+        special=_special_features(parameters, n_categories, n_threads),
         goes_left=goes_left,
         levels=levels,
-        sparse=sparse,
+        sparse=_sparse_workspace(parameters, binned, n_threads),
     )
 
 
@@ -419,16 +416,12 @@ def _sparse_workspace(
 
 
 def _special_features(
-    parameters: GrowthParameters,
-    n_categories: NDArray[np.int64],
-    n_threads: int,
-    may_be_none: bool,
+    parameters: GrowthParameters, n_categories: NDArray[np.int64], n_threads: int
 ) -> SpecialFeatures | None:
-    """Return the special features of trees; None if it may be, and there are none."""
+    """Return the special features of trees, None if there are none."""
     constraints = parameters.constraints
     n_sets = len(constraints.interaction_sets)
-    is_none = not n_categories.any() and n_sets == len(constraints.monotonic) == 0
-    if is_none and may_be_none:
+    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
         return None
     # a tree of L leaves has 2 L - 1 nodes
     open_sets = np.ones((2 * parameters.max_leaf_nodes - 1, n_sets), dtype=np.bool_)
@@ -460,7 +453,7 @@ def workspace_of_thread(
         _special_of_thread(thread, work.special),
         work.goes_left[thread],
         _levels_of_thread(thread, work.levels),
-        _sparse_of_thread(thread, work.sparse),
+        work.sparse,
     )
 
 
@@ -489,40 +482,6 @@ def _levels_of_thread(
         return None
     return LevelWorkspace(
         levels.root, levels.level[thread], levels.order[thread], levels.gains[thread]
-    )
-
-
-@subkernel
-def _sparse_of_thread(
-    thread: int, sparse: SparseWorkspace | None
-) -> SparseWorkspace | None:
-    """Return the memory for sparse columns as one thread sees it, None if none."""
-    if sparse is None:
-        return None
-    return SparseWorkspace(
-        sparse.feature,
-        sparse.default_bin,
-        sparse.entries,
-        sparse.starts,
-        sparse.n_bins,
-        sparse.first_key,
-        sparse.key_column,
-        sparse.key_bin,
-        sparse.row_keys,
-        sparse.row_start,
-        sparse.is_drawn,
-        sparse.rows,
-        sparse.place,
-        sparse.bins,
-        sparse.own_keys,
-        sparse.sum_of_key,
-        sparse.list_keys,
-        sparse.list_sums,
-        sparse.bounds,
-        sparse.own_start[thread],
-        sparse.list_end[thread],
-        sparse.sums[thread],
-        sparse.place_in_list[thread],
     )
 
 
