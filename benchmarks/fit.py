@@ -25,7 +25,7 @@ import peers
 from measuring import cost_of, in_a_new_process, results_in_turns
 from peers import BAGGED, N_MEMBERS, OURS, THREADS, Settings
 from queries import MSLR_LIKE, Part, folds, load, made_like_mslr
-from records import append_json, machine, parser_of
+from records import append_runs, machine, parser_of
 from sklearn_ltr._rankers.lambdamart import MOST_SYMMETRIC_QUERIES
 
 FITS = {
@@ -162,12 +162,7 @@ def compare(measure: Callable[..., dict], arguments: argparse.Namespace) -> None
         runs = results_in_turns(calls, arguments.repetitions)
     print_table(runs)
     about = {"preset": arguments.preset, "dtype": arguments.dtype, **asdict(settings)}
-    records = [
-        {"library": name, **about, **result}
-        for name, repetitions in runs.items()
-        for result in repetitions
-    ]
-    append_json(arguments.json, records)
+    append_runs(arguments.json, about, runs)
 
 
 def add_arguments(parser: argparse.ArgumentParser, presets: Sequence[str]) -> None:

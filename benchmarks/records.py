@@ -8,10 +8,11 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("scikit-learn", "numba", "lightgbm", "xgboost", "catboost")
 
@@ -32,6 +33,18 @@ def append_json(path: str | None, records: list[dict]) -> None:
         about["date"] = datetime.now(UTC).date().isoformat()
         with open(path, "a", encoding="utf-8") as file:
             file.writelines(json.dumps(about | record) + "\n" for record in records)
+
+
+def append_runs(
+    path: str | None, about: Mapping[str, Any], runs: Mapping[str, list[dict]]
+) -> None:
+    """Append the results of libraries, each with what it is about."""
+    of_libraries = [
+        {"library": library, **about, **result}
+        for library, results in runs.items()
+        for result in results
+    ]
+    append_json(path, of_libraries)
 
 
 def read_json(path: str | Path) -> list[dict]:

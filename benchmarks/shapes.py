@@ -23,7 +23,7 @@ import peers
 from measuring import in_a_new_process, results_in_turns
 from peers import OURS, Settings
 from queries import made
-from records import append_json, machine, parser_of
+from records import append_runs, machine, parser_of
 
 N_HELD_OUT_DOCUMENTS = 40_000
 N_CATEGORIES = 100
@@ -140,12 +140,7 @@ def main() -> None:
             runs = results_in_turns(calls, arguments.repetitions)
         print_row(name, shape, runs)
         about = {"shape": name, **shape._asdict(), **asdict(settings)}
-        records = [
-            {"library": library} | about | result
-            for library, results in runs.items()
-            for result in results
-        ]
-        append_json(arguments.json, records)
+        append_runs(arguments.json, about, runs)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import peers
 from measuring import in_a_new_process, results_in_turns
 from peers import OURS, Settings
 from queries import Part
-from records import append_json, machine, parser_of
+from records import append_runs, machine, parser_of
 
 N_HELD_OUT_ROWS = 20_000
 LIST_LENGTH = 20
@@ -176,12 +176,7 @@ def main() -> None:
             **asdict(settings),
         }
         print_row(name, about, runs)
-        records = [
-            {"library": library} | about | result
-            for library, results in runs.items()
-            for result in results
-        ]
-        append_json(arguments.json, records)
+        append_runs(arguments.json, about, runs)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class BinnedColumns(NamedTuple):
             self.sparse.reorder(order)
 
 
-def is_sparse(n_entries: NDArray[np.integer], n_rows: int) -> NDArray[np.bool_]:
+def stored_by_entries(n_entries: NDArray[np.integer], n_rows: int) -> NDArray[np.bool_]:
     """Return which columns are stored by their entries, given how many these are."""
     if len(n_entries) > MOST_COLUMNS:
         raise ValueError(

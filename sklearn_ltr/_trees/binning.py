@@ -9,10 +9,10 @@ Binned values are bytes, column by column (:mod:`sklearn_ltr._data.binned_column
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,8 +28,8 @@ from sklearn_ltr._data.binned_columns import (
     ROW_MASK,
     BinnedColumns,
     SparseColumns,
-    is_sparse,
     sort_entries,
+    stored_by_entries,
 )
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._data.row_hashes import (
@@ -109,7 +109,7 @@ def find_sparse_thresholds(
     # as `find_bin_thresholds` of all values; the nonzeros are sorted in place
     n_rows, n_features = X.shape
     sizes = np.diff(X.indptr)
-    by_entries = is_sparse(sizes, n_rows)
+    by_entries = stored_by_entries(sizes, n_rows)
     dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
 
     def find_in_all_rows(j: int) -> NDArray[np.float64]:
@@ -266,7 +266,7 @@ class BinMapper:
         """Return the bins of a CSR matrix, which has no categorical features."""
         X, n_rows = nonzeros_by_column(X), X.shape[0]
         sizes = np.diff(X.indptr)
-        by_entries = is_sparse(sizes, n_rows)
+        by_entries = stored_by_entries(sizes, n_rows)
         zeros = [thresholds.searchsorted(0.0) for thresholds in self.bin_thresholds]
         zero_bin = np.array(zeros, dtype=np.uint8)
         dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
@@ -422,17 +422,16 @@ def fit_bins(
     nonzeros = X.by_column(sampled) if comm.n_workers == 1 else None
     if nonzeros is not None:
         return BinMapper(find_sparse_thresholds(nonzeros, max_bins, team), categories)
+
     # Each block of 16 features is sent to one worker, which sorts its values.
-    own: dict[int, NDArray[np.float64]] = {}
-    blocks = iter(list(own_features(X, sampled, comm)))  # shared by the threads
+    def find_thresholds(
+        first: int, read_values: Callable[[], NDArray[np.floating]]
+    ) -> Iterable[tuple[int, NDArray[np.float64]]]:
+        learned = [find_bin_thresholds(each, max_bins) for each in read_values().T]
+        return enumerate(learned, first)
 
-    def find_thresholds(thread: int) -> None:
-        for first, read_values in blocks:
-            # no name refers to the values while the next ones are read
-            learned = [find_bin_thresholds(each, max_bins) for each in read_values().T]
-            own.update(enumerate(learned, first))
-
-    team.run(find_thresholds)
+    blocks = zip(*own_features(X, sampled, comm), strict=True)
+    own = dict(chain(*team.map(find_thresholds, *blocks)))
     found: dict[int, NDArray[np.float64]] = {}
     for part in comm.gather(own):
         found |= part

@@ -16,8 +16,8 @@ from sklearn_ltr._data.binned_columns import (
     ROWS_PER_ENTRY,
     BinnedColumns,
     SparseColumns,
-    is_sparse,
     sort_entries,
+    stored_by_entries,
 )
 from sklearn_ltr._trees.binning import MISSING_BIN
 
@@ -25,7 +25,7 @@ from sklearn_ltr._trees.binning import MISSING_BIN
 def stored(bins, default_bin) -> BinnedColumns:
     """Store a plain table of bins, (n_rows, n_columns)."""
     differs = bins != default_bin
-    by_entries = is_sparse(differs.sum(axis=0), len(bins))
+    by_entries = stored_by_entries(differs.sum(axis=0), len(bins))
     columns = np.ascontiguousarray(bins[:, ~by_entries].T)
     feature = np.flatnonzero(by_entries)
     if len(feature) == 0:
@@ -87,7 +87,7 @@ def test_one_column_is_of_bytes_that_with_the_most_entries(n_entries):
 
 def test_columns_beyond_the_numbers_of_entries_are_refused():
     with pytest.raises(ValueError, match=r"16,777,217 columns, .* at most 16,777,216"):
-        is_sparse(np.zeros(MOST_COLUMNS + 1, dtype=np.int32), 1)
+        stored_by_entries(np.zeros(MOST_COLUMNS + 1, dtype=np.int32), 1)
 
 
 def test_every_entry_is_a_number_of_63_bits():

@@ -130,9 +130,11 @@ class TreeGrower:
     ) -> GrownTree:
         """Grow a tree and add it to `scores`; all workers call this together."""
         p, team, comm = self._parameters, self.team, self._comm
-        blocks = self._blocks
+        blocks, sparse = self._blocks, self._workspace.sparse
         if len(drawn.features) < len(blocks.place):
             blocks = restrict_features(blocks, drawn.features)
+            if sparse is not None:
+                sparse.is_drawn[:] = np.isin(sparse.feature, drawn.features)
         prepared = self._preparer.prepare(derivatives, drawn, p.second_order)
         rows, magnitudes, quantization, total = prepared
         if p.symmetric:
@@ -145,9 +147,7 @@ class TreeGrower:
             pack_rows(self._blocks, self.binned.stored.columns, every, team)
             self._all_are_packed = True
         n_rows = self._n_rows if rows is None else len(rows)
-        sparse = self._workspace.sparse
         if sparse is not None:
-            sparse.is_drawn[:] = np.isin(sparse.feature, drawn.features)
             sparse.rows[:n_rows] = np.arange(n_rows) if rows is None else rows
             sparse.place[:] = -1
             sparse.place[sparse.rows[:n_rows]] = np.arange(n_rows)

@@ -41,6 +41,7 @@ from sklearn_ltr._trees.growth.workspace import (
     Record,
     SparseWorkspace,
     SplitRule,
+    Team,
     is_splittable,
 )
 
@@ -57,6 +58,13 @@ def first_own_column(thread: int, n_threads: int, starts: NDArray[np.int64]) -> 
     """Return the first column of a thread, given where the entries of each begin."""
     wanted = starts[len(starts) - 1] * thread // n_threads
     return first_at_least(starts, 0, len(starts) - 1, wanted)
+
+
+@subkernel
+def own_columns(team: Team, sparse: SparseWorkspace) -> tuple[int, int]:
+    """Return the first column of this thread, and that of the next one."""
+    first = first_own_column(team.thread, team.n_threads, sparse.starts)
+    return first, first_own_column(team.thread + 1, team.n_threads, sparse.starts)
 
 
 @subkernel
@@ -81,9 +89,8 @@ def take_own_keys(
     """Copy the keys of each row of the sample that are in this thread's columns."""
     if sparse is None:
         return
-    thread, n_threads = work.team.thread, work.team.n_threads
-    first = first_own_column(thread, n_threads, sparse.starts)
-    last = first_own_column(thread + 1, n_threads, sparse.starts)
+    thread = work.team.thread
+    first, last = own_columns(work.team, sparse)
     first_key, last_key = sparse.first_key[first], sparse.first_key[last]
     own_keys, own_start = sparse.own_keys, sparse.own_start[thread]
     n = sparse.starts[first]
@@ -140,9 +147,8 @@ def write_root_list(
     index: int, tree: GrowingTree, work: GrowthWorkspace, sparse: SparseWorkspace
 ) -> None:
     """Write the list of the root, given the sum of each key."""
-    thread, n_threads = work.team.thread, work.team.n_threads
-    first = first_own_column(thread, n_threads, sparse.starts)
-    last = first_own_column(thread + 1, n_threads, sparse.starts)
+    thread = work.team.thread
+    first, last = own_columns(work.team, sparse)
     mask, n = tree.rule.quantization.count_mask, sparse.list_end[thread, 0]
     sparse.bounds[thread, index, 0] = n
     for column in range(first, last):
@@ -206,13 +212,13 @@ def make_room(
     Keys in all lists are at most as many as entries, for twice as many of which there
     is room.
     """
-    thread, n_threads = work.team.thread, work.team.n_threads
+    thread = work.team.thread
     bounds = sparse.bounds[thread]
-    last = first_own_column(thread + 1, n_threads, sparse.starts)
-    room = 2 * sparse.starts[last] - sparse.list_end[thread, 0]
+    first_column, last_column = own_columns(work.team, sparse)
+    room = 2 * sparse.starts[last_column] - sparse.list_end[thread, 0]
     if bounds[parent, 1] - bounds[parent, 0] <= room:
         return
-    n = 2 * sparse.starts[first_own_column(thread, n_threads, sparse.starts)]
+    n = 2 * sparse.starts[first_column]
     for index in range(n_lists):  # they are in this order
         first, last = bounds[index, 0], bounds[index, 1]
         bounds[index, 0] = n
@@ -240,6 +246,12 @@ def sum_keys(
 
 
 @subkernel
+def block_and_slot(place: int) -> tuple[int, int]:
+    """Return block and slot of a feature by its `Blocks.place`; any if it is sparse."""
+    return max(0, place) // FEATURE_BLOCK, max(0, place) % FEATURE_BLOCK
+
+
+@subkernel
 def sums_of_feature(
     feature: int,
     leaf: Record,
@@ -249,27 +261,24 @@ def sums_of_feature(
 ) -> NDArray[np.int64]:
     """Return the packed sum of each bin of a feature in a leaf, (256,)."""
     place = tree.blocks.place[feature]
-    block, slot = max(0, place) // FEATURE_BLOCK, max(0, place) % FEATURE_BLOCK
+    block, slot = block_and_slot(place)
     histogram = work.histograms[leaf.histogram_index, block]
-    dense: NDArray[np.int64] = histogram[slot::FEATURE_BLOCK]
+    of_bytes: NDArray[np.int64] = histogram[slot::FEATURE_BLOCK]
     if sparse is None:
-        return dense
+        return of_bytes
     if place >= 0:
-        return dense
-    sums: NDArray[np.int64] = sparse.sums[work.team.thread]
-    column, rest = -1 - place, leaf.total
+        return of_bytes
+    sums, column = sparse.sums[work.team.thread], -1 - place
     sums[:] = 0
     owner, n_threads = int64(0), work.team.n_threads
     while first_own_column(owner + 1, n_threads, sparse.starts) <= column:
         owner += 1
     keys, bounds = sparse.list_keys, sparse.bounds[owner, leaf.histogram_index]
-    i = first_at_least(keys, bounds[0], bounds[1], sparse.first_key[column])
-    while i < bounds[1] and int64(keys[i]) < sparse.first_key[column + 1]:
+    first = first_at_least(keys, bounds[0], bounds[1], sparse.first_key[column])
+    last, of_keys = sum_keys(first, bounds[1], column, sparse)
+    for i in range(first, last):
         sums[sparse.key_bin[keys[i]]] = sparse.list_sums[i]
-        rest -= sparse.list_sums[i]
-        i += 1
-    sums[sparse.default_bin[column]] = rest
-    return sums[::1]  # numba gives all of these slices one type
+    return with_default(sums, column, leaf.total - of_keys, sparse)
 
 
 @subkernel
@@ -281,14 +290,13 @@ def sums_of_root(
 ) -> NDArray[np.int64]:
     """Return the packed sum of each bin of a feature in the root of levels, (256,)."""
     place = tree.blocks.place[feature]
-    block, slot = max(0, place) // FEATURE_BLOCK, max(0, place) % FEATURE_BLOCK
-    dense: NDArray[np.int64] = work.levels.root[block, slot::FEATURE_BLOCK]
+    block, slot = block_and_slot(place)
+    of_bytes: NDArray[np.int64] = work.levels.root[block, slot::FEATURE_BLOCK]
     if sparse is None:
-        return dense
+        return of_bytes
     if place >= 0:
-        return dense
-    sums: NDArray[np.int64] = sparse.sums[work.team.thread]
-    column, rest = -1 - place, tree.total
+        return of_bytes
+    sums, column, rest = sparse.sums[work.team.thread], -1 - place, tree.total
     sums[:] = 0
     for i in range(sparse.starts[column], sparse.starts[column + 1]):
         entry = sparse.entries[i]
@@ -297,8 +305,16 @@ def sums_of_root(
             gradient = work.buffers.packed_gradients[row]
             sums[entry >> ROW_BITS & BIN_MASK] += gradient
             rest -= gradient
+    return with_default(sums, column, rest, sparse)
+
+
+@subkernel
+def with_default(
+    sums: NDArray[np.int64], column: int, rest: int, sparse: SparseWorkspace
+) -> NDArray[np.int64]:
+    """Return the sums of a column with that of its default bin, `rest`."""
     sums[sparse.default_bin[column]] = rest
-    return sums[::1]
+    return sums[::1]  # numba gives this slice the type of those of histograms
 
 
 # --- best-first growth ----------------------------------------------------------------
@@ -323,11 +339,8 @@ def search_list(
         end, of_keys = sum_keys(i, last, column, sparse)
         feature = sparse.feature[column]
         if tree.allowed[leaf.node, feature]:
-            direction, rest = (
-                monotonic_sign(feature, work.special),
-                leaf.total - of_keys,
-            )
-            default = int64(sparse.default_bin[column])
+            direction = monotonic_sign(feature, work.special)
+            default, rest = int64(sparse.default_bin[column]), leaf.total - of_keys
             score, threshold = best_threshold(
                 i, end, default, rest, leaf.total, direction, tree.rule, sparse
             )
@@ -392,11 +405,12 @@ def condition_of(
 ) -> SplitCondition:
     """Return the condition by which a leaf is divided, whose bins are marked."""
     place = tree.blocks.place[feature]
-    block, slot = max(0, place) // FEATURE_BLOCK, max(0, place) % FEATURE_BLOCK
+    block, slot = block_and_slot(place)
+    of_bytes = SplitCondition(tree.blocks.values[block], slot, work.goes_left)
     if sparse is None:
-        return SplitCondition(tree.blocks.values[block], slot, work.goes_left)
+        return of_bytes
     if place >= 0:
-        return SplitCondition(tree.blocks.values[block], slot, work.goes_left)
+        return of_bytes
     # the bins of rows that are not in the leaf do not matter
     team, bins, rows = work.team, sparse.bins, work.buffers.rows[leaf.buffer]
     column = -1 - place

@@ -407,7 +407,7 @@ def _sparse_workspace(
         sum_of_key=np.zeros(len(key_code), dtype=np.int64),
         list_keys=np.empty(2 * len(entries), dtype=np.uint32),
         list_sums=np.empty(2 * len(entries), dtype=np.int64),
-        bounds=np.zeros((n_threads, max_leaf_nodes + 1, 2), dtype=np.int64),
+        bounds=np.zeros((n_threads, max_leaf_nodes, 2), dtype=np.int64),
         own_start=np.empty((n_threads, shape[0] + 1), dtype=np.int64),
         list_end=np.zeros((n_threads, 8), dtype=np.int64),
         sums=np.empty((n_threads, HISTOGRAM_BINS), dtype=np.int64),
