@@ -227,10 +227,10 @@ def shapes() -> str:
     return markdown(head, rows)
 
 
-def sparse() -> str:
+def sparse_tables() -> str:
     """Seconds, memory and NDCG@10 of fits to sparse tables, times ours."""
     rows = []
-    for of_table in grouped(records("sparse"), "table").values():
+    for of_table in grouped(records("sparse_tables"), "table").values():
         runs = grouped(of_table, "library")
         ours, r = runs[OURS], of_table[0]
         data = f"{r['table']}: {r['n_rows']:,} x {r['n_columns']:,}"

@@ -1,7 +1,7 @@
 """Time, memory and quality of a fit to sparse tables, one row each.
 
-    python benchmarks/sparse.py
-    python benchmarks/sparse.py --tables words one-hot --repetitions 1
+    python benchmarks/sparse_tables.py
+    python benchmarks/sparse_tables.py --tables words one-hot --repetitions 1
 
 One-hot columns, words and hashed numbers: made data of one seed, and the words of the
 documentation of Python beside the features of ``examples/python_docs.py``.  Each fit is
