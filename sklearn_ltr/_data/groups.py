@@ -330,7 +330,7 @@ def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> No
     if set(map(type, distinct)) <= {str, int}:
         return
     for value in distinct:
-        for part in _parts(value):
+        for part in elements(value):
             is_id = isinstance(part, ID_TYPES) or type(part).__name__ == PERIOD
             is_na = part is None or type(part).__name__ in ("NAType", "NaTType")
             if isinstance(part, Decimal):  # a signalling NaN cannot be compared
@@ -349,11 +349,11 @@ def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> No
             )
 
 
-def _parts(value: object) -> Iterator[object]:
+def elements(value: object) -> Iterator[object]:
     """Yield a value, or the elements of a tuple and of the tuples in it."""
     if isinstance(value, tuple):
         for element in value:
-            yield from _parts(element)
+            yield from elements(element)
     else:
         yield value
 

@@ -57,6 +57,11 @@ class LabelGrades:
         """Number of labels."""
         return len(self.names)
 
+    @property
+    def counted(self) -> FloatArray:
+        """Grades of the labels of a weight above 0, (n_counted, n_rows)."""
+        return self.values[self.weights > 0]
+
     def have_pairs(
         self, starts: NDArray[Any], counts: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
@@ -65,7 +70,7 @@ class LabelGrades:
         Only rows that `counts`, (n_rows,) bool, selects are looked at; None: all.
         """
         found = np.zeros(len(starts), dtype=np.bool_)
-        for grades in self.values[self.weights > 0]:
+        for grades in self.counted:
             own = grades if counts is None else np.where(counts, grades, np.nan)
             # a query without a grade has NaN for both, which is not above NaN
             found |= np.fmax.reduceat(own, starts) > np.fmin.reduceat(own, starts)

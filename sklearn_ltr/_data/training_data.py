@@ -126,7 +126,7 @@ class TrainingData:
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
         columns = self.columns.by_row(self.sizes)
-        keys = [*self.grades.values, *reversed(columns.values()), self.y, hashes]
+        keys = [*self.grades.counted, *reversed(columns.values()), self.y, hashes]
         if len(rows) > 0:
             # without what is the same for all rows of a query: a common factor of the
             # weights must not change the order

@@ -120,9 +120,10 @@ class CalibratedRanker(BaseRanker):
         score of its query; predictions then need `groups`, and whole queries.
     cv : int, splitter, iterable of splits or "prefit", default=None
         How queries are held out: the number of folds of a GroupKFold, a scikit-learn
-        splitter, or pairs of (training rows, held-out rows) in which each row is held
-        out once.  None: five folds.  "prefit": the ranker is already fitted, and the
-        data given to `fit`, which it must not have seen, are only used for the maps.
+        splitter, or pairs of (training rows, held-out rows).  Each row is held out
+        once, and no query is cut apart.  None: five folds.  "prefit": the ranker is
+        already fitted, and the data given to `fit`, which it must not have seen, are
+        only used for the maps.
     metric : str or Metric, default="ndcg@10"
         The metric that `score` returns, of all labels: a name or a metric object.
     label : int, str or None, default=None

@@ -159,9 +159,9 @@ class BlendedRanker(BaseRanker):
         the maximum, and weights may be negative.
     cv : int, splitter, iterable of splits or "prefit", default=None
         How queries are held out: the number of folds of a GroupKFold, a scikit-learn
-        splitter, or pairs of (training rows, held-out rows) in which each row is held
-        out once.  None: five folds.  "prefit": the rankers are already fitted, and the
-        data given to `fit` are only used to choose the weights.
+        splitter, or pairs of (training rows, held-out rows).  Each row is held out
+        once, and no query is cut apart.  None: five folds.  "prefit": the rankers are
+        already fitted, and the data given to `fit` are only used to choose the weights.
     n_jobs : int or None, default=None
         Number of folds to run in parallel, as in
         :func:`sklearn.model_selection.cross_val_predict`.

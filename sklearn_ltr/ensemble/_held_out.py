@@ -87,12 +87,6 @@ def out_of_fold(
 
     `taken` are the names of what they are fitted with beside X and y.
     """
-    held_out = np.concatenate([np.empty(0, dtype=np.intp), *(t for _, t in splits)])
-    if not np.array_equal(np.sort(held_out), np.arange(rows.queries.n_documents)):
-        raise ValueError(
-            "cv must hold out each row once, as GroupKFold does, so that each has one "
-            "out-of-fold score"
-        )
     jobs = (
         delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
         for split in splits
@@ -101,6 +95,7 @@ def out_of_fold(
     by_fold, warned = zip(*done, strict=True)
     for message, category in chain(*warned):  # here, whatever thread has fitted
         warn_caller(message, category)
+    held_out = np.concatenate([test for _, test in splits])
     scores: ArrayLike = np.concatenate(by_fold)[np.argsort(held_out)]
     return scores
 
@@ -160,8 +155,38 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
             (train[train >= 0], test[test >= 0])
             for train, test in ((number[a], number[b]) for a, b in given)
         ]
-    splits = check_cv(cv).split(rows.X, rows.y, queries.query_of_row)
-    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    given_splits = check_cv(cv).split(rows.X, rows.y, queries.query_of_row)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in given_splits]
+    check_splits(splits, rows)
+    return splits
+
+
+def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
+    """Raise a ValueError unless each row is held out once, and queries stay whole."""
+    if not splits:
+        raise ValueError(
+            "cv has no splits: give a list of them, as a generator is used up when it "
+            "has been read once"
+        )
+    held_out = np.concatenate([test for _, test in splits])
+    if not np.array_equal(np.sort(held_out), np.arange(rows.queries.n_documents)):
+        raise ValueError(
+            "cv must hold out each row once, as GroupKFold does, so that each has one "
+            "out-of-fold score"
+        )
+    if "groups" not in rows.columns:  # judged pairs of no queries
+        return
+    query_of_row = rows.queries.query_of_row
+    for number, (train, test) in enumerate(splits):
+        cut = np.intersect1d(query_of_row[train], query_of_row[test])
+        if len(cut) > 0:
+            raise ValueError(
+                f"cv cuts queries apart: in split {number}, {len(cut)} queries, such "
+                f"as query {rows.queries.describe(int(cut[0]))}, have rows to train on "
+                "and others that are held out, so that scores would not be those of "
+                "new queries: give a splitter that keeps queries whole, such as "
+                "cv=GroupKFold(5)"
+            )
 
 
 class HeldOut(NamedTuple):
@@ -201,5 +226,5 @@ class HeldOut(NamedTuple):
             for scores_m, name in zip(scores, names, strict=True)
         ]
         query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-        order = np.lexsort((*data.grades.values, data.y, *checked, query))
+        order = np.lexsort((*data.grades.counted, data.y, *checked, query))
         return cls([scores_m[order] for scores_m in checked], data.reordered(order))

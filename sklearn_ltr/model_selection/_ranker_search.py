@@ -194,8 +194,9 @@ class RankerSearch(BaseRanker):
         which can be exported.
     cv : int, splitter or iterable of splits, default=None
         How queries are held out: the number of folds of a GroupKFold, a scikit-learn
-        splitter, or pairs of (training rows, held-out rows) in which each row is held
-        out once.  None: five folds.  All candidates have the same folds.
+        splitter, or pairs of (training rows, held-out rows).  Each row is held out
+        once, and no query is cut apart.  None: five folds.  All candidates have the
+        same folds.
     n_jobs : int or None, default=None
         Number of folds to run in parallel, as in
         :func:`sklearn.model_selection.cross_val_predict`.
@@ -604,7 +605,7 @@ def metric_of_folds(
 def is_judged(data: TrainingData) -> bool:
     """Whether each label that counts has judged a row."""
     # a splitter may cut the queries of a fold apart, so that it has none of its own
-    judged = ~np.isnan(data.grades.values[data.grades.weights > 0])
+    judged = ~np.isnan(data.grades.counted)
     return bool(judged.any(axis=1).all())
 
 

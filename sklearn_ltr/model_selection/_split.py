@@ -21,7 +21,7 @@ from sklearn_ltr._data import (
     check_holds_rows,
     describe_query,
 )
-from sklearn_ltr._data.groups import QueryIds
+from sklearn_ltr._data.groups import QueryIds, elements, sort_key
 from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
 from sklearn_ltr._parameters import integer
 from sklearn_ltr._typing import IdsLike, MatrixLike, Seed
@@ -513,12 +513,7 @@ def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
     check_holds_rows(order, "order", "date")
     # here the "queries" of QueryGroups are the dates
     dates = QueryGroups.from_groups(order, queries.n_documents, "order")
-    text = [label for label in dates.query_ids if isinstance(label, str | bytes)]
-    if text:
-        raise TypeError(
-            f"order must hold dates or numbers, but has text such as {text[0]!r}, "
-            "which may sort differently: convert it, by pandas.to_datetime(order)"
-        )
+    _check_kinds(dates)
     date_of_query = _value_of_query(
         queries,
         dates.query_of_row,
@@ -527,6 +522,36 @@ def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
         "pandas.Series(order).groupby(groups).transform('min')",
     )
     return np.argsort(date_of_query, kind="stable")
+
+
+def _check_kinds(dates: QueryGroups) -> None:
+    """Raise a TypeError for text, and for values of which none is the earlier one."""
+    # ids of several kinds have an order, too, but not one of time
+    if isinstance(dates.query_ids, np.ndarray):
+        return
+    first: dict[Any, int] = {}  # of each kind, where a tuple has those of its elements
+    for number, label in enumerate(dates.query_ids):
+        text = next((x for x in elements(label) if isinstance(x, str | bytes)), None)
+        if text is not None:
+            raise TypeError(
+                f"order must hold dates or numbers, but has text such as {text!r}, "
+                "which may sort differently: convert it, by pandas.to_datetime(order), "
+                "or to numbers"
+            )
+        first.setdefault(_kind(sort_key(label)), number)
+    if len(first) > 1:
+        a, b = (dates.query_ids[number] for number in list(first.values())[:2])
+        raise TypeError(
+            f"order holds values of several kinds, such as {a!r} and {b!r}, of which "
+            "none is the earlier one: convert all to one kind, for dates and times by "
+            "pandas.to_datetime(order)"
+        )
+
+
+def _kind(key: tuple[str, Any]) -> Any:
+    """Return the kind of a sort key, of a tuple with those of its elements."""
+    kind, value = key
+    return tuple(map(_kind, value)) if kind == "tuple" else kind
 
 
 def _value_of_query(

@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -502,6 +503,16 @@ def test_positions_of_other_forms_and_with_gaps_are_taken(positions):
 
 PAIRS: dict[str, Any] = {"y": None, "pairs": [[0, 1]]}
 FOLDS = [(range(12), range(12, N)), (range(12, N), range(12, N))]
+ODD = np.arange(N) % 2
+CUT = [(np.flatnonzero(ODD == i), np.flatnonzero(ODD != i)) for i in (0, 1)]
+# what cuts the queries apart, and folds without a split
+NO_FOLDS: list[tuple[Any, str]] = [
+    *((cv, "cv cuts queries apart: in split 0, ")
+      for cv in (KFold(2), KFold(2, shuffle=True, random_state=0), PredefinedSplit(ODD),
+                 CUT)),
+    ([], "cv has no splits: give a list of them"),
+    (iter([]), "cv has no splits: give a list of them"),
+]  # fmt: skip
 OF_PAIRS = LambdaMARTRanker(None, **SMALL[LambdaMARTRanker])
 STEPS = make_pipeline(StandardScaler(), LambdaMARTRanker(**SMALL[LambdaMARTRanker]))
 OF_EACH = [[row, row + 1] for row in range(0, N, 5)]  # query
@@ -541,10 +552,14 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
       for kind in (CalibratedRanker, RankerSearch)),
     *((kind, {"cv": cv}, {}, ValueError, "cv must hold out each row once, as GroupKF")
       for kind in (BlendedRanker, CalibratedRanker, RankerSearch)
-      for cv in (FOLDS, FOLDS[:1], [])),
+      for cv in (FOLDS, FOLDS[:1])),
+    *((kind, {"cv": cv}, {}, ValueError, message)
+      for kind in (BlendedRanker, CalibratedRanker, RankerSearch)
+      for cv, message in NO_FOLDS),
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 @pytest.mark.parametrize(("kind", "parameters", "given", "error", "message"), IN_PARTS)
 def test_pairs_that_no_part_can_learn_from_are_refused(
     kind, parameters, given, error, message

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -160,6 +162,16 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
            "text such as '2026-01-01', which may sort differently: convert it"),
           ([1, "a"] * (N // 2), TypeError, "order must hold dates or numbers, but has "
            "text such as 'a'"),
+          ([(1, "a")] * N, TypeError, "order must hold dates or numbers, but has "
+           "text such as 'a'"),
+          (pd.MultiIndex.from_product([[2026], ["9", "10"], range(N // 2)]), TypeError,
+           "order must hold dates or numbers, but has text such as '"),
+          *((order, TypeError, "order holds values of several kinds, such as ")
+            for days in ([dt.date(2026, 1, 2), dt.datetime(2026, 1, 1)],
+                         [dt.date(2026, 1, 2), 1], [dt.timedelta(1), 1.5],
+                         [np.datetime64("2026-01-02"), dt.datetime(2026, 1, 1)],
+                         [(2026, 1), (2026,)], [(2026, 1), (2026, dt.time(1))])
+            for order in (days * (N // 2), [(1, day) for day in days * (N // 2)])),
           ([{1}] * N, TypeError, "row 0 holds a set"),
           (np.arange(N), ValueError, "query 0 of groups has the dates 0 and "),
           (np.array(["2026-01-01", "2026-01-02"] * (N // 2), "M8[D]"), ValueError,

@@ -14,7 +14,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedGroupKFold,
+    cross_val_predict,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
@@ -217,10 +222,8 @@ def test_folds_are_a_number_a_splitter_or_splits():
 
 def test_all_rankers_have_the_same_folds_from_a_random_splitter():
     options = {"shuffle": True, "random_state": np.random.RandomState(5)}
-    rows = np.argsort(GROUPS, kind="stable")  # each of 40 folds is then one query
-    found = blend(Ridge(), Ridge(), cv=KFold(40, **options))
-    with pytest.warns(UserWarning, match="groups parameter is ignored"):
-        found.fit(X[rows], Y[rows], groups=GROUPS[rows])
+    found = blend(Ridge(), Ridge(), cv=StratifiedGroupKFold(4, **options))
+    found.fit(X, Y, groups=GROUPS)
     assert found.curve_.change_points.tolist() == []
 
 

@@ -154,6 +154,19 @@ def test_equal_labels_and_weights_of_0_change_no_bit(y, weights):
     assert pickle.dumps(one.ensemble_) == pickle.dumps(several.ensemble_)
 
 
+def test_a_label_of_weight_0_changes_no_bit_where_rows_have_equal_features():
+    coarse = RNG.integers(0, 2, (len(X), 2)).astype(float)
+    noise = RNG.integers(0, 5, len(X))
+    counted = np.column_stack([CLICKS, RNG.permutation(CLICKS)])
+    one = fitted(counted, coarse, label_weights=[1, 2])
+    for y, weights in [
+        (np.column_stack([counted, noise]), [1, 2, 0]),
+        (np.column_stack([noise, counted]), [0, 1, 2]),
+    ]:
+        several = fitted(y, coarse, label_weights=weights)
+        assert pickle.dumps(one.ensemble_) == pickle.dumps(several.ensemble_)
+
+
 def test_equal_labels_and_weights_of_0_change_no_bit_of_categories():
     table = np.column_stack([RNG.integers(0, 300, len(X)), X])
     options = {"categorical_features": [0], "max_bins": 20}
