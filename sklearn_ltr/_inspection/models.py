@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import RegressorTags, Tags
 
+from sklearn_ltr._data.cross_validation import caller_of_package, is_called_by_loop
 from sklearn_ltr._estimators.base import DOC_LINK_MODULE, PAGE
 from sklearn_ltr._typing import MatrixLike, NamesLike
 
@@ -49,6 +50,10 @@ class ScoreRegressor(FrozenEstimator):
     rankers: they take regressors and classifiers.  This one is a
     :class:`sklearn.frozen.FrozenEstimator` in all but its type: methods and fitted
     attributes are those of the ranker, `fit` does nothing, and `clone` returns it.
+    So cross-validation would score the rows that the ranker has learned from: `fit`
+    refuses it, and with it scikit-learn's StackingRegressor.
+    :class:`sklearn_ltr.ensemble.BlendedRanker` combines rankers by scores of queries
+    that they have not seen.
 
     Parameters
     ----------
@@ -91,6 +96,33 @@ class ScoreRegressor(FrozenEstimator):
 
     _doc_link_module: ClassVar[str] = DOC_LINK_MODULE
     _doc_link_template: ClassVar[str] = PAGE
+
+    def fit(self, X: MatrixLike, y: object, *args: object, **kwargs: object) -> Self:
+        """Do nothing, as the ranker is fitted.
+
+        Parameters
+        ----------
+        X, y, *args, **kwargs : object
+            Ignored.
+
+        Returns
+        -------
+        self : ScoreRegressor
+
+        Raises
+        ------
+        ValueError
+            In cross-validation by scikit-learn, as within a StackingRegressor.
+        """
+        if is_called_by_loop(caller_of_package()):
+            raise ValueError(
+                "ScoreRegressor holds a fitted ranker, which no fold fits again, so "
+                "cross-validation would score rows that it has learned from. To "
+                "combine rankers with others use sklearn_ltr.ensemble.BlendedRanker, "
+                'or fit a StackingRegressor(cv="prefit") to queries that the ranker '
+                "has not seen"
+            )
+        return super().fit(X, y, *args, **kwargs)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator, but of a regressor."""

@@ -83,6 +83,7 @@ FREE = {
     "name": "shown as it is",
     "LetorFolds.split y": "ignored, as scikit-learn's splitters do",
     "GroupTimeSeriesSplit.split y": "the same",
+    "ScoreRegressor.fit": "the ranker is fitted",
     "names": "shown as they are",
     "FeatureImportancesDisplay.from_importances": "of what scikit-learn returns",
 }

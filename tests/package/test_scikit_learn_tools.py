@@ -468,8 +468,28 @@ def test_ensembles_of_regressors_refuse_rankers(routing, ensemble):
     with pytest.raises(ValueError, match="LambdaMARTRanker should be a regressor"):
         ensemble(members).fit(X, Y, groups=GROUPS)
     as_regressor = ScoreRegressor(quick(LambdaMARTRanker).fit(X, Y, groups=GROUPS))
-    fitted = ensemble([("one", as_regressor), ("other", Ridge())]).fit(X, Y)
-    assert fitted.predict(X).shape == Y.shape
+    both = [("one", as_regressor), ("other", Ridge().fit(X, Y))]
+    if ensemble is StackingRegressor:
+        with pytest.raises(ValueError, match="use sklearn_ltr.ensemble.BlendedRanker"):
+            ensemble(both).fit(X, Y)
+    options = {} if ensemble is VotingRegressor else {"cv": "prefit"}
+    assert ensemble(both, **options).fit(X, Y).predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        partial(cross_val_score, error_score="raise"),
+        cross_val_predict,
+    ],
+    ids=["score", "predict"],
+)
+def test_a_fitted_ranker_as_a_regressor_is_not_cross_validated(loop):
+    model = ScoreRegressor(quick(LambdaMARTRanker).fit(X, Y, groups=GROUPS))
+    for estimator in (model, make_pipeline(StandardScaler(), model)):
+        with pytest.raises(ValueError, match="no fold fits again"):
+            loop(estimator, X, Y)
+    assert make_pipeline(StandardScaler(), model).fit(X, Y).predict(X).shape == Y.shape
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_ltr.MissingGroupsWarning")
