@@ -122,7 +122,8 @@ class ScoreRegressor(FrozenEstimator):
                 'or fit a StackingRegressor(cv="prefit") to queries that the ranker '
                 "has not seen"
             )
-        return super().fit(X, y, *args, **kwargs)
+        super().fit(X, y, *args, **kwargs)
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator, but of a regressor."""

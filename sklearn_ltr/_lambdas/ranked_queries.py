@@ -7,7 +7,9 @@ from a table for each list, by its `swap_delta`; and without a metric they are 1
 
 from __future__ import annotations
 
+import logging
 from copy import copy
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from sklearn_ltr.metrics._closed_form import (
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 RANKING_TIME = 10.0  # nanoseconds for a document
+LONGEST_UNTOLD = 2.0  # seconds that swaps may take without a line about it
 
 
 class RankedQueries:
@@ -74,6 +77,8 @@ class RankedQueries:
             if self._constant_factors is None:
                 self._bound = bound
         else:
+            if metric is not None:
+                tell_time_of_swaps(metric, data)
             k, gain, scale = longest, np.zeros(len(data.y)), np.ones(data.n_queries)
             self._constant_factors = ranknet_swap_factors(k)
         self._depth = longest if below_cutoff else k
@@ -149,6 +154,29 @@ def swap_table(metric: Metric, grades: FloatArray) -> FloatArray:
             f"{np.count_nonzero(~np.isfinite(table))} of them not finite"
         )
     return np.ascontiguousarray(table)
+
+
+def tell_time_of_swaps(metric: Metric, data: TrainingData) -> None:
+    """Print how long swaps take by a metric's value alone, if this is long."""
+    if type(metric).swap_delta is not Metric.swap_delta:
+        return
+    query = int(np.argmax(data.sizes))
+    grades = np.sort(data.y[data.offsets[query] : data.offsets[query + 1]])[::-1]
+    start = perf_counter()
+    metric.value(grades.copy())
+    seconds_of_one = perf_counter() - start
+    n = data.sizes
+    k = n if metric.k is None else np.minimum(n, metric.k)
+    n_swaps = int((k * (n - k) + k * (k - 1) // 2).sum())
+    seconds = n_swaps * seconds_of_one
+    if seconds > LONGEST_UNTOLD:
+        # not a warning, since it depends on the speed of the machine
+        logging.getLogger("sklearn_ltr").warning(
+            f"metric={metric!r} has no swap_delta of its own, so each tree or epoch "
+            f"computes its value for up to {n_swaps:,} swaps, about {seconds:.0f} s.  "
+            "Faster: a cutoff k, a swap_delta, or a built-in metric to train for, such "
+            "as metric='ndcg@10', with this one in scoring="
+        )
 
 
 def move_queries(offsets: IntArray, queries: IntArray) -> tuple[IntArray, IntArray]:

@@ -88,8 +88,9 @@ class Metric(ABC):
 
     To write a metric of your own, derive a class and define :meth:`value`.  Define
     :meth:`swap_delta` as well if you have something faster than the default, which
-    evaluates `value` once per pair.  A query whose grades are all zero has no relevant
-    document.
+    evaluates `value` once per pair of different grades: for each tree, up to
+    :math:`n (n - 1) / 2` times for a list of n documents, and :math:`k n` times with a
+    cutoff k.  A query whose grades are all zero has no relevant document.
 
     Parameters
     ----------
@@ -181,12 +182,15 @@ class Metric(ABC):
         """
         ranked = read_ranked_grades(ranked_grades).copy()
         before = self.value(ranked)
-        delta = np.zeros((len(ranked), len(ranked)))
-        for p in range(len(ranked)):
-            for q in range(p):
-                ranked[[p, q]] = ranked[[q, p]]
-                delta[p, q] = delta[q, p] = abs(self.value(ranked) - before)
-                ranked[[p, q]] = ranked[[q, p]]
+        n = len(ranked)
+        delta = np.zeros((n, n))
+        # equal grades make the same list, and documents below rank k do not count
+        for p in range(n if self.k is None else min(n, self.k)):
+            for q in range(p + 1, n):
+                if ranked[p] != ranked[q]:
+                    ranked[[p, q]] = ranked[[q, p]]
+                    delta[p, q] = delta[q, p] = abs(self.value(ranked) - before)
+                    ranked[[p, q]] = ranked[[q, p]]
         return delta
 
     def bind(

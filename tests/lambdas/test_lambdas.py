@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
+from itertools import combinations
 from math import exp, log
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -286,6 +290,46 @@ class SwapsOfAnotherList(SwapDeltaOne):
 def test_swap_deltas_that_are_no_numbers_are_refused(metric, message):
     with pytest.raises(ValueError, match=message):
         of_queries(ragged(15), metric)
+
+
+@dataclass(frozen=True, repr=False)
+class Counted(NDCGOfAUser):
+    """Counts how often its value is computed, and sleeps before."""
+
+    seconds: float = 0.0
+    sizes: ClassVar[list[int]] = []
+
+    def value(self, ranked_grades):
+        time.sleep(self.seconds)
+        self.sizes.append(len(ranked_grades))
+        return super().value(ranked_grades)
+
+
+@pytest.mark.parametrize("k", [None, 1, 4, 30])
+def test_swaps_of_equal_grades_and_below_the_cutoff_are_not_tried(k):
+    ranked = np.array([0, 2, 1, 1, 0, 2, 0.5, 0])
+    metric, counted = NDCGOfAUser(k), Counted(k)
+    counted.sizes.clear()
+    delta = counted.swap_delta(ranked)
+    np.testing.assert_array_equal(delta, oracle.swap_by_swap(metric, ranked))
+    tried = [
+        (p, q)
+        for p, q in combinations(range(8), 2)
+        if (k is None or p < k) and ranked[p] != ranked[q]
+    ]
+    assert len(counted.sizes) == 1 + len(tried)
+
+
+def test_swaps_that_take_long_are_told_of_before_the_first(caplog):
+    data = ragged(15)
+    of_queries(data, Counted())
+    assert not caplog.messages
+    sizes = np.bincount(data.groups)
+    most = int((sizes * (sizes - 1) // 2).sum())
+    slow = Counted(seconds=2.5 / most)
+    objective_of(in_canonical_order(data), slow)
+    (message,) = caplog.messages
+    assert f"up to {most} swaps" in message and "scoring=" in message
 
 
 def objective_of(data: Ranking, metric, weights=None, **options) -> GradedLambdas:

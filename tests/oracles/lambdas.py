@@ -7,7 +7,7 @@ pair of documents.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, permutations, product
+from itertools import combinations, groupby, permutations, product
 from math import exp, log, log1p
 
 import numpy as np
@@ -69,9 +69,20 @@ def deltas(metric: Metric | None, grades, order, *, brute_force: bool = True):
     if len(set(grades)) == 1:  # no pair, and the metric may not be defined
         return np.zeros((n, n))
     ranked = np.array([grades[i] for i in order], dtype=np.float64)
-    swap_delta = Metric.swap_delta if brute_force else type(metric).swap_delta
+    by_rank = swap_by_swap(metric, ranked) if brute_force else metric.swap_delta(ranked)
     delta = np.empty((n, n))
-    delta[np.ix_(order, order)] = swap_delta(metric, ranked)
+    delta[np.ix_(order, order)] = by_rank
+    return delta
+
+
+def swap_by_swap(metric: Metric, ranked):
+    """Change of a metric's value by each swap of two documents of a ranked list."""
+    delta = np.zeros((len(ranked), len(ranked)))
+    for p, q in combinations(range(len(ranked)), 2):
+        swapped = ranked.copy()
+        swapped[[p, q]] = ranked[[q, p]]
+        change = abs(metric.value(swapped) - metric.value(ranked))
+        delta[p, q] = delta[q, p] = change
     return delta
 
 
