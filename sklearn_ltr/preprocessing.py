@@ -196,7 +196,7 @@ class CategoryPairs(TransformerMixin, Estimator):
             p = read_parameters(PairParameters, model)
             table = read_table(model, X, reset=True)
             check_y_given(y)
-            queries = read_queries(groups, n_rows(table))
+            queries = read_queries(groups, n_rows(table), X=X)
             data = read_targets(y, queries, RowColumns(sample_weight=sample_weight))
             data = without_zero_weights(data, "sample_weight")
             columns = find_categories(table, p.categorical_features)

@@ -37,6 +37,15 @@ EXACT = (
 # Floats hold all integers up to these; those of other dtypes become float64, in which
 # 2^53 may have been 2^53 + 1
 LARGEST_CODE = {"float16": 2**11, "float32": 2**24}
+NESTED = (
+    "a feature is one number, or one category, in each row: give a column for each "
+    "element, or, of lists of documents, a row for each document, by explode() of the "
+    "frame"
+)
+TABLES = (
+    " Of a table for each query: give np.concatenate(tables), np.concatenate(grades) "
+    "and groups=np.repeat(np.arange(len(tables)), [len(table) for table in tables])"
+)
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
 
@@ -217,10 +226,7 @@ def distinct(
             if not is_missing(value):
                 codes[row] = position.setdefault(value, len(position))
     except (TypeError, ValueError):  # not hashable, or no truth value
-        raise ValueError(
-            f"{name} is categorical, but row {row} holds {value!r}: categories are "
-            "text or numbers; convert them"
-        ) from None
+        raise ValueError(f"{name}: row {row} holds {value!r}, but {NESTED}") from None
     return list(position), codes
 
 
@@ -426,7 +432,17 @@ def _as_numbers(X: Any, name: str) -> Any:
             if X.dtype == np.float64 and (np.abs(X) >= LARGEST_EXACT).any():
                 X = np.array(given, dtype=object)
         except ValueError as error:  # rows of different lengths
-            raise ValueError(f"{name}: {error}") from None
+            n_dimensions = max(map(np.ndim, X[:1]))
+            advice = TABLES if n_dimensions > 1 else ""
+            raise ValueError(f"{name}: {error}{advice}") from None
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) == 3:
+        n_lists, n_documents, n_features = shape
+        raise ValueError(
+            f"{name} has 3 dimensions, {shape}, but a document is a row: of "
+            f"padded lists, give X.reshape(-1, {n_features}), y.ravel() and groups="
+            f"np.repeat(np.arange({n_lists}), {n_documents}), without rows that pad"
+        )
     if isinstance(X, np.ndarray):
         check_numbers(X, name)
         if X.dtype.kind == "O" and any(map(is_na, X.flat)):
@@ -461,13 +477,15 @@ def _frame_of_numbers(X: Any, name: str) -> Any:
 
 def _check_objects(values: NDArray[Any], name: str) -> None:
     """Raise a TypeError for objects that are neither numbers nor missing."""
+    if values.ndim > 1:  # of polars
+        raise TypeError(f"{name} holds arrays, but {NESTED}")
     for found in set(map(type, values)) if values.dtype.kind in "OV" else ():
         is_missing = found is type(None) or found.__name__ == "NAType"
-        is_number = hasattr(found, "__float__") and found is not np.ndarray
-        if not (is_missing or is_number):
+        is_nested = hasattr(found, "__iter__")
+        if not is_missing and (is_nested or not hasattr(found, "__float__")):
+            needed = NESTED if is_nested else "features are numbers: convert them"
             raise TypeError(
-                f"{name} holds values of the type {found.__name__}, but features are "
-                "numbers: convert them"
+                f"{name} holds values of the type {found.__name__}, but {needed}"
             )
 
 

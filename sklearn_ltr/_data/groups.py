@@ -70,10 +70,14 @@ class QueryGroups:
         if len(column) != n_documents:
             what = f"{name} has {len(column)} values for {n_documents} rows"
             if _add_up_to(column, n_documents):
+                advice = "for sizes in the order of the rows, np.repeat(np.arange("
+                advice += "len(sizes)), sizes)"
+                if hasattr(groups, "iloc"):  # of pandas
+                    advice = "the column of ids itself, since value_counts() and "
+                    advice += "groupby() put queries in another order than the rows"
                 raise ValueError(
                     f"{what} that add up to {n_documents}, so they are the sizes of "
-                    "the queries: give one value per row, such as "
-                    "np.repeat(np.arange(len(sizes)), sizes)"
+                    f"the queries: give one value per row ({advice})"
                 )
             raise ValueError(
                 f"{what}: give one value per row (not the sizes of the queries)"

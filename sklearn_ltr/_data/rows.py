@@ -68,7 +68,8 @@ def check_holds_rows(values: object, name: str, item: str = "number") -> None:
         )
     is_text = isinstance(values, str | bytes)
     if is_text or not (hasattr(values, "__iter__") or hasattr(values, "__array__")):
-        raise ValueError(f"{name} must hold one {item} per row, got {values!r}")
+        advice = f": give the column itself, as in frame[{values!r}]" if is_text else ""
+        raise ValueError(f"{name} must hold one {item} per row, got {values!r}{advice}")
     if np.ma.is_masked(values):
         raise ValueError(
             f"{name} is a masked array with masked values, but every row must have its "

@@ -9,6 +9,7 @@ by these, alone or on the workers of a cluster; so do bags, blends and searches,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,16 +30,18 @@ from sklearn_ltr._data import (
     ValidationSet,
     check_grades,
 )
-from sklearn_ltr._data.features import check_has_rows
+from sklearn_ltr._data.features import check_has_rows, is_arrow, is_frame
 from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._data.labels import (
     LabelGrades,
     check_have_judged,
+    label_names,
     label_number,
     n_label_columns,
     read_label_grades,
 )
 from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import (
     check_document_weights,
@@ -77,7 +80,12 @@ class MissingGroupsWarning(UserWarning):
 MOST_ROWS_WITHOUT_GROUPS = 200
 MISSING_GROUPS = (
     "groups was not given, {found}. Either it was "
-    "forgotten: pass groups=, one value per row{zeros}. Or {dropped}"
+    "forgotten: pass groups=, one value per row{values}. Or {dropped}"
+)
+# Names that columns of query ids have, in small letters
+QUERY_NAMES = frozenset(
+    "qid query queryid group groupid session sessionid search searchid srchid topic "
+    "topicid request requestid".split()
 )
 DROPPED_IF_OFF = (
     "a meta-estimator (GridSearchCV, Pipeline, ...) dropped it, because metadata "
@@ -108,36 +116,57 @@ ONE_LABEL = LabelChoice(False, None)
 
 
 def read_queries(
-    groups: IdsLike | None, n_documents: int, suffix: str = ""
+    groups: IdsLike | None,
+    n_documents: int,
+    suffix: str = "",
+    X: MatrixLike | None = None,
 ) -> QueryGroups:
     """Return the queries of the rows; a few rows without `groups` are one query."""
-    # `suffix` is appended to the argument's name in messages ("_val")
+    # `suffix` is appended to the argument's name in messages ("_val"), in which a
+    # column of X is named that may be the groups
     if groups is not None:
         return QueryGroups.from_groups(groups, n_documents, f"groups{suffix}")
-    queries = single_query(n_documents, suffix)
-    warn_caller(
-        missing_groups_message(suffix, "so all rows were taken for one query"),
-        MissingGroupsWarning,
-    )
+    queries = single_query(n_documents, suffix, X)
+    found = "so all rows were taken for one query"
+    message = missing_groups_message(suffix, found, column_of_queries(X, suffix))
+    warn_caller(message, MissingGroupsWarning)
     return queries
 
 
-def single_query(n_documents: int, suffix: str = "") -> QueryGroups:
+def single_query(
+    n_documents: int, suffix: str = "", X: MatrixLike | None = None
+) -> QueryGroups:
     """Return all rows as one query; a ValueError if they are too many for that."""
-    if n_documents > MOST_ROWS_WITHOUT_GROUPS:
-        found = f"and {n_documents:,} rows are more than one query is likely to have"
-        zeros = f" (numpy.zeros({n_documents}) if they are one list)"
-        raise ValueError(missing_groups_message(suffix, found, zeros))
+    check_groups_given(n_documents, suffix, X)
     return QueryGroups.single(n_documents)
 
 
-def missing_groups_message(suffix: str, found: str, zeros: str = "") -> str:
+def check_groups_given(
+    n_documents: int, suffix: str = "", X: MatrixLike | None = None
+) -> None:
+    """Raise a ValueError for more rows than one query is likely to have."""
+    if n_documents > MOST_ROWS_WITHOUT_GROUPS:
+        found = f"and {n_documents:,} rows are more than one query is likely to have"
+        values = column_of_queries(X, suffix)
+        values += f" (numpy.zeros({n_documents}) if they are one list)"
+        raise ValueError(missing_groups_message(suffix, found, values))
+
+
+def column_of_queries(X: MatrixLike | None, suffix: str) -> str:
+    """Return words that name a column of a frame which may hold query ids."""
+    for name in label_names(X) if is_frame(X) or is_arrow(X) else ():
+        if re.sub("[^a-z]", "", name.lower()) in QUERY_NAMES:
+            return f", such as X{suffix}[{name!r}], which is then no feature"
+    return ""
+
+
+def missing_groups_message(suffix: str, found: str, values: str = "") -> str:
     """Return the message for missing groups, of training or of validation data."""
     is_on = get_config()["enable_metadata_routing"]
     dropped = DROPPED_IF_ON if is_on else DROPPED_IF_OFF
     argument = f"groups{suffix.partition('[')[0]}"  # the one of several sets
     return MISSING_GROUPS.replace("groups", f"groups{suffix}").format(
-        found=found, zeros=zeros, dropped=dropped.replace("groups", argument)
+        found=found, values=values, dropped=dropped.replace("groups", argument)
     )
 
 
@@ -297,10 +326,12 @@ def read_documents(
 ) -> TrainingData:
     """Return graded documents, of training or of validation, sorted by query."""
     suffix = given.suffix
+    if given.groups is None:  # before X is read, which may hold ids as text
+        check_groups_given(n_rows(given.X), suffix, given.X)
     X = read_table(given.X, f"X{suffix}")
     check_has_rows(X, f"X{suffix}")
     check_y_given(given.y, suffix)
-    queries = read_queries(given.groups, X.shape[0], suffix)
+    queries = read_queries(given.groups, X.shape[0], suffix, given.X)
     if given.numbers is not None and len(given.numbers) != queries.n_queries:
         raise RuntimeError(ROWS_CHANGED.format(f"groups{suffix}"))
     data = read_targets(given.y, queries, given.columns, suffix, labels)

@@ -409,7 +409,7 @@ class BaggingRanker(BaseRanker):
         if n_documents == 0:
             return np.empty(0)
         if groups is None:
-            queries = single_query(n_documents)
+            queries = single_query(n_documents, X=X)
         else:
             queries = QueryGroups.from_groups(groups, n_documents)
         centred = np.array([queries.sort(member_scores) for member_scores in scores])

@@ -174,7 +174,7 @@ def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
             "cv must hold out each row once, as GroupKFold does, so that each has one "
             "out-of-fold score"
         )
-    if "groups" not in rows.columns:  # judged pairs of no queries
+    if not rows.have_queries:  # a warning tells that all are taken for one
         return
     query_of_row = rows.queries.query_of_row
     for number, (train, test) in enumerate(splits):

@@ -44,6 +44,7 @@ class FitRows(NamedTuple):
     data: TrainingData  # grades and weights, in canonical order
     kept: NDArray[np.bool_]  # which of the given rows these are,
     kept_queries: NDArray[np.bool_]  # and which of the given queries
+    have_queries: bool  # else all rows are taken for one, or pairs are of none
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
     else:
         check_y_given(y)
         n_documents = count_rows(y, "y")
-        queries = read_queries(groups, n_documents)
+        queries = read_queries(groups, n_documents, X=X)
         if n_rows(X) not in (0, n_documents):  # the members refuse an X without rows
             raise ValueError(
                 f"X has {n_rows(X)} rows and y {n_documents} values, inconsistent "
@@ -93,13 +94,17 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
     if weights.all() or n_rows(X) == 0:
         kept = np.ones(n_documents, dtype=np.bool_)
         kept_queries = np.ones(data.n_queries, dtype=np.bool_)
-        return FitRows(X, y, columns, pairs, queries, data, kept, kept_queries)
+        of_rows = columns, pairs, queries, data, kept, kept_queries
+        return FitRows(X, y, *of_rows, have_queries=groups is not None)
     kept = read["sample_weight"] > 0
-    every = FitRows(X, y, columns, pairs, queries, data, kept, weights > 0)
+    of_rows = columns, pairs, queries, data, kept, weights > 0
+    every = FitRows(X, y, *of_rows, have_queries=groups is not None)
     X, y, taken = every.take(np.flatnonzero(kept))
     groups = taken.pop("groups", None)
     rows = read_rows(FitArguments.of(X, y, groups, **taken), labels)
-    return rows._replace(kept=kept, kept_queries=weights > 0)
+    return rows._replace(
+        kept=kept, kept_queries=weights > 0, have_queries=every.have_queries
+    )
 
 
 def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:

@@ -31,6 +31,7 @@ from sklearn_ltr._data.labels import (
     read_label_grades,
     select_rows,
 )
+from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
@@ -233,7 +234,15 @@ class RankingScorer:
         given = {} if init_score is None else {"init_score": init_score}
         scores = _response(estimator, X, self.response_method, **given)
         source = f"{type(estimator).__name__}.{self.response_method}(X)"
-        queries = QueryGroups.from_groups(groups, count_rows(scores, source))
+        n_documents = count_rows(scores, source)
+        if n_rows(groups) > n_documents:
+            raise ValueError(
+                f"groups has {n_rows(groups)} values for {n_documents} rows that are "
+                "scored: score whole queries, with one value per row (a tool that "
+                "draws rows, as permutation_importance does with max_samples, must "
+                "take all of them: max_samples=1.0)"
+            )
+        queries = QueryGroups.from_groups(groups, n_documents)
         warn_if_cut(estimator, queries)
         grades = self._read_grades(y, queries)
         weights = check_sample_weight(sample_weight, queries)

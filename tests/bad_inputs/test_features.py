@@ -103,7 +103,17 @@ BAD: list[Bad] = [
     *((table, ValueError, message)
       for message, tables in NO_NUMBERS.items() for table in tables),
     (framed(pd.Interval(0, 1)), TypeError, "'b' holds values of the type Interval"),
-    (framed(pd.Series([[1, 2]] * N)), TypeError, "'b' holds values of the type list"),
+    *((framed(pd.Series([nested] * N)), TypeError,
+       f"'b' holds values of the type {type(nested).__name__}, but a feature is one nu")
+      for nested in ([1, 2], (1, 2), np.ones(2), {"a": 1}, {1})),
+    (of_polars(pl.Series([[1, 2]] * N, dtype=pl.Array(int, 2))), TypeError,
+     "but a feature is one number, or one category, in each"),
+    (of_arrow([[1, 2]] * N), TypeError, "or, of lists of documents, a row for each"),
+    (X.reshape(-1, 2, X.shape[1]), ValueError,
+     f"{N // 2}, 2, {X.shape[1]}), but a document is a row: of padded lists, give X.r"),
+    (X.reshape(-1, 2, X.shape[1]).tolist(), ValueError, "np.repeat(np.arange("),
+    ([X[:2], X[2:]], ValueError, "Of a table for each query: give np.concatenate("),
+    ([X[:2].tolist(), X[2:].tolist()], ValueError, "give np.concatenate("),
     (of_polars([[1, 2]] * N), TypeError, "'b' holds values of the type ndarray"),
     (of_polars([1] * N).lazy(), ValueError,
      "is a LazyFrame, without values yet: give its collect()"),
@@ -293,7 +303,7 @@ NO_CATEGORIES: list[tuple[Any, str]] = [
     (code(2**53 + 1, object), "holds 9007199254740993, which float64 cannot"),
     (code("x", object).tolist(), "both text and numbers"),
     (code(b"x", object), "holds b'x': categories are text or numbers"),
-    (code([1], object), "but row 3 holds [1]: categories are"),
+    (code([1], object), "row 3 holds [1], but a feature is one number, or one cat"),
     (sparse.csr_matrix(CODES), "X is sparse, so values that it does not"),
 ]
 

@@ -177,6 +177,7 @@ NO_COLUMNS: dict[str, tuple[Any, str]] = {
     "an iterator": (iter(GROUPS), f"is a iterator, {ONCE}"),
     "a map": (map(str, GROUPS), f"is a map, {ONCE}"),
     "a string": ("a" * N, f"{ONE_PER_ROW} 'aaa"),
+    "a name": ("qid", f"{ONE_PER_ROW} 'qid': give the column itself, as in frame['q"),
     "bytes": (b"a" * N, f"{ONE_PER_ROW} b'aaa"),
     "a number": (3, f"{ONE_PER_ROW} 3"),
     "a row": (GROUPS[None, :], "must have one dimension, got shape (1, 30"),
@@ -188,6 +189,10 @@ NO_COLUMNS: dict[str, tuple[Any, str]] = {
         np.ma.array(GROUPS, mask=GROUPS == 1), "is a masked array with masked values",
     ),
     "the sizes of queries": ([5] * 6, f"has 6 {SIZES}"),
+    "counted ids": (
+        pd.Series(GROUPS).value_counts(),
+        f"has {len(set(GROUPS))} {SIZES}es: give one value per row (the column of ids",
+    ),
     "sizes as floats": (np.array([10.0, 0, 20]), f"has 3 {SIZES}"),
     "numbers that are no sizes": ([5] * 5, f"has 5 {NO_SIZES}"),
     "numbers below 0": ([-1, 31], f"has 2 {NO_SIZES}"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.exceptions import DataConversionWarning
@@ -67,6 +70,24 @@ def test_only_up_to_200_rows_may_be_one_query_without_groups(ranker):
             cross_val_score(
                 ranker, X, Y, groups=GROUPS, cv=GroupKFold(3), error_score="raise"
             )
+
+
+@pytest.mark.parametrize("name", ["qid", "Query_ID", "srch-id"])
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=str)
+def test_a_column_that_may_hold_the_queries_is_named(kind, name):
+    said = re.escape(f"such as X['{name}'], which is then no feature")
+    columns = {"a": X[:, 0], name: GROUPS}
+    of_text = columns | {name: [f"q{group}" for group in GROUPS.tolist()]}
+    for model in (TREES, MODELS["bag"]):
+        for given in (columns, of_text):
+            with pytest.raises(ValueError, match=said):
+                model.fit(kind(given), Y)
+        few = {column: values[:50] for column, values in columns.items()}
+        with pytest.warns(MissingGroupsWarning, match=said):
+            model.fit(kind(few), Y[:50])
+    validation = {"X_val": kind(columns), "y_val": Y}
+    with pytest.raises(ValueError, match=said.replace("X", "X_val")):
+        TREES.fit(kind(columns), Y, groups=GROUPS, **validation)
 
 
 def test_validation_data_of_many_rows_need_groups():
