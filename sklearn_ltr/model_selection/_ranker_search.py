@@ -121,7 +121,12 @@ class SearchParameters:
             try:
                 ParameterSampler(self.param_distributions, 1)
                 if not has_distributions(self.param_distributions):
-                    ParameterGrid(self.param_distributions)
+                    len(ParameterGrid(self.param_distributions))
+            except OverflowError:
+                raise ValueError(
+                    "param_distributions has more than 2^63 settings: give shorter "
+                    "lists, or distributions of scipy"
+                ) from None
             except (TypeError, ValueError) as error:
                 raise type(error)(
                     f"param_distributions is no search space: {error}"

@@ -411,6 +411,9 @@ ENSEMBLES: list[tuple[type, dict[str, Any], type[Exception], str]] = [
        "param_distributions is no search space") for v in (3, {"max_leaf_nodes": 3})),
     (RankerSearch, {"param_distributions": {"max_leaf_nodes": []}}, ValueError,
      "param_distributions is no search space"),
+    (RankerSearch, {"param_distributions": dict.fromkeys(
+        ("sigma", "alpha", "beta_1", "beta_2", "tol"), range(10**4))}, ValueError,
+     "param_distributions has more than 2^63 settings: give shorter lists, or distr"),
     (RankerSearch, {"param_distributions": {"num_leaves": [3]}}, ValueError,
      "param_distributions has 'num_leaves', but the ranker has no such parameter"),
     (RankerSearch, {"ranker": Ridge(), "param_distributions": None}, ValueError,
