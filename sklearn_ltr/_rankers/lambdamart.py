@@ -258,7 +258,8 @@ class LambdaMARTRanker(BaseRanker):
         your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
         gets arrays: float64 scores and grades, and int64 offsets; query q owns the
         documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  It returns dC/ds and
-        d2C/ds2 >= 0 of each document.  The fit multiplies both by the query's weight.
+        d2C/ds2 >= 0 of each document; of ones, the value of a leaf is minus its mean
+        gradient.  The fit multiplies both by the query's weight.
         Each query has at least two different grades.  The content of queries and
         documents decides their order, not X.  `metric` then only reports and stops;
         `sigma`, `truncation_level`, `normalize_lambdas` and `regression_weight` are not

@@ -326,7 +326,8 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
         ------
         TypeError
             If `order` holds text, which may sort differently than the dates that it
-            means, or values that have no order.
+            means, or values of several kinds, such as dates and times, which have no
+            order.
         ValueError
             If `groups` is None, X, `groups` and `order` differ in length, a value is
             missing, a query has two dates, or there are too few queries.
@@ -407,7 +408,7 @@ def group_train_test_split(
     ------
     TypeError
         If `order` holds text, which may sort differently than the dates that it means,
-        or values that have no order.
+        or values of several kinds, such as dates and times, which have no order.
     ValueError
         If an array does not have one row for each value of `groups`, a part would have
         no queries, grades are negative or not finite, `stratify` is given with
