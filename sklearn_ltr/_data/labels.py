@@ -177,7 +177,8 @@ def read_label_grades(
     if table.shape != (n, len(names)):
         raise ValueError(
             f"{name} must hold one number for each of the {n} rows, got shape "
-            f"{table.shape}; of several labels, a dense column for each"
+            f"{table.shape}; of several labels, a dense column for each; of padded "
+            "lists, y.ravel()"
         )
     values = np.empty((len(names), n))
     for number, label in enumerate(names):

@@ -111,7 +111,10 @@ def numeric_column(
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{name} must be numeric: {error}") from None
+        raise ValueError(
+            f"{name} must be numeric: {error} Of a list for each query, give "
+            f"np.concatenate({name})"
+        ) from None
     # numpy rounds integers beyond 64 bits, or of both signs, that are in a list
     is_rounded = isinstance(values, list | tuple) and array.dtype == np.float64
     if is_rounded and (np.abs(array) >= LARGEST_EXACT).any():

@@ -103,7 +103,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
             As by `predict`, and for groups of another length, or more than 200 rows
             without groups.
         """
-        return self._ranks(self.predict(X), groups)
+        return self._ranks(self.predict(X), groups, X)
 
     def score(
         self,
@@ -143,17 +143,20 @@ class BaseRanker(CallbackSupportMixin, Estimator):
             weights or groups; for no rows, or more than 200 without groups.
         """
         scores = self.predict(X)
-        return self._mean_metric(scores, y, groups, sample_weight, label)
+        return self._mean_metric(scores, y, groups, sample_weight, label, X)
 
     def _ranks(
-        self, scores: NDArray[np.float64], groups: IdsLike | None
+        self,
+        scores: NDArray[np.float64],
+        groups: IdsLike | None,
+        X: MatrixLike | None = None,
     ) -> NDArray[np.int64]:
-        """Return the rank of each document by its score."""
+        """Return the rank of each document by its score; X is for messages."""
         n_documents = len(scores)
         if n_documents == 0 and (groups is None or n_rows(groups) == 0):
             return np.empty(0, dtype=np.int64)
         if groups is None:
-            groups = single_query(n_documents).column
+            groups = single_query(n_documents, X=X).column
         return rank_scores(scores, groups=groups)
 
     def _mean_metric(
@@ -163,9 +166,10 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         groups: IdsLike | None,
         sample_weight: ArrayLike | None,
         label: int | str | None = None,
+        X: MatrixLike | None = None,
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
-        queries = read_queries(groups, len(scores))
+        queries = read_queries(groups, len(scores), X=X)
         if groups is not None:
             warn_if_cut(self, queries)
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)

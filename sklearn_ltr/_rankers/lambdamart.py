@@ -645,7 +645,7 @@ tuples, default=None
         groups: IdsLike | None = None,
         init_score: ArrayLike | None = None,
     ) -> NDArray[np.int64]:
-        return self._ranks(self.predict(X, init_score=init_score), groups)
+        return self._ranks(self.predict(X, init_score=init_score), groups, X)
 
     @documents_init_score
     def score(
@@ -659,7 +659,7 @@ tuples, default=None
         init_score: ArrayLike | None = None,
     ) -> float:
         scores = self.predict(X, init_score=init_score)
-        return self._mean_metric(scores, y, groups, sample_weight, label)
+        return self._mean_metric(scores, y, groups, sample_weight, label, X)
 
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Return the leaf that each document reaches in each tree.

@@ -85,6 +85,10 @@ def test_a_column_that_may_hold_the_queries_is_named(kind, name):
         few = {column: values[:50] for column, values in columns.items()}
         with pytest.warns(MissingGroupsWarning, match=said):
             model.fit(kind(few), Y[:50])
+    fitted = TREES.fit(kind(columns), Y, groups=GROUPS)
+    for call in (fitted.rank, lambda given: fitted.score(given, Y)):
+        with pytest.raises(ValueError, match=said):
+            call(kind(columns))
     validation = {"X_val": kind(columns), "y_val": Y}
     with pytest.raises(ValueError, match=said.replace("X", "X_val")):
         TREES.fit(kind(columns), Y, groups=GROUPS, **validation)
