@@ -76,7 +76,7 @@ def test_only_up_to_200_rows_may_be_one_query_without_groups(ranker):
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=str)
 def test_a_column_that_may_hold_the_queries_is_named(kind, name):
     said = re.escape(f"such as X['{name}'], which is then no feature")
-    columns = {"a": X[:, 0], name: GROUPS}
+    columns = {**{f"x{j}": x for j, x in enumerate(X.T)}, name: GROUPS}
     of_text = columns | {name: [f"q{group}" for group in GROUPS.tolist()]}
     for model in (TREES, MODELS["bag"]):
         for given in (columns, of_text):
