@@ -110,7 +110,7 @@ def bin_learned(
     # scale, does not change the order and the model.
     p, known = parameters, data.X.known_bins
     if known is not None:
-        order = data.content_order(known.hashes[known.place[data.rows]])
+        order = data.content_order(known.hashes[known.place[data.rows]], team)
         data = data.reordered(order)
         return known.mapper, data, known.mapper.transform(data.X, data.rows, team)
     trained = TrainingCategories.find(data, categorical, index, team)
@@ -118,7 +118,7 @@ def bin_learned(
     if mapper is None:
         mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
     binned = bin_training(mapper, data, trained, p.category_smoothing, team)
-    order = data.content_order(hash_bins(binned, team))
+    order = data.content_order(hash_bins(binned, team), team)
     binned.stored.reorder(order, team)
     return mapper, data.reordered(order), binned
 
@@ -161,7 +161,7 @@ def learn_shared_table(
         binned = bin_training(mapper, data, trained, p.category_smoothing, team)
         hashes = hash_bins(binned, team)
         columns = replace(data.columns, init_score=None)  # members may have others
-        order = replace(data, columns=columns).content_order(hashes)
+        order = replace(data, columns=columns).content_order(hashes, team)
         binned.stored.reorder(order, team)
     n_rows = data.X.shape[0]
     place = np.full(n_rows, -1)

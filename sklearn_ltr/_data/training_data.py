@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._data.columns import COLUMNS, ReadColumns, RowColumns
 from sklearn_ltr._data.groups import QueryIds, as_uint16
 from sklearn_ltr._data.labels import LabelGrades, select_rows
@@ -17,6 +18,7 @@ from sklearn_ltr._parameters import LARGEST, SMALLEST
 from sklearn_ltr._typing import FloatArray, IntArray
 
 NO_FEATURES = DenseTable(np.empty((0, 0)))
+ROWS_TO_SHARE = 50_000  # threads sort so many rows in less time than one does
 NO_ROWS = np.empty(0, dtype=np.intp)
 
 
@@ -117,26 +119,47 @@ class TrainingData:
             return self.has_pairs
         return self.grades.have_pairs(self.offsets[:-1], weights > 0)
 
-    def content_order(self, hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    def content_order(
+        self, hashes: NDArray[np.uint64], team: ThreadTeam = ONE_THREAD
+    ) -> NDArray[np.intp]:
         """Return the order of the rows by their content, within queries, (n_rows,)."""
         # Content is the hash of the features first; where hashes are equal, the
         # targets and the other columns. Where each row is a query, all rows are sorted.
-        order = np.argsort(hashes)
+        if self.query_ids is None:
+            return self._sorted_by(hashes, 0, self.n_rows)
+        query = np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
+
+        def sort_range(first: int, last: int) -> NDArray[np.intp]:
+            order = self._sorted_by(hashes, first, last)
+            return order[np.argsort(as_uint16(query[order]), kind="stable")]
+
+        if self.n_rows < ROWS_TO_SHARE:
+            return sort_range(0, self.n_rows)
+        bounds = self.offsets[np.unique(team.divide(self.offsets))].tolist()
+        return np.concatenate(team.map(sort_range, bounds[:-1], bounds[1:]))
+
+    def _sorted_by(
+        self, hashes: NDArray[np.uint64], first: int, last: int
+    ) -> NDArray[np.intp]:
+        """Return the order of some rows by their content, whatever their query is."""
+        order = first + np.argsort(hashes[first:last])
         is_equal = np.diff(hashes[order]) == 0
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
-        columns = self.columns.by_row(self.sizes)
-        keys = [*self.grades.counted, *reversed(columns.values()), self.y, hashes]
         if len(rows) > 0:
+            columns = self.columns.by_row(self.sizes)
             # without what is the same for all rows of a query: a common factor of the
             # weights must not change the order
             own = [v for name, v in columns.items() if not COLUMNS[name].per_query]
-            keys = [*self.pairs.content_keys([*own, self.y, hashes]), *keys]
-        order[tied] = rows[np.lexsort([key[rows] for key in keys])]
-        if self.query_ids is None:
-            return order
-        query = np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
-        return order[np.argsort(as_uint16(query[order]), kind="stable")]
+            keys = [
+                *self.pairs.content_keys([*own, self.y, hashes]),
+                *self.grades.counted,
+                *reversed(columns.values()),
+                self.y,
+                hashes,
+            ]
+            order[tied] = rows[np.lexsort([key[rows] for key in keys])]
+        return order
 
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""

@@ -449,5 +449,5 @@ def train(
 def sorted_by_content(data: TrainingData, team: ThreadTeam) -> TrainingData:
     """Return the rows in an order that does not depend on the order they came in."""
     hashes = data.X.hashes(data.rows, team)
-    data = data.reordered(data.content_order(hashes))
+    data = data.reordered(data.content_order(hashes, team))
     return data if data.pairs.by_query else data.each_pair_alone()

@@ -403,7 +403,7 @@ def sample_rows(
     # up to 200,000 of the rows of all workers are drawn, in the order of their content
     if index.n_rows <= MAX_SAMPLE_ROWS:
         return data.rows
-    order = data.content_order(data.X.hashes(data.rows, team))
+    order = data.content_order(data.X.hashes(data.rows, team), team)
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.choice(index.n_rows, MAX_SAMPLE_ROWS, replace=False))
     sampled: NDArray[np.intp] = data.rows[order][index.own_rows(drawn)]

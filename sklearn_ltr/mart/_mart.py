@@ -304,7 +304,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
             rows=rows,
         )
         with ThreadTeam(fit_threads(self.n_jobs, data.X.size)) as team:
-            return data.reordered(data.content_order(data.X.hashes(rows, team)))
+            return data.reordered(data.content_order(data.X.hashes(rows, team), team))
 
     def _read_features(
         self, X: MatrixLike, *, reset: bool = False, name: str = "X"

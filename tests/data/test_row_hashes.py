@@ -8,6 +8,8 @@ from scipy.sparse import csr_matrix
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._data import training_data
+from sklearn_ltr._data.labels import LabelGrades
 from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._trees.binning import NO_CATEGORY_BINS, fit_bins, hash_bins
 
@@ -74,3 +76,18 @@ def test_hashes_are_spread_over_their_range():
     ) & np.uint64(1)
     mean = bits[~np.isnan(X[:, 0])].mean(axis=0)
     assert np.abs(mean - 0.5).max() < 0.05  # of 4,500 rows: 7 standard errors
+
+
+@pytest.mark.parametrize("n_hashes", [3, 2**62])
+def test_threads_sort_rows_by_query_then_hash_then_grade(n_hashes, monkeypatch):
+    monkeypatch.setattr(training_data, "ROWS_TO_SHARE", 0)
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 40, 300)
+    offsets, query = np.append(0, np.cumsum(sizes)), np.repeat(np.arange(300), sizes)
+    hashes = rng.integers(0, n_hashes, len(query)).astype(np.uint64)
+    grades = rng.permutation(len(query)).astype(float)  # no two rows are the same
+    data = training_data.TrainingData(LabelGrades.of_one(grades), offsets, list(query))
+    for n_threads in (1, 3):
+        with ThreadTeam(n_threads) as team:
+            order = data.content_order(hashes, team)
+        assert order.tolist() == np.lexsort((grades, hashes, query)).tolist()
