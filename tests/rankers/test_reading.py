@@ -73,7 +73,9 @@ def test_only_up_to_200_rows_may_be_one_query_without_groups(ranker):
 
 
 @pytest.mark.parametrize("name", ["qid", "Query_ID", "srch-id"])
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=str)
+@pytest.mark.parametrize(
+    "kind", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"]
+)
 def test_a_column_that_may_hold_the_queries_is_named(kind, name):
     said = re.escape(f"such as X['{name}'], which is then no feature")
     columns = {**{f"x{j}": x for j, x in enumerate(X.T)}, name: GROUPS}
