@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import exp, log
 from typing import ClassVar
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn_ltr._compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._data import RowColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._lambdas import ranked_queries
 from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr.inspection import compute_lambdas
@@ -294,13 +295,11 @@ def test_swap_deltas_that_are_no_numbers_are_refused(metric, message):
 
 @dataclass(frozen=True, repr=False)
 class Counted(NDCGOfAUser):
-    """Counts how often its value is computed, and sleeps before."""
+    """Notes the sizes of the lists that its value is computed of."""
 
-    seconds: float = 0.0
     sizes: ClassVar[list[int]] = []
 
     def value(self, ranked_grades):
-        time.sleep(self.seconds)
         self.sizes.append(len(ranked_grades))
         return super().value(ranked_grades)
 
@@ -320,16 +319,21 @@ def test_swaps_of_equal_grades_and_below_the_cutoff_are_not_tried(k):
     assert len(counted.sizes) == 1 + len(tried)
 
 
-def test_swaps_that_take_long_are_told_of_before_the_first(caplog):
-    data = ragged(15)
-    of_queries(data, Counted())
-    assert not caplog.messages
-    sizes = np.bincount(data.groups)
-    most = int((sizes * (sizes - 1) // 2).sum())
-    slow = Counted(seconds=2.5 / most)
-    objective_of(in_canonical_order(data), slow)
-    (message,) = caplog.messages
-    assert f"up to {most} swaps" in message and "scoring=" in message
+@pytest.mark.parametrize("k", [None, 3])
+def test_swaps_that_take_long_are_told_of_before_the_first(k, caplog, monkeypatch):
+    data, metric = in_canonical_order(ragged(15)), Counted(k)
+    most = sum(
+        len([q for q in range(p) if k is None or q < k])
+        for size in np.bincount(data.groups).tolist()
+        for p in range(size)
+    )
+    for seconds, n_lines in ((1.9 / most, 0), (2.6 / most, 1)):
+        clock = partial(lambda each: each * len(Counted.sizes), seconds)
+        monkeypatch.setattr(ranked_queries, "perf_counter", clock)
+        objective_of(data, metric)
+        assert len(caplog.messages) == n_lines
+    assert f"up to {most} swaps, about 3 s" in caplog.messages[0]
+    assert "scoring=" in caplog.messages[0]
 
 
 def objective_of(data: Ranking, metric, weights=None, **options) -> GradedLambdas:
