@@ -432,7 +432,7 @@ def read_bitsets(section: Section) -> list[list[int]]:
 def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
     """Return a tree."""
     nodes = read_lightgbm_nodes(section, len(columns.names))
-    most = MOST_NODES * check_children(nodes.left, nodes.right)
+    most = MOST_NODES * len(check_children(nodes.left, nodes.right))
     builder, n_inner = TreeBuilder(), len(nodes.feature)
     # nodes to be added: number, place, and the regions of features that reach it
     waiting: list[tuple[int, Place, dict[int, int]]] = [(0, None, {})]

@@ -481,15 +481,15 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
     categories = read_xgboost_categories(model, types, nodes, version)
     trees = [build_tree(tree, categories) for tree in nodes]
     # factors of trees, of which some were dropped in training: of a booster "dart", or,
-    # from 3.4 on, of any model
+    # from 3.4 on, of any model; one that XGBoost has updated has more factors than trees
     for part in (booster, model):
         if "weight_drop" in part:
             weights = array(part, "weight_drop", np.float64, "gradient_booster")
-            if len(weights) != len(trees):
+            if len(weights) < len(trees):
                 raise ValueError(
                     f"weight_drop has {len(weights)} of {len(trees)} trees"
                 )
-            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=True)]
+            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=False)]
     trees = trees[: n_trees_used(learner, model, len(trees))]
     features = [feature(name, categories.get(j)) for j, name in enumerate(names)]
     score = base_score(learner, parameters)
@@ -637,11 +637,13 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     for key, values in arrays.items():
         if len(values) != n_nodes:
             raise ValueError(f"{key} has {len(values)} of {n_nodes} nodes")
-    indices = arrays["split_indices"]
-    if not ((indices >= 0) & (indices < n_features)).all():
-        raise ValueError(f"split_indices holds numbers that are none of {n_features}")
     left, right = arrays["left_children"].tolist(), arrays["right_children"].tolist()
-    check_children(left, right)
+    # pruning leaves nodes behind that the root does not reach, and sets in leaves
+    tests = [node for node in check_children(left, right) if left[node] != -1]
+    indices = arrays["split_indices"]
+    if not ((indices[tests] >= 0) & (indices[tests] < n_features)).all():
+        raise ValueError(f"split_indices holds numbers that are none of {n_features}")
+    sets = read_sets(tree, n_nodes)
     return XGBoostNodes(
         indices,
         arrays["split_conditions"],
@@ -650,7 +652,7 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
         right,
         np.maximum(arrays["loss_changes"], 0.0),
         np.clip(arrays["sum_hessian"], 0.0, LARGEST_HESSIAN),
-        read_sets(tree, n_nodes),
+        {node: sets[node] for node in tests if node in sets},
     )
 
 
