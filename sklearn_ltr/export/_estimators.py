@@ -7,10 +7,13 @@ Categories that no tree separates can share a bin.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._boosting.fitted_trees import CURVE, constraints_of
@@ -20,6 +23,7 @@ from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.evaluate.tree_walk import unpack_sets
+from sklearn_ltr.export._pipelines import Imputation, active_steps, split_pipeline
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
@@ -38,6 +42,7 @@ BoostedTrees: TypeAlias = LambdaMARTRanker | MARTRegressor | MARTClassifier
 ESTIMATORS: dict[str, type[BoostedTrees]] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
+MISSING = Choice("branch", "zero")
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
 CURVES = tuple(
     name for name, a in LambdaMARTRanker._attributes.items() if a.shape == CURVE
@@ -93,11 +98,8 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
             "a RankerSearch holds the model that it has found: give its "
             "best_estimator_, which with blend=False is one ranker"
         )
-    if type(estimator).__name__ == "Pipeline":
-        raise TypeError(
-            "a Pipeline has steps that trees cannot hold: give its last step, and "
-            "apply the other steps to X before it scores"
-        )
+    if isinstance(estimator, Pipeline):
+        return imputed_trees(estimator)
     if ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
         raise TypeError(
             f"only {', '.join(ESTIMATORS)} are models of boosted trees, got "
@@ -117,22 +119,47 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     return stack(to_tree_model(base), model)
 
 
-def trees_alone(estimator: BoostedTrees) -> TreeModel:
+def imputed_trees(pipeline: Pipeline) -> TreeModel:
+    """Return trees whose missing values go where those of an imputer before them go."""
+    before = active_steps(pipeline)[:-1]
+    if not all(isinstance(step, SimpleImputer) for _, step in before):
+        raise TypeError(
+            "a Pipeline has steps that trees cannot hold: give its last step, and "
+            "apply the other steps to X before it scores, unless they are a "
+            "SimpleImputer"
+        )
+    steps, last, names = split_pipeline(pipeline)
+    imputations = [step for step in steps if isinstance(step, Imputation)]
+    model = to_tree_model(last)
+    if names != made_up_names(len(names)):
+        features = tuple(
+            replace(feature, name=name)
+            for feature, name in zip(model.features, names, strict=True)
+        )
+        model = replace(model, features=features, has_feature_names=True)
+    if not imputations:
+        return model
+    if model.has_categories:
+        raise ValueError(
+            "a category that was not seen in training goes where missing ones go, also "
+            "in other programs, but the Pipeline puts in a category for missing ones "
+            "only: fit the trees without the imputer, as they need none"
+        )
+    return replace(model.with_missing_as(imputations[0].value), training=None)
+
+
+def trees_alone(estimator: BoostedTrees | Pipeline, missing: str) -> TreeModel:
     """Return a fitted estimator as most formats hold it: nothing but a sum of trees."""
+    # `missing` says whether the reader has missing values, or takes them for 0
+    MISSING.read_as("missing", missing)
     model = to_tree_model(estimator)
     if model.uses_init_score:
         raise ValueError(
             "the trees were grown on top of an init_score, which other formats cannot "
             "hold: fit without it, or with a model as init"
         )
-    return model.with_base_score_in_leaves()
-
-
-def served_trees(estimator: BoostedTrees, missing: str) -> TreeModel:
-    """Return the trees for a reader that has missing values, or takes them for 0."""
-    Choice("branch", "zero").read_as("missing", missing)
-    model = trees_alone(estimator)
-    return model.with_missing_as_zero() if missing == "zero" else model
+    model = model.with_base_score_in_leaves()
+    return model.with_missing_as(0.0) if missing == "zero" else model
 
 
 def own_trees(fitted: BoostedTrees) -> TreeModel:

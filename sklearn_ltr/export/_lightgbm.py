@@ -89,7 +89,7 @@ Section = dict[str, str]  # key and value of lines "key=value"
 N = TypeVar("N", int, float)
 
 
-def to_lightgbm(estimator: BoostedTrees) -> str:
+def to_lightgbm(estimator: BoostedTrees, *, missing: str = "branch") -> str:
     """Return a fitted model as the text of a LightGBM model.
 
     ``lightgbm.Booster(model_str=text)`` and the programs that read `model.txt` load it.
@@ -100,7 +100,11 @@ def to_lightgbm(estimator: BoostedTrees) -> str:
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
-        Fitted.
+        Fitted; or a Pipeline of one of them after a SimpleImputer, whose missing values
+        then go where the numbers go that stand for them.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
+        A missing category, which is no number, goes the same way with both.
 
     Returns
     -------
@@ -129,7 +133,7 @@ def to_lightgbm(estimator: BoostedTrees) -> str:
     >>> booster.predict([[2.0]]) == ranker.predict([[2.0]])
     array([ True])
     """
-    return lightgbm_text(trees_alone(estimator))
+    return lightgbm_text(trees_alone(estimator, missing))
 
 
 def lightgbm_text(model: TreeModel) -> str:

@@ -90,7 +90,7 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     '## LambdaMART'
     """
     Choice("error", "zero").read_as("missing", missing)
-    model = float32_model(trees_alone(estimator))
+    model = float32_model(trees_alone(estimator, "branch"))
     check_no_categories(model, "RankLib knows")
     if missing == "error" and any(map(tests_missing, model.trees)):
         raise ValueError(

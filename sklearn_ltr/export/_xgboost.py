@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
-from sklearn_ltr.export._estimators import BoostedTrees, served_trees, trees_alone
+from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
     above,
@@ -147,7 +147,7 @@ def to_xgboost(estimator: BoostedTrees, *, missing: str = "branch") -> str:
     >>> len(booster.get_dump()), len(json.loads(to_xgboost_dump(ranker)))
     (2, 2)
     """
-    return xgboost_text(served_trees(estimator, missing))
+    return xgboost_text(trees_alone(estimator, missing))
 
 
 def xgboost_text(model: TreeModel) -> str:
@@ -189,7 +189,7 @@ def xgboost_text(model: TreeModel) -> str:
     return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
 
-def to_xgboost_dump(estimator: BoostedTrees) -> str:
+def to_xgboost_dump(estimator: BoostedTrees, *, missing: str = "branch") -> str:
     """Return the trees of a fitted model as XGBoost's JSON dump.
 
     This is the form of ``Booster.get_dump(dump_format="json")``, one list of all trees.
@@ -200,6 +200,8 @@ def to_xgboost_dump(estimator: BoostedTrees) -> str:
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted, without categorical features.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
 
     Returns
     -------
@@ -211,7 +213,7 @@ def to_xgboost_dump(estimator: BoostedTrees) -> str:
     TypeError, ValueError
         As :func:`to_xgboost`; and for categorical features.
     """
-    return dump_text(trees_alone(estimator))
+    return dump_text(trees_alone(estimator, missing))
 
 
 def dump_text(model: TreeModel) -> str:
@@ -481,7 +483,7 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
     categories = read_xgboost_categories(model, types, nodes, version)
     trees = [build_tree(tree, categories) for tree in nodes]
     # factors of trees, of which some were dropped in training: of a booster "dart", or,
-    # from 3.4 on, of any model; one that XGBoost has updated has more factors than trees
+    # from 3.4 on, of any model; an updated one has more factors than trees
     for part in (booster, model):
         if "weight_drop" in part:
             weights = array(part, "weight_drop", np.float64, "gradient_booster")
