@@ -121,8 +121,8 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
 
 def imputed_trees(pipeline: Pipeline) -> TreeModel:
     """Return trees whose missing values go where those of an imputer before them go."""
-    before = active_steps(pipeline)[:-1]
-    if not all(isinstance(step, SimpleImputer) for _, step in before):
+    active = [step for _, step in active_steps(pipeline)]
+    if not all(isinstance(step, SimpleImputer) for step in active[:-1]):
         raise TypeError(
             "a Pipeline has steps that trees cannot hold: give its last step, and "
             "apply the other steps to X before it scores, unless they are a "
@@ -131,7 +131,7 @@ def imputed_trees(pipeline: Pipeline) -> TreeModel:
     steps, last, names = split_pipeline(pipeline)
     imputations = [step for step in steps if isinstance(step, Imputation)]
     model = to_tree_model(last)
-    if names != made_up_names(len(names)):
+    if hasattr(active[0], "feature_names_in_"):
         features = tuple(
             replace(feature, name=name)
             for feature, name in zip(model.features, names, strict=True)

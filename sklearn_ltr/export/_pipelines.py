@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,17 +105,19 @@ def read_step(name: str, step: BaseEstimator) -> Step:
 
 def imputation(name: str, imputer: SimpleImputer) -> Imputation:
     """Return what an imputer puts in for NaN; an error if it does anything else."""
-    is_nan = isinstance(imputer.missing_values, float) and np.isnan(
-        imputer.missing_values
-    )
-    value = imputer.statistics_
-    if not is_nan or imputer.add_indicator or value.dtype.kind not in "fiub":
+    replaced, values = imputer.missing_values, imputer.statistics_.tolist()
+    if not (
+        isinstance(replaced, float)
+        and math.isnan(replaced)
+        and not imputer.add_indicator
+        and all(isinstance(value, Real) for value in values)
+    ):
         raise ValueError(
             f"the step {name!r} of the Pipeline must replace NaN in columns of "
             "numbers, and add no column, to be exported: fit with missing_values=nan, "
             "add_indicator=False"
         )
-    value = value.astype(np.float64)
+    value = np.array(values, dtype=np.float64)
     if np.isnan(value).any():
         raise ValueError(
             f"the step {name!r} of the Pipeline leaves out column "
