@@ -53,7 +53,7 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._inspection.models import find_model, transform_for_model
+from sklearn_ltr._inspection.models import find_model, hint, transform_for_model
 from sklearn_ltr._networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr._parameters import POSITIVE, integer, real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -95,9 +95,10 @@ class MeanMetric:
         check_is_fitted(ranker)
         if not hasattr(ranker, "network_"):
             raise TypeError(
-                f"ranker is a {type(ranker).__name__}, not a network, so it has no "
-                "weights to change: give a RankNetRanker or a LambdaRankRanker, or a "
-                "Pipeline or a search that ends in one"
+                f"ranker is a {type(ranker).__name__}, not a network"
+                f"{hint(ranker, 'network_')}, so it has no weights to change: give a "
+                "RankNetRanker or a LambdaRankRanker, or a Pipeline or a search that "
+                "ends in one"
             )
         self.metric = metric_of_score(ranker) if metric is None else get_metric(metric)
         X = transform_for_model(estimator, X)

@@ -43,6 +43,18 @@ ESTIMATORS: dict[str, type[BoostedTrees]] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
 MISSING = Choice("branch", "zero")
+# why these estimators are not one model of trees, and what to give
+OTHERS = {
+    "BaggingRanker": "is several models: give its merge(); of members that are not "
+    "made of trees, each of its estimators_, and take the mean of their scores",
+    "BlendedRanker": "is several models: give each of its rankers_, and add their "
+    "scores times its weights_",
+    "CalibratedRanker": "has maps of scores, which a model of trees cannot hold: give "
+    "its ranker_, whose scores are the same, and save the numbers of its maps_ "
+    "separately",
+    "RankerSearch": "holds the model that it has found: give its best_estimator_, "
+    "which with blend=False is one ranker",
+}
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
 CURVES = tuple(
     name for name, a in LambdaMARTRanker._attributes.items() if a.shape == CURVE
@@ -85,25 +97,16 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     >>> tree.threshold[tree.feature >= 0]
     array([1.5, 2.5])
     """
-    if type(estimator).__name__ == "BaggingRanker":
-        raise TypeError("a BaggingRanker is several models: give its merge()")
-    if type(estimator).__name__ == "CalibratedRanker":
-        raise TypeError(
-            "a CalibratedRanker has maps of scores, which a model of trees cannot "
-            "hold: give its ranker_, whose scores are the same, and save the numbers "
-            "of its maps_ separately"
-        )
-    if type(estimator).__name__ == "RankerSearch":
-        raise TypeError(
-            "a RankerSearch holds the model that it has found: give its "
-            "best_estimator_, which with blend=False is one ranker"
-        )
     if isinstance(estimator, Pipeline):
         return imputed_trees(estimator)
-    if ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
+    name = type(estimator).__name__
+    if ESTIMATORS.get(name) is not type(estimator):
+        if name in OTHERS:
+            raise TypeError(f"a {name} {OTHERS[name]}")
+        found = ": give its best_estimator_" * hasattr(estimator, "best_estimator_")
         raise TypeError(
-            f"only {', '.join(ESTIMATORS)} are models of boosted trees, got "
-            f"{type(estimator).__name__}"
+            f"only {', '.join(ESTIMATORS)} are models of boosted trees, got {name}"
+            f"{found}"
         )
     fitted = estimator._fitted()
     model = own_trees(fitted)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import is_ranker, read_items
@@ -342,7 +342,7 @@ def read_record(ranker: BaseEstimator) -> TrainingRecord:
     raise TypeError(
         "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
         "RankNetRanker, or a Pipeline or a search that ends in one, got "
-        f"{type(ranker).__name__}"
+        f"{type(ranker).__name__}{hint(ranker, 'evals_result_')}"
     )
 
 
