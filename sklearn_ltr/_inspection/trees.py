@@ -30,7 +30,7 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
     ----------
     estimator : estimator instance
         Fitted: a LambdaMARTRanker, MARTRegressor or MARTClassifier, a BaggingRanker of
-        LambdaMARTRankers, or a Pipeline or a search that ends in one.
+        LambdaMARTRankers, or a Pipeline, search or CalibratedRanker of one.
 
     Returns
     -------

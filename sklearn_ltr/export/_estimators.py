@@ -39,6 +39,7 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 __all__ = ["from_tree_model", "to_tree_model"]
 
 BoostedTrees: TypeAlias = LambdaMARTRanker | MARTRegressor | MARTClassifier
+TreesLike: TypeAlias = BoostedTrees | Pipeline
 ESTIMATORS: dict[str, type[BoostedTrees]] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
@@ -61,14 +62,16 @@ CURVES = tuple(
 )
 
 
-def to_tree_model(estimator: BoostedTrees) -> TreeModel:
+def to_tree_model(estimator: TreesLike) -> TreeModel:
     """Return a fitted estimator of boosted trees as plain data.
 
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted.  A ranker with a base model, `init`, that is itself one of boosted trees
-        on the same columns becomes one model of the trees of both.
+        on the same columns becomes one model of the trees of both.  Also a Pipeline of
+        one of them after a SimpleImputer: missing values go where the numbers go that
+        stand for them.
 
     Returns
     -------
@@ -80,7 +83,8 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     TypeError
         For any other estimator.
     ValueError
-        If `init` is a model of another kind.
+        If `init` is a model of another kind, or a SimpleImputer adds or leaves out
+        columns, or puts in categories.
     NotFittedError
         Before `fit`.
 
@@ -151,7 +155,7 @@ def imputed_trees(pipeline: Pipeline) -> TreeModel:
     return replace(model.with_missing_as(imputations[0].value), training=None)
 
 
-def trees_alone(estimator: BoostedTrees | Pipeline, missing: str) -> TreeModel:
+def trees_alone(estimator: TreesLike, missing: str) -> TreeModel:
     """Return a fitted estimator as most formats hold it: nothing but a sum of trees."""
     # `missing` says whether the reader has missing values, or takes them for 0
     MISSING.read_as("missing", missing)

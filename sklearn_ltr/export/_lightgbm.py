@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.export._document import checked, excerpt, items, parse
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
@@ -89,7 +89,7 @@ Section = dict[str, str]  # key and value of lines "key=value"
 N = TypeVar("N", int, float)
 
 
-def to_lightgbm(estimator: BoostedTrees, *, missing: str = "branch") -> str:
+def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model as the text of a LightGBM model.
 
     ``lightgbm.Booster(model_str=text)`` and the programs that read `model.txt` load it.
@@ -100,8 +100,7 @@ def to_lightgbm(estimator: BoostedTrees, *, missing: str = "branch") -> str:
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
-        Fitted; or a Pipeline of one of them after a SimpleImputer, whose missing values
-        then go where the numbers go that stand for them.
+        Fitted, or a Pipeline of one of them after a SimpleImputer.
     missing : {"branch", "zero"}, default="branch"
         What a missing value is.  "branch": missing, as here.  "zero": the number 0.
         A missing category, which is no number, goes the same way with both.

@@ -14,7 +14,7 @@ import json
 
 import numpy as np
 
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, above
 from sklearn_ltr.export._tree_model import (
     Category,
@@ -30,7 +30,7 @@ __all__ = ["to_vespa"]
 VESPA_OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
 
 
-def to_vespa(estimator: BoostedTrees, *, missing: str = "branch") -> str:
+def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model as the JSON of a LightGBM model, for Vespa only.
 
     The file stands in the folder `models` of an application package, and a rank

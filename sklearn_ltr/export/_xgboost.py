@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
     above,
@@ -102,7 +102,7 @@ XGBOOST_PARTS = {
 }
 
 
-def to_xgboost(estimator: BoostedTrees, *, missing: str = "branch") -> str:
+def to_xgboost(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model as the JSON of an XGBoost model.
 
     ``xgboost.Booster().load_model(bytearray(text, "utf-8"))`` loads it, and so do the
@@ -189,7 +189,7 @@ def xgboost_text(model: TreeModel) -> str:
     return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
 
-def to_xgboost_dump(estimator: BoostedTrees, *, missing: str = "branch") -> str:
+def to_xgboost_dump(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return the trees of a fitted model as XGBoost's JSON dump.
 
     This is the form of ``Booster.get_dump(dump_format="json")``, one list of all trees.

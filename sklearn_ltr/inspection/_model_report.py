@@ -158,7 +158,7 @@ def model_report(
     ----------
     estimator : estimator
         A fitted LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker,
-        BlendedRanker or regressor, or a Pipeline or a search that ends in one.
+        BlendedRanker or regressor, or a Pipeline, search or CalibratedRanker of one.
     X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
         Documents of queries that the model was not trained on, as for `predict`.
     y : array-like of shape (n_documents,)

@@ -116,7 +116,7 @@ class FeatureImportancesDisplay(Display):
         ----------
         estimator : estimator instance
             Fitted: a LambdaMARTRanker or another model with `feature_importances_`, or
-            a Pipeline or a search that ends in one.
+            a Pipeline, search or CalibratedRanker of one.
         feature_names : array-like of shape (n_features,), default=None
             Names of the features that the model inside a Pipeline has been fitted to.
             None: the names seen by `fit`, those that the other steps of the Pipeline

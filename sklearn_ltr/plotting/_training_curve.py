@@ -140,8 +140,8 @@ class TrainingCurveDisplay(Display):
         Parameters
         ----------
         estimator : estimator instance
-            A fitted LambdaMARTRanker, LambdaRankRanker or RankNetRanker, or a Pipeline
-            or a search that ends in one.  A LambdaMARTRanker records scores with
+            A fitted LambdaMARTRanker, LambdaRankRanker or RankNetRanker, or a Pipeline,
+            search or CalibratedRanker of one.  A LambdaMARTRanker records scores with
             `X_val` or ``early_stopping=True``, and training scores alone with
             ``verbose=1`` or a list as `scoring`.
         name : str, default=None
@@ -341,7 +341,7 @@ def read_record(ranker: BaseEstimator) -> TrainingRecord:
             return read_ranker_curves(ranker)
     raise TypeError(
         "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
-        "RankNetRanker, or a Pipeline or a search that ends in one, got "
+        "RankNetRanker, or a Pipeline, search or CalibratedRanker of one, got "
         f"{type(ranker).__name__}{hint(ranker, 'evals_result_')}"
     )
 
