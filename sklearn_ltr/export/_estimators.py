@@ -44,6 +44,7 @@ ESTIMATORS: dict[str, type[BoostedTrees]] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
 }
 MISSING = Choice("branch", "zero")
+FROZEN = "holds a fitted model: give its estimator"
 # why these estimators are not one model of trees, and what to give
 OTHERS = {
     "BaggingRanker": "is several models: give its merge(); of members that are not "
@@ -53,6 +54,8 @@ OTHERS = {
     "CalibratedRanker": "has maps of scores, which a model of trees cannot hold: give "
     "its ranker_, whose scores are the same, and save the numbers of its maps_ "
     "separately",
+    "FrozenEstimator": FROZEN,
+    "ScoreRegressor": FROZEN,
     "RankerSearch": "holds the model that it has found: give its best_estimator_, "
     "which with blend=False is one ranker",
 }

@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -131,8 +132,8 @@ def test_attributes_of_a_part_are_named():
     for name in ("calibration", "a blend", "a search"):
         with pytest.raises(AttributeError, match=r"feature_importances_' \(take that"):
             fitted(name).feature_importances_  # noqa: B018
-    with pytest.raises(AttributeError, match="no attribute 'aply'$"):
-        fitted("calibration").aply  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'no_such'$"):
+        fitted("calibration").no_such  # noqa: B018
     for unfitted in (calibrated(), two(), BaggingRanker(), RankerSearch()):
         with pytest.raises(AttributeError, match="no attribute"):
             unfitted.apply  # noqa: B018
@@ -158,6 +159,7 @@ def test_attributes_of_a_part_are_named():
         ),
         ("a grid", to_lightgbm, "GridSearchCV: give its best_estimator_"),
         ("a grid", to_onnx, "GridSearchCV: give its best_estimator_"),
+        ("a grid", lambda m: to_lightgbm(FrozenEstimator(m)), "give its estimator$"),
         ("a blend", to_lightgbm, "give each of its rankers_, and add their scores"),
         ("a bag of networks", to_onnx, "each of its estimators_, and take the mean"),
     ],
