@@ -70,7 +70,11 @@ def run_convert(given: argparse.Namespace) -> None:
         raise ValueError(f"--to {given.to} needs {' and '.join(needed)}")
     if "features" in options:
         options["features"] = load_features(given.features)
-    content = write(load_model(given.model, given.format), **options)
+    try:
+        content = write(load_model(given.model, given.format), **options)
+    except ValueError as error:
+        message = str(error).replace("missing='zero'", "--missing zero")
+        raise ValueError(message) from error
     if isinstance(content, list):  # requests to a search engine
         requests = [request._asdict() for request in content]
         content = json.dumps(requests, indent=1, ensure_ascii=False) + "\n"

@@ -147,3 +147,10 @@ def test_an_empty_name_is_refused(folder, capsys):
     words = ["convert", "m.json", "out", "--to", "solr", "--name", ""]
     assert main(words) == 1
     assert "name must be text and not empty, got ''" in capsys.readouterr().err
+
+
+def test_what_ranklib_needs_is_named_by_its_option(folder, capsys):
+    (folder / "m.json").write_text(to_json(imputed()[-1]))
+    assert main(["convert", "m.json", "out", "--to", "ranklib"]) == 1
+    error = capsys.readouterr().err
+    assert "give --missing zero if the data" in error
