@@ -33,7 +33,8 @@ def add_convert(commands: Commands) -> None:
     parser.add_argument(
         "--missing",
         choices=("branch", "zero"),
-        help="ranklib, xgboost, solr: where missing values go, as in Python",
+        help="zero: missing values go where the number 0 goes; json and pickle hold "
+        "the model as it is",
     )
     parser.add_argument("--name", help="name of the model in a search engine")
     parser.add_argument("--feature-set", help="elasticsearch: name of the feature set")
@@ -69,10 +70,16 @@ def run_convert(given: argparse.Namespace) -> None:
         raise ValueError(f"--to {given.to} needs {' and '.join(needed)}")
     if "features" in options:
         options["features"] = load_features(given.features)
-    content = write(load_model(given.model, given.format), **options)
+    try:
+        content = write(load_model(given.model, given.format), **options)
+    except ValueError as error:
+        message = str(error).replace("missing='zero'", "--missing zero")
+        raise ValueError(message) from error
     if isinstance(content, list):  # requests to a search engine
         requests = [request._asdict() for request in content]
         content = json.dumps(requests, indent=1, ensure_ascii=False) + "\n"
+    elif given.to == "onnx":
+        content = content.SerializeToString()
     write_file(given.output, content)
 
 

@@ -18,14 +18,14 @@ from sklearn_ltr import export
 from sklearn_ltr._commands.arguments import whole_number
 from sklearn_ltr.datasets import load_letor
 
-WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, or a list of requests
+WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, requests, or ONNX
     "json": export.to_json,
     "pickle": pickle.dumps,
     "lightgbm": export.to_lightgbm,
     "xgboost": export.to_xgboost,
     "xgboost-dump": export.to_xgboost_dump,
     "catboost": export.to_catboost,
-    "onnx": lambda model: export.to_onnx(model).SerializeToString(),
+    "onnx": export.to_onnx,
     "ranklib": export.to_ranklib,
     "vespa": export.to_vespa,
     "elasticsearch": export.to_elasticsearch_ltr,

@@ -53,7 +53,7 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._inspection.models import find_model, transform_for_model
+from sklearn_ltr._inspection.models import find_model, hint, transform_for_model
 from sklearn_ltr._networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr._parameters import POSITIVE, integer, real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -95,9 +95,10 @@ class MeanMetric:
         check_is_fitted(ranker)
         if not hasattr(ranker, "network_"):
             raise TypeError(
-                f"ranker is a {type(ranker).__name__}, not a network, so it has no "
-                "weights to change: give a RankNetRanker or a LambdaRankRanker, or a "
-                "Pipeline or a search that ends in one"
+                f"ranker is a {type(ranker).__name__}, not a network"
+                f"{hint(ranker, 'network_')}, so it has no weights to change: give a "
+                "RankNetRanker or a LambdaRankRanker, or a Pipeline, search or "
+                "CalibratedRanker of one"
             )
         self.metric = metric_of_score(ranker) if metric is None else get_metric(metric)
         X = transform_for_model(estimator, X)
@@ -293,7 +294,7 @@ def local_optimality(
     ----------
     ranker : estimator instance
         A fitted RankNetRanker or LambdaRankRanker (also with a network of your own), or
-        a Pipeline or a search that ends in one.  It is not changed.
+        a Pipeline, search or CalibratedRanker of one.  It is not changed.
     X : array-like or sparse matrix of shape (n_documents, n_features)
         Documents to rank.  Burges (2010) uses the training data.
     y : array-like of shape (n_documents,)
@@ -449,7 +450,7 @@ def weight_curves(
     ----------
     ranker : estimator instance
         A fitted RankNetRanker or LambdaRankRanker (also with a network of your own), or
-        a Pipeline or a search that ends in one.  It is not changed.
+        a Pipeline, search or CalibratedRanker of one.  It is not changed.
     X : array-like or sparse matrix of shape (n_documents, n_features)
         Documents to rank.  Burges (2010) uses the training data.
     y : array-like of shape (n_documents,)

@@ -10,16 +10,33 @@ from sklearn.utils import RegressorTags, Tags
 
 from sklearn_ltr._data.cross_validation import caller_of_package, is_called_by_loop
 from sklearn_ltr._estimators.base import DOC_LINK_MODULE, PAGE
+from sklearn_ltr._estimators.parts import part_with
 from sklearn_ltr._typing import MatrixLike, NamesLike
+
+
+def scoring_part(estimator: BaseEstimator) -> BaseEstimator | None:
+    """Return what scores for a search, or for calibration; None for other models."""
+    for name in ("best_estimator_", "ranker_"):
+        if hasattr(estimator, name):
+            part: BaseEstimator = getattr(estimator, name)
+            return part
+    return None
+
+
+def hint(model: BaseEstimator, name: str) -> str:
+    """Return which part of a model has an attribute that it lacks, for its error."""
+    part = part_with(model, name)
+    return f" (take its {part})" if part else ""
 
 
 def find_model(
     estimator: BaseEstimator, feature_names: NamesLike | None = None
 ) -> tuple[BaseEstimator, NamesLike | None]:
-    """Return the last step inside searches and Pipelines, and its feature names."""
+    """Return the model in Pipelines, searches, calibration; and its feature names."""
     # `feature_names` are those that `estimator` has been given, None if not known.
-    if hasattr(estimator, "best_estimator_"):
-        return find_model(estimator.best_estimator_, feature_names)
+    part = scoring_part(estimator)
+    if part is not None:
+        return find_model(part, feature_names)
     if not hasattr(estimator, "steps"):
         return estimator, getattr(estimator, "feature_names_in_", feature_names)
     transformers = estimator[:-1]
@@ -33,8 +50,9 @@ def find_model(
 
 def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """Return X as transformed by the steps before the model of :func:`find_model`."""
-    if hasattr(estimator, "best_estimator_"):
-        return transform_for_model(estimator.best_estimator_, X)
+    part = scoring_part(estimator)
+    if part is not None:
+        return transform_for_model(part, X)
     if not hasattr(estimator, "steps"):
         return X
     transformers = estimator[:-1]

@@ -155,7 +155,7 @@ def shap_values(
     ----------
     estimator : estimator instance
         Fitted: a LambdaMARTRanker, MARTRegressor or MARTClassifier, a BaggingRanker of
-        LambdaMARTRankers, or a Pipeline or a search that ends in one.  It is not
+        LambdaMARTRankers, or a Pipeline, search or CalibratedRanker of one.  It is not
         changed.  Of a MARTClassifier, the values of `decision_function` are explained.
     X : array-like or sparse matrix of shape (n_documents, n_features)
         Documents to explain, as for `predict`.

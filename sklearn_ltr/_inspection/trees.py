@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.export._estimators import features_of, trees_of
 from sklearn_ltr.export._tree_model import LARGEST_THRESHOLD, Tree, node_means
@@ -30,7 +30,7 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
     ----------
     estimator : estimator instance
         Fitted: a LambdaMARTRanker, MARTRegressor or MARTClassifier, a BaggingRanker of
-        LambdaMARTRankers, or a Pipeline or a search that ends in one.
+        LambdaMARTRankers, or a Pipeline, search or CalibratedRanker of one.
 
     Returns
     -------
@@ -180,8 +180,8 @@ def find_trees(
         model = model.merge()
     if not hasattr(model, "ensemble_"):
         raise TypeError(
-            f"{type(model).__name__} is not made of boosted trees of this package: "
-            f"{otherwise}"
+            f"{type(model).__name__} is not made of boosted trees of this package"
+            f"{hint(model, 'ensemble_')}: {otherwise}"
         )
     fitted = model._fitted()
     if names is None:

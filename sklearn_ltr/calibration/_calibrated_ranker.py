@@ -20,6 +20,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.labels import is_label, label_number
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
+from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._parameters import Choice, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._ranking.reading import (
@@ -238,6 +239,7 @@ class CalibratedRanker(BaseRanker):
         return labels_of_rankers(y, rankers, measured=measured)
 
     n_features_in_, feature_names_in_ = features_of(lambda self: self.ranker_)
+    __getattr__ = name_part
 
     @takes_columns(pairs=True)
     def fit(

@@ -34,6 +34,7 @@ from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
 from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_of_members
+from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import (
     BOOL,
@@ -231,6 +232,7 @@ class BaggingRanker(BaseRanker):
         self.n_jobs = n_jobs
 
     n_features_in_, feature_names_in_ = features_of(lambda self: self.estimators_[0])
+    __getattr__ = name_part
 
     @property
     def feature_importances_(self) -> FloatArray:

@@ -36,6 +36,7 @@ from sklearn_ltr._data.features import find_features, read_feature_table
 from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
@@ -249,6 +250,7 @@ class BlendedRanker(BaseRanker):
         return labels_of_rankers(y, rankers, measured=measured)
 
     n_features_in_, feature_names_in_ = features_of(lambda self: self.rankers_[0])
+    __getattr__ = name_part
 
     _takes_labels = True
     _attributes: ClassVar[Attributes] = {

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most
 from sklearn_ltr.export._imported import (
     Place,
@@ -69,7 +69,7 @@ BELOW, ABOVE = "AsFalse", "AsTrue"  # where missing values are, beside all borde
 Split = tuple[int, float]  # feature and border: is x above it?
 
 
-def to_catboost(estimator: BoostedTrees) -> str:
+def to_catboost(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model of symmetric trees as the JSON of a CatBoost model.
 
     ``catboost.CatBoost().load_model(path, format="json")`` loads it from a file, and
@@ -80,6 +80,8 @@ def to_catboost(estimator: BoostedTrees) -> str:
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted, with symmetric trees (``grow_policy="symmetric"``), or other trees of at
         most 16 different conditions each.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def to_catboost(estimator: BoostedTrees) -> str:
     >>> theirs.predict([[2.0]]).round(12) == ranker.predict([[2.0]]).round(12)
     array([ True])
     """
-    return catboost_text(trees_alone(estimator))
+    return catboost_text(trees_alone(estimator, missing))
 
 
 def catboost_text(model: TreeModel) -> str:

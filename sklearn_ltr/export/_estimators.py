@@ -7,10 +7,13 @@ Categories that no tree separates can share a bin.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._boosting.fitted_trees import CURVE, constraints_of
@@ -20,6 +23,7 @@ from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._trees.categories import CategoryBins
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.evaluate.tree_walk import unpack_sets
+from sklearn_ltr.export._pipelines import Imputation, active_steps, split_pipeline
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
@@ -35,8 +39,25 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 __all__ = ["from_tree_model", "to_tree_model"]
 
 BoostedTrees: TypeAlias = LambdaMARTRanker | MARTRegressor | MARTClassifier
+TreesLike: TypeAlias = BoostedTrees | Pipeline
 ESTIMATORS: dict[str, type[BoostedTrees]] = {
     cls.__name__: cls for cls in (LambdaMARTRanker, MARTRegressor, MARTClassifier)
+}
+MISSING = Choice("branch", "zero")
+FROZEN = "holds a fitted model: give its estimator"
+# why these estimators are not one model of trees, and what to give
+OTHERS = {
+    "BaggingRanker": "is several models: give its merge(); of members that are not "
+    "made of trees, each of its estimators_, and take the mean of their scores",
+    "BlendedRanker": "is several models: give each of its rankers_, and add their "
+    "scores times its weights_",
+    "CalibratedRanker": "has maps of scores, which a model of trees cannot hold: give "
+    "its ranker_, whose scores are the same, and save the numbers of its maps_ "
+    "separately",
+    "FrozenEstimator": FROZEN,
+    "ScoreRegressor": FROZEN,
+    "RankerSearch": "holds the model that it has found: give its best_estimator_, "
+    "which with blend=False is one ranker",
 }
 NODE_ARRAYS = ("missing_left", "left", "right", "value", "gain", "n_rows")
 CURVES = tuple(
@@ -44,14 +65,16 @@ CURVES = tuple(
 )
 
 
-def to_tree_model(estimator: BoostedTrees) -> TreeModel:
+def to_tree_model(estimator: TreesLike) -> TreeModel:
     """Return a fitted estimator of boosted trees as plain data.
 
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted.  A ranker with a base model, `init`, that is itself one of boosted trees
-        on the same columns becomes one model of the trees of both.
+        on the same columns becomes one model of the trees of both.  Also a Pipeline of
+        one of them after a SimpleImputer: missing values go where the numbers go that
+        stand for them.
 
     Returns
     -------
@@ -63,7 +86,8 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     TypeError
         For any other estimator.
     ValueError
-        If `init` is a model of another kind.
+        If `init` is a model of another kind, or a SimpleImputer adds or leaves out
+        columns, or puts in categories.
     NotFittedError
         Before `fit`.
 
@@ -80,28 +104,16 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     >>> tree.threshold[tree.feature >= 0]
     array([1.5, 2.5])
     """
-    if type(estimator).__name__ == "BaggingRanker":
-        raise TypeError("a BaggingRanker is several models: give its merge()")
-    if type(estimator).__name__ == "CalibratedRanker":
+    if isinstance(estimator, Pipeline):
+        return imputed_trees(estimator)
+    name = type(estimator).__name__
+    if ESTIMATORS.get(name) is not type(estimator):
+        if name in OTHERS:
+            raise TypeError(f"a {name} {OTHERS[name]}")
+        found = ": give its best_estimator_" * hasattr(estimator, "best_estimator_")
         raise TypeError(
-            "a CalibratedRanker has maps of scores, which a model of trees cannot "
-            "hold: give its ranker_, whose scores are the same, and save the numbers "
-            "of its maps_ separately"
-        )
-    if type(estimator).__name__ == "RankerSearch":
-        raise TypeError(
-            "a RankerSearch holds the model that it has found: give its "
-            "best_estimator_, which with blend=False is one ranker"
-        )
-    if type(estimator).__name__ == "Pipeline":
-        raise TypeError(
-            "a Pipeline has steps that trees cannot hold: give its last step, and "
-            "apply the other steps to X before it scores"
-        )
-    if ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
-        raise TypeError(
-            f"only {', '.join(ESTIMATORS)} are models of boosted trees, got "
-            f"{type(estimator).__name__}"
+            f"only {', '.join(ESTIMATORS)} are models of boosted trees, got {name}"
+            f"{found}"
         )
     fitted = estimator._fitted()
     model = own_trees(fitted)
@@ -117,22 +129,47 @@ def to_tree_model(estimator: BoostedTrees) -> TreeModel:
     return stack(to_tree_model(base), model)
 
 
-def trees_alone(estimator: BoostedTrees) -> TreeModel:
+def imputed_trees(pipeline: Pipeline) -> TreeModel:
+    """Return trees whose missing values go where those of an imputer before them go."""
+    active = [step for _, step in active_steps(pipeline)]
+    if not all(isinstance(step, SimpleImputer) for step in active[:-1]):
+        raise TypeError(
+            "a Pipeline has steps that trees cannot hold: give its last step, and "
+            "apply the other steps to X before it scores, unless they are a "
+            "SimpleImputer"
+        )
+    steps, last, names = split_pipeline(pipeline)
+    imputations = [step for step in steps if isinstance(step, Imputation)]
+    model = to_tree_model(last)
+    if hasattr(active[0], "feature_names_in_"):
+        features = tuple(
+            replace(feature, name=name)
+            for feature, name in zip(model.features, names, strict=True)
+        )
+        model = replace(model, features=features, has_feature_names=True)
+    if not imputations:
+        return model
+    if model.has_categories:
+        raise ValueError(
+            "a category that was not seen in training goes where missing ones go, also "
+            "in other programs, but the Pipeline puts in a category for missing ones "
+            "only: fit the trees without the imputer, as they need none"
+        )
+    return replace(model.with_missing_as(imputations[0].value), training=None)
+
+
+def trees_alone(estimator: TreesLike, missing: str) -> TreeModel:
     """Return a fitted estimator as most formats hold it: nothing but a sum of trees."""
+    # `missing` says whether the reader has missing values, or takes them for 0
+    MISSING.read_as("missing", missing)
     model = to_tree_model(estimator)
     if model.uses_init_score:
         raise ValueError(
             "the trees were grown on top of an init_score, which other formats cannot "
             "hold: fit without it, or with a model as init"
         )
-    return model.with_base_score_in_leaves()
-
-
-def served_trees(estimator: BoostedTrees, missing: str) -> TreeModel:
-    """Return the trees for a reader that has missing values, or takes them for 0."""
-    Choice("branch", "zero").read_as("missing", missing)
-    model = trees_alone(estimator)
-    return model.with_missing_as_zero() if missing == "zero" else model
+    model = model.with_base_score_in_leaves()
+    return model.with_missing_as(0.0) if missing == "zero" else model
 
 
 def own_trees(fitted: BoostedTrees) -> TreeModel:

@@ -43,9 +43,10 @@ def unknown_parts(
     return [f"{where}.{key}" for key in document if key not in set(known)]
 
 
-def check_children(left: Sequence[int], right: Sequence[int]) -> int:
-    """Return how many nodes node 0 leads to; an error if they are not a tree."""
-    n_nodes, waiting, seen = len(left), [0], set()
+def check_children(left: Sequence[int], right: Sequence[int]) -> set[int]:
+    """Return the nodes that node 0 leads to; an error if they are not a tree."""
+    n_nodes, waiting = len(left), [0]
+    seen: set[int] = set()
     while waiting:
         node = waiting.pop()
         if not 0 <= node < n_nodes:
@@ -57,7 +58,7 @@ def check_children(left: Sequence[int], right: Sequence[int]) -> int:
             raise ValueError(f"node {node} has one child only")
         if left[node] != -1:
             waiting += [left[node], right[node]]
-    return len(seen)
+    return seen
 
 
 @dataclass

@@ -26,6 +26,7 @@ from sklearn_ltr.export._document import array, checked, excerpt, items, member,
 from sklearn_ltr.export._estimators import (
     CURVES,
     BoostedTrees,
+    TreesLike,
     from_tree_model,
     to_tree_model,
 )
@@ -52,7 +53,7 @@ METRIC_CLASSES: dict[str, type[Metric]] = {
 }
 
 
-def to_json(estimator: BoostedTrees) -> str:
+def to_json(estimator: TreesLike) -> str:
     """Return a fitted model as JSON text.
 
     Unlike a pickle, any language can read it without executing anything, and it does

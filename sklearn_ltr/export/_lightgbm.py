@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr.export._document import checked, excerpt, items, parse
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._imported import (
     Place,
     Scores,
@@ -89,7 +89,7 @@ Section = dict[str, str]  # key and value of lines "key=value"
 N = TypeVar("N", int, float)
 
 
-def to_lightgbm(estimator: BoostedTrees) -> str:
+def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model as the text of a LightGBM model.
 
     ``lightgbm.Booster(model_str=text)`` and the programs that read `model.txt` load it.
@@ -100,7 +100,10 @@ def to_lightgbm(estimator: BoostedTrees) -> str:
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
-        Fitted.
+        Fitted, or a Pipeline of one of them after a SimpleImputer.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
+        A missing category, which is no number, goes the same way with both.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def to_lightgbm(estimator: BoostedTrees) -> str:
     >>> booster.predict([[2.0]]) == ranker.predict([[2.0]])
     array([ True])
     """
-    return lightgbm_text(trees_alone(estimator))
+    return lightgbm_text(trees_alone(estimator, missing))
 
 
 def lightgbm_text(model: TreeModel) -> str:
@@ -432,7 +435,7 @@ def read_bitsets(section: Section) -> list[list[int]]:
 def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
     """Return a tree."""
     nodes = read_lightgbm_nodes(section, len(columns.names))
-    most = MOST_NODES * check_children(nodes.left, nodes.right)
+    most = MOST_NODES * len(check_children(nodes.left, nodes.right))
     builder, n_inner = TreeBuilder(), len(nodes.feature)
     # nodes to be added: number, place, and the regions of features that reach it
     waiting: list[tuple[int, Place, dict[int, int]]] = [(0, None, {})]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from sklearn_ltr.export._document import parse
+from sklearn_ltr.export._document import excerpt, parse
 
 TextOrFile: TypeAlias = str | bytes | os.PathLike[str]
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # byte-order marks
 LONGEST_PATH = 4096
+NO_SUCH_FILE = (errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL)
 
 
 class Kind(NamedTuple):
@@ -72,7 +74,7 @@ def text_of(model: object, wanted: str) -> str:
     """Return the text of a model, which may be in a file; `wanted` is for messages."""
     content, place = model, "it"
     if isinstance(model, os.PathLike) or (isinstance(model, str) and is_path(model)):
-        content, place = Path(model).read_bytes(), f"the file {os.fspath(model)!r}"
+        content, place = read_file(model), f"the file {os.fspath(model)!r}"
     if isinstance(content, bytes | bytearray):
         content = decoded(bytes(content))
     if not isinstance(content, str):
@@ -83,6 +85,20 @@ def text_of(model: object, wanted: str) -> str:
     if not content.strip("\ufeff \t\r\n"):
         raise ValueError(f"{wanted}, and {place} is empty")
     return content.removeprefix("\ufeff")
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file; an error if the path is damaged text of a model."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        if isinstance(path, os.PathLike) or error.errno not in NO_SUCH_FILE:
+            raise
+        is_text = error.errno != errno.ENOENT or re.search(r'[{}\[\]"<>]', path)
+        raise (ValueError if is_text else FileNotFoundError)(
+            f"there is no file {excerpt(path)}; or if this is the text of a model, it "
+            "is damaged or cut off: save the model again"
+        ) from None
 
 
 def is_path(text: str) -> bool:
@@ -110,11 +126,13 @@ def decoded(content: bytes) -> str:
 
 def json_model(text: str, library: str, key: str) -> dict[str, Any]:
     """Return the JSON object of a model, which has a key; else say what the text is."""
-    if text.lstrip().startswith("{"):
-        document = parse(text)
-        if key in document:
-            found: dict[str, Any] = document
-            return found
+    if not text.lstrip().startswith("{"):
+        message = f'no JSON of {library}, which begins with "{{", or it is damaged'
+        raise no_model(text, f"this is {message}")
+    document = parse(text)
+    if key in document:
+        found: dict[str, Any] = document
+        return found
     raise no_model(text, f"{key} is missing, so this is no model of {library}")
 
 
@@ -135,8 +153,9 @@ def recognize(text: str) -> Kind | None:
         document = parse(text)
     except ValueError:
         return None
+    known = JSON_KINDS
     while isinstance(document, list) and document:
-        document = document[0]
+        document, known = document[0], {"nodeid": JSON_KINDS["nodeid"]}  # of trees
     if not isinstance(document, dict):
         return None
-    return next((kind for key, kind in JSON_KINDS.items() if key in document), None)
+    return next((kind for key, kind in known.items() if key in document), None)

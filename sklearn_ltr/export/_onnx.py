@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr.export._estimators import trees_alone
-from sklearn_ltr.export._networks import (
-    NETWORKS,
-    Layers,
-    Scaling,
+from sklearn_ltr.export._estimators import MISSING, trees_alone
+from sklearn_ltr.export._networks import NETWORKS, Layers, layers_of
+from sklearn_ltr.export._pipelines import (
+    Imputation,
     Standardization,
-    layers_of,
+    Step,
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import (
@@ -44,15 +43,18 @@ SUM, NO_TRANSFORM = 1, 0
 LEQ, MEMBER = 0, 6  # modes of nodes
 
 
-def to_onnx(estimator: BaseEstimator) -> ModelProto:
+def to_onnx(estimator: BaseEstimator, *, missing: str = "branch") -> ModelProto:
     """Return a fitted model as an ONNX model.
 
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor, MARTClassifier, LambdaRankRanker, \
             RankNetRanker or a Pipeline of one of them
-        Fitted.  The steps of a Pipeline before the last one are StandardScaler or
-        MinMaxScaler.
+        Fitted.  The steps of a Pipeline before the last one are SimpleImputer,
+        StandardScaler or MinMaxScaler.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0 in
+        X.  A missing category goes the same way with both.
 
     Returns
     -------
@@ -88,14 +90,19 @@ def to_onnx(estimator: BaseEstimator) -> ModelProto:
     """
     from onnx import TensorProto, checker, helper
 
-    scalings, fitted, names = split_pipeline(estimator)
+    MISSING.read_as("missing", missing)
+    steps, fitted, names = split_pipeline(estimator)
+    is_network = isinstance(fitted, NETWORKS)
+    trees = None if is_network else trees_alone(fitted, missing)
+    if missing == "zero" and (steps or is_network):
+        steps = [Imputation(np.zeros(len(names))), *steps]
     graph = OnnxGraph()
-    for scaling in scalings:
-        graph.add_scaling(scaling)
-    if isinstance(fitted, NETWORKS):
+    for step in steps:
+        graph.add_step(step)
+    if trees is None:
         graph.add_layers(layers_of(fitted))
     else:
-        graph.add_trees(fitted)
+        graph.add_trees(trees)
     graph.end("Squeeze")
     inputs = helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", len(names)])
     output = helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n"])
@@ -150,17 +157,21 @@ class OnnxGraph:
             helper.make_node(operator, [self.last, axis], ["scores"], **attributes)
         )
 
-    def add_scaling(self, scaling: Scaling) -> None:
-        """Add a scaler, in the order of scikit-learn's operations, in float64."""
-        if isinstance(scaling, Standardization):
-            self.add("Sub", self.constant(scaling.mean))
-            self.add("Div", self.constant(scaling.scale))
-            return
-        self.add("Mul", self.constant(scaling.factor))
-        self.add("Add", self.constant(scaling.offset))
-        if scaling.limits is not None:
-            low, high = (np.array(limit, np.float64) for limit in scaling.limits)
-            self.add("Clip", self.constant(low), self.constant(high))
+    def add_step(self, step: Step) -> None:
+        """Add a step, in the order of scikit-learn's operations, in float64."""
+        if isinstance(step, Imputation):
+            given = self.last
+            self.add("IsNaN")
+            self.add("Where", self.constant(step.value), given)
+        elif isinstance(step, Standardization):
+            self.add("Sub", self.constant(step.mean))
+            self.add("Div", self.constant(step.scale))
+        else:
+            self.add("Mul", self.constant(step.factor))
+            self.add("Add", self.constant(step.offset))
+            if step.limits is not None:
+                low, high = (np.array(limit, np.float64) for limit in step.limits)
+                self.add("Clip", self.constant(low), self.constant(high))
 
     def add_layers(self, layers: Layers) -> None:
         """Add a network, in float32."""
@@ -175,9 +186,9 @@ class OnnxGraph:
         self.add("MatMul", self.constant(layers.weights[-1]))
         self.add("Cast", to=TensorProto.DOUBLE)
 
-    def add_trees(self, fitted: BaseEstimator) -> None:
+    def add_trees(self, model: TreeModel) -> None:
         """Add trees, in float64."""
-        attributes = tree_ensemble_attributes(trees_alone(fitted))
+        attributes = tree_ensemble_attributes(model)
         self.add("TreeEnsemble", domain="ai.onnx.ml", **attributes)
 
 

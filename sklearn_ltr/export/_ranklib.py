@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr.export._document import excerpt
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
     at_most,
@@ -51,7 +51,7 @@ FOREST = "RANDOM FORESTS"
 OF_TREES = ("MART", "LAMBDAMART", FOREST)
 
 
-def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
+def to_ranklib(estimator: TreesLike, *, missing: str = "error") -> str:
     """Return a fitted model as RankLib's XML.
 
     RankLib reads it by ``-load``, Elasticsearch and OpenSearch Learning to Rank as
@@ -90,7 +90,7 @@ def to_ranklib(estimator: BoostedTrees, *, missing: str = "error") -> str:
     '## LambdaMART'
     """
     Choice("error", "zero").read_as("missing", missing)
-    model = float32_model(trees_alone(estimator))
+    model = float32_model(trees_alone(estimator, "branch"))
     check_no_categories(model, "RankLib knows")
     if missing == "error" and any(map(tests_missing, model.trees)):
         raise ValueError(

@@ -19,16 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._parameters import Choice
-from sklearn_ltr.export._estimators import trees_alone
+from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
 from sklearn_ltr.export._networks import (
-    Scaling,
-    Standardization,
     dense_layers,
     is_network,
     layers_of,
     linear_weights,
+)
+from sklearn_ltr.export._pipelines import (
+    Imputation,
+    Scaling,
+    Standardization,
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import Tree, TreeModel, check_no_categories, fold
@@ -109,6 +111,7 @@ def to_elasticsearch_ltr(
     name: str,
     feature_set: str,
     features: EngineFeatures | None = None,
+    missing: str = "branch",
 ) -> list[Request]:
     """Return the requests that upload a fitted model to the plugin Learning to Rank.
 
@@ -121,7 +124,8 @@ def to_elasticsearch_ltr(
             LambdaRankRanker, RankNetRanker or a Pipeline of one of them
         Fitted.  Trees without categorical features; networks without hidden layers,
         after one StandardScaler or MinMaxScaler, which becomes the feature
-        normalizers.
+        normalizers.  Either may come after a SimpleImputer, before a network one that
+        puts in 0.
     name : str
         Name of the model, which the query `sltr` gives as its `model`.
     feature_set : str
@@ -132,14 +136,23 @@ def to_elasticsearch_ltr(
         `params` of the query `sltr`.  There may be more features than the model has
         columns: a set of features can serve several models.  None: the feature set has
         been uploaded before, as it has to be where training data were logged.
+    missing : {"branch", "zero"}, default="branch"
+        What a feature without a value is in trees.  "branch": missing, as here.
+        "zero": the number 0, as in versions of the plugin that have no missing values.
+        (In networks it is 0.)
 
     Returns
     -------
     requests : list of Request
         The first uploads the feature set, if `features` are given.  The index of the
         plugin must exist: ``PUT /_ltr`` makes it.  For what is exact see
-        :func:`to_xgboost_dump`; versions of the plugin that take missing values for 0
-        score rows that have some otherwise.
+        :func:`to_xgboost_dump`.
+
+        Missing values go where the model sends them in Elasticsearch's plugin from its
+        pull request 482 on, and in OpenSearch from 3.8.0 on.  Earlier versions take
+        them for 0, except OpenSearch 3.2.0 to 3.7.0, which send every missing value to
+        the child "no", as if it were larger than all thresholds, whatever the model
+        and `missing` say: see :doc:`/guide/deploying`.
 
     Raises
     ------
@@ -161,10 +174,11 @@ def to_elasticsearch_ltr(
     """
     check_name(name, "name")
     path = f"/_ltr/_featureset/{check_name(feature_set, 'feature_set')}"
+    MISSING.read_as("missing", missing)
     if is_network(estimator):
         names, model = linear_model(estimator)
     else:
-        trees = trees_alone(estimator)
+        trees = trees_alone(estimator, missing)
         names = [feature.name for feature in trees.features]
         objective = PLUGIN_OBJECTIVES.get(trees.estimator, "rank:ndcg")
         definition = f'{{"objective": "{objective}", "splits": {dump_text(trees)}}}'
@@ -191,36 +205,58 @@ def plugin_feature(name: str, query: Mapping[str, object]) -> dict[str, object]:
 
 def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]]:
     """Return the names of the columns, and a model of the plugin."""
-    scalings, ranker, names = split_pipeline(estimator)
+    scaling, ranker, names = scaled_network(estimator, "the plugin")
     weights = linear_weights(layers_of(ranker))
     if weights is None:
         raise ValueError(
             "the plugin has no networks with hidden layers: fit with "
             "hidden_layer_sizes=(), or serve the network by to_onnx or to_solr"
         )
-    if len(scalings) > 1:
-        raise ValueError(
-            "the plugin normalizes a feature once, but there are several scalers: use "
-            "one scaler"
-        )
     definition = json.dumps(dict(zip(names, float32_values(weights), strict=True)))
     model: dict[str, object] = {"type": "model/linear", "definition": definition}
-    for scaling in scalings:
-        if isinstance(scaling, Standardization):
-            kind, first, second = "standard", "mean", "standard_deviation"
-            ends = scaling.mean, scaling.scale
-        else:
-            kind, first, second = "min_max", "minimum", "maximum"
-            ends = scaling.ends()
-        pairs = zip(names, ends[0].tolist(), ends[1].tolist(), strict=True)
-        model["feature_normalizers"] = {
-            column: {kind: {first: a, second: b}} for column, a, b in pairs
-        }
+    if scaling is None:
+        return names, model
+    if isinstance(scaling, Standardization):
+        kind, first, second = "standard", "mean", "standard_deviation"
+        ends = scaling.mean, scaling.scale
+    else:
+        kind, first, second = "min_max", "minimum", "maximum"
+        ends = scaling.ends()
+    pairs = zip(names, ends[0].tolist(), ends[1].tolist(), strict=True)
+    model["feature_normalizers"] = {
+        column: {kind: {first: a, second: b}} for column, a, b in pairs
+    }
     return names, model
 
 
+def scaled_network(
+    estimator: BaseEstimator, engine: str
+) -> tuple[Scaling | None, BaseEstimator, list[str]]:
+    """Return the scaler before a network, the network, and names of columns."""
+    steps, ranker, names = split_pipeline(estimator)
+    if steps and isinstance(steps[0], Imputation):
+        if steps[0].value.any():
+            raise ValueError(
+                f"{engine} takes a missing value for 0 in networks, but the "
+                "SimpleImputer puts in other numbers: fit with "
+                'SimpleImputer(strategy="constant", fill_value=0)'
+            )
+        del steps[0]
+    scalings = [step for step in steps if not isinstance(step, Imputation)]
+    if len(steps) > 1 or len(scalings) < len(steps):
+        raise ValueError(
+            f"{engine} normalizes a feature once, after it has taken missing values "
+            "for 0: use one scaler, and before it at most a SimpleImputer"
+        )
+    return scalings[0] if scalings else None, ranker, names
+
+
 def to_elasticsearch_ml(
-    estimator: BaseEstimator, *, name: str, features: EngineFeatures
+    estimator: BaseEstimator,
+    *,
+    name: str,
+    features: EngineFeatures,
+    missing: str = "branch",
 ) -> list[Request]:
     """Return the request that uploads a fitted model to Elastic's own learning to rank.
 
@@ -238,6 +274,8 @@ def to_elasticsearch_ml(
         ``{"match": {"title": "{{query}}"}}``.  A document that does not match has a
         missing value.  Features that are not columns of the model are left out, since
         the model does not use them.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
 
     Returns
     -------
@@ -266,7 +304,7 @@ def to_elasticsearch_ml(
     ('PUT', '/_ml/trained_models/mine')
     """
     path = f"/_ml/trained_models/{check_name(name, 'name')}"
-    model = trees_alone(estimator)
+    model = trees_alone(estimator, missing)
     check_no_categories(model, "Elastic's trees know")
     if model.estimator == "MARTClassifier":
         raise TypeError(
@@ -344,7 +382,8 @@ def to_solr(
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier, or \
             LambdaRankRanker, RankNetRanker or a Pipeline of one of them
         Fitted.  Trees without categorical features; before a network, one
-        StandardScaler or MinMaxScaler.
+        StandardScaler or MinMaxScaler.  Either may come after a SimpleImputer, before
+        a network one that puts in 0.
     name : str
         Name of the model, which a query gives as ``{!ltr model=name}``.
     store : str, default="_DEFAULT_"
@@ -392,11 +431,11 @@ def to_solr(
     """
     check_name(name, "name")
     check_name(store, "store")
-    Choice("branch", "zero").read_as("missing", missing)
+    MISSING.read_as("missing", missing)
     if is_network(estimator):
         names, model = network_model(estimator)
     else:
-        trees = trees_alone(estimator)
+        trees = trees_alone(estimator, missing)
         check_no_categories(trees, "Solr's trees know")
         names = [feature.name for feature in trees.features]
         model = trees_model(float32_model(trees), missing)
@@ -467,15 +506,10 @@ def less_slack(threshold: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def network_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]]:
     """Return the names of the columns, and a LinearModel or NeuralNetworkModel."""
-    scalings, ranker, names = split_pipeline(estimator)
+    scaling, ranker, names = scaled_network(estimator, "Solr")
     layers = layers_of(ranker)
     listed: list[dict[str, object]] = [{"name": name} for name in names]
-    if len(scalings) > 1:
-        raise ValueError(
-            "Solr has one normalizer for each feature, but there are several scalers: "
-            "use one scaler"
-        )
-    for scaling in scalings:
+    if scaling is not None:
         for feature, norm in zip(listed, normalizers(scaling), strict=True):
             feature["norm"] = norm
     weights = linear_weights(layers)

@@ -139,7 +139,7 @@ def add_model(scope: Any, operator: Any, container: Any) -> None:
         graph.add_layers(layers_of(operator.raw_operator))
         graph.end("Squeeze")
     else:
-        add_trees(graph, trees_alone(operator.raw_operator))
+        add_trees(graph, trees_alone(operator.raw_operator, "branch"))
     for constant in graph.constants:
         names[constant.name] = scope.get_unique_variable_name(constant.name)
         container.add_initializer(names[constant.name], None, None, constant)

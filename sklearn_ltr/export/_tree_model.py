@@ -209,13 +209,20 @@ class TreeModel:
         first = replace(first, value=value)
         return replace(self, base_score=0.0, trees=(first, *self.trees[1:]))
 
-    def with_missing_as_zero(self) -> TreeModel:
-        """Return a model in which missing values go where the number 0 goes."""
+    def with_missing_as(self, number: float | NDArray[np.float64]) -> TreeModel:
+        """Return a model in which a missing value goes where a number goes.
+
+        The number is that of its feature, in an array, or one for all.  A missing
+        category goes where it went.
+        """
+        number = np.broadcast_to(number, self.n_features)
         trees = tuple(
             replace(
                 tree,
                 missing_left=np.where(
-                    tests_number(tree), tree.threshold >= 0, tree.missing_left
+                    tests_number(tree),
+                    number[tree.feature] <= tree.threshold,
+                    tree.missing_left,
                 ),
             )
             for tree in self.trees

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sklearn_ltr.export._estimators import BoostedTrees, served_trees
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._tree_model import Codes, Tree, category_tests, codes_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ __all__ = ["to_treelite"]
 TASKS = {"LambdaMARTRanker": "kLearningToRank", "MARTClassifier": "kBinaryClf"}
 
 
-def to_treelite(estimator: BoostedTrees, *, missing: str = "branch") -> Model:
+def to_treelite(estimator: TreesLike, *, missing: str = "branch") -> Model:
     """Return a fitted model as a model of treelite, with thresholds in float64.
 
     Parameters
@@ -58,7 +58,7 @@ def to_treelite(estimator: BoostedTrees, *, missing: str = "branch") -> Model:
         TreeAnnotation,
     )
 
-    model = served_trees(estimator, missing)
+    model = trees_alone(estimator, missing)
     n_trees = len(model.trees)
     is_classifier = model.estimator == "MARTClassifier"
     builder = ModelBuilder(

@@ -14,7 +14,7 @@ import json
 
 import numpy as np
 
-from sklearn_ltr.export._estimators import BoostedTrees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, above
 from sklearn_ltr.export._tree_model import (
     Category,
@@ -30,7 +30,7 @@ __all__ = ["to_vespa"]
 VESPA_OBJECTIVES = {"MARTRegressor": "regression", "MARTClassifier": "binary"}
 
 
-def to_vespa(estimator: BoostedTrees) -> str:
+def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model as the JSON of a LightGBM model, for Vespa only.
 
     The file stands in the folder `models` of an application package, and a rank
@@ -41,6 +41,8 @@ def to_vespa(estimator: BoostedTrees) -> str:
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted.  The names of its columns are the rank features, or the functions of
         the rank profile, that the expression takes, such as `fieldMatch(title)`.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
 
     Returns
     -------
@@ -67,7 +69,7 @@ def to_vespa(estimator: BoostedTrees) -> str:
     >>> to_vespa(ranker)[:20]
     '{"name": "tree", "ve'
     """
-    model = trees_alone(estimator)
+    model = trees_alone(estimator, missing)
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
     check_names(model.features, r"[\\\x00-\x1f]", "no rank feature has")

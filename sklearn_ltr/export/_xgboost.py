@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
-from sklearn_ltr.export._estimators import BoostedTrees, served_trees, trees_alone
+from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
     above,
@@ -102,7 +102,7 @@ XGBOOST_PARTS = {
 }
 
 
-def to_xgboost(estimator: BoostedTrees, *, missing: str = "branch") -> str:
+def to_xgboost(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return a fitted model as the JSON of an XGBoost model.
 
     ``xgboost.Booster().load_model(bytearray(text, "utf-8"))`` loads it, and so do the
@@ -147,7 +147,7 @@ def to_xgboost(estimator: BoostedTrees, *, missing: str = "branch") -> str:
     >>> len(booster.get_dump()), len(json.loads(to_xgboost_dump(ranker)))
     (2, 2)
     """
-    return xgboost_text(served_trees(estimator, missing))
+    return xgboost_text(trees_alone(estimator, missing))
 
 
 def xgboost_text(model: TreeModel) -> str:
@@ -189,7 +189,7 @@ def xgboost_text(model: TreeModel) -> str:
     return json.dumps(document, allow_nan=False, ensure_ascii=False)
 
 
-def to_xgboost_dump(estimator: BoostedTrees) -> str:
+def to_xgboost_dump(estimator: TreesLike, *, missing: str = "branch") -> str:
     """Return the trees of a fitted model as XGBoost's JSON dump.
 
     This is the form of ``Booster.get_dump(dump_format="json")``, one list of all trees.
@@ -200,6 +200,8 @@ def to_xgboost_dump(estimator: BoostedTrees) -> str:
     ----------
     estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
         Fitted, without categorical features.
+    missing : {"branch", "zero"}, default="branch"
+        What a missing value is.  "branch": missing, as here.  "zero": the number 0.
 
     Returns
     -------
@@ -211,7 +213,7 @@ def to_xgboost_dump(estimator: BoostedTrees) -> str:
     TypeError, ValueError
         As :func:`to_xgboost`; and for categorical features.
     """
-    return dump_text(trees_alone(estimator))
+    return dump_text(trees_alone(estimator, missing))
 
 
 def dump_text(model: TreeModel) -> str:
@@ -481,15 +483,15 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
     categories = read_xgboost_categories(model, types, nodes, version)
     trees = [build_tree(tree, categories) for tree in nodes]
     # factors of trees, of which some were dropped in training: of a booster "dart", or,
-    # from 3.4 on, of any model
+    # from 3.4 on, of any model; an updated one has more factors than trees
     for part in (booster, model):
         if "weight_drop" in part:
             weights = array(part, "weight_drop", np.float64, "gradient_booster")
-            if len(weights) != len(trees):
+            if len(weights) < len(trees):
                 raise ValueError(
                     f"weight_drop has {len(weights)} of {len(trees)} trees"
                 )
-            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=True)]
+            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=False)]
     trees = trees[: n_trees_used(learner, model, len(trees))]
     features = [feature(name, categories.get(j)) for j, name in enumerate(names)]
     score = base_score(learner, parameters)
@@ -637,11 +639,13 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     for key, values in arrays.items():
         if len(values) != n_nodes:
             raise ValueError(f"{key} has {len(values)} of {n_nodes} nodes")
-    indices = arrays["split_indices"]
-    if not ((indices >= 0) & (indices < n_features)).all():
-        raise ValueError(f"split_indices holds numbers that are none of {n_features}")
     left, right = arrays["left_children"].tolist(), arrays["right_children"].tolist()
-    check_children(left, right)
+    # pruning leaves nodes behind that the root does not reach, and sets in leaves
+    tests = [node for node in check_children(left, right) if left[node] != -1]
+    indices = arrays["split_indices"]
+    if not ((indices[tests] >= 0) & (indices[tests] < n_features)).all():
+        raise ValueError(f"split_indices holds numbers that are none of {n_features}")
+    sets = read_sets(tree, n_nodes)
     return XGBoostNodes(
         indices,
         arrays["split_conditions"],
@@ -650,7 +654,7 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
         right,
         np.maximum(arrays["loss_changes"], 0.0),
         np.clip(arrays["sum_hessian"], 0.0, LARGEST_HESSIAN),
-        read_sets(tree, n_nodes),
+        {node: sets[node] for node in tests if node in sets},
     )
 
 

@@ -32,7 +32,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import LabelColumn, NumberColumn
 from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.models import find_model, scoring_part
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._parameters import shown
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -158,7 +158,7 @@ def model_report(
     ----------
     estimator : estimator
         A fitted LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker,
-        BlendedRanker or regressor, or a Pipeline or a search that ends in one.
+        BlendedRanker or regressor, or a Pipeline, search or CalibratedRanker of one.
     X : array-like, sparse matrix or data frame of shape (n_documents, n_features)
         Documents of queries that the model was not trained on, as for `predict`.
     y : array-like of shape (n_documents,)
@@ -301,7 +301,8 @@ class Subject:
         self.model, _ = find_model(estimator)  # the last step of Pipelines and searches
         check_is_fitted(self.model)
         if metric is None:
-            metric = getattr(self.model, "metric", None)
+            measured = estimator if hasattr(estimator, "maps_") else self.model
+            metric = getattr(measured, "metric", None)
         self.metric = NDCG(10) if metric is None else get_metric(metric)
         self.queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
         self.query_ids: NDArray[Any] = as_array(self.queries.query_ids)
@@ -558,13 +559,16 @@ def model_facts(subject: Subject) -> list[list[str]]:
     facts = [["class", subject.name]]
     estimator = subject.estimator
     while estimator is not subject.model:
-        if hasattr(estimator, "best_estimator_"):
-            facts.append(["chosen by", type(estimator).__name__])
+        part = scoring_part(estimator)
+        if part is not None:
+            is_search = hasattr(estimator, "best_params_")
+            how = "chosen by" if is_search else "calibrated by"
+            facts.append([how, type(estimator).__name__])
             facts += [
                 [f"chosen {name}", in_words(value)]
-                for name, value in estimator.best_params_.items()
+                for name, value in getattr(estimator, "best_params_", {}).items()
             ]
-            estimator = estimator.best_estimator_
+            estimator = part
         else:
             facts += [[f"step {n}", in_words(step)] for n, step in estimator.steps[:-1]]
             estimator = estimator.steps[-1][1]
@@ -903,8 +907,9 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
 
 def has_transformers(estimator: BaseEstimator) -> bool:
     """Return whether a Pipeline makes the features of the model out of the columns."""
-    if hasattr(estimator, "best_estimator_"):
-        return has_transformers(estimator.best_estimator_)
+    part = scoring_part(estimator)
+    if part is not None:
+        return has_transformers(part)
     steps = getattr(estimator, "steps", [])
     return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 

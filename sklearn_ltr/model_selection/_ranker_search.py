@@ -31,6 +31,7 @@ from sklearn_ltr._data import FitArguments, TrainingData, takes_columns
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._estimators.caller import collected_warnings
+from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
@@ -328,6 +329,7 @@ class RankerSearch(BaseRanker):
         return labels_of_rankers(y, rankers, measured=measured)
 
     n_features_in_, feature_names_in_ = features_of(lambda self: self.best_estimator_)
+    __getattr__ = name_part
 
     @takes_columns(pairs=True)
     def fit(

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import IntArray
 from sklearn_ltr.plotting._arguments import (
     check_n_features,
@@ -116,7 +116,7 @@ class FeatureImportancesDisplay(Display):
         ----------
         estimator : estimator instance
             Fitted: a LambdaMARTRanker or another model with `feature_importances_`, or
-            a Pipeline or a search that ends in one.
+            a Pipeline, search or CalibratedRanker of one.
         feature_names : array-like of shape (n_features,), default=None
             Names of the features that the model inside a Pipeline has been fitted to.
             None: the names seen by `fit`, those that the other steps of the Pipeline
@@ -134,8 +134,9 @@ class FeatureImportancesDisplay(Display):
         model, names = find_model(estimator)
         check_is_fitted(model)
         if not hasattr(model, "feature_importances_"):
+            name = "feature_importances_"
             raise TypeError(
-                f"{type(model).__name__} has no feature_importances_: call "
+                f"{type(model).__name__} has no {name}{hint(model, name)}: call "
                 "sklearn.inspection.permutation_importance, and draw its result with "
                 f"{cls.__name__}.from_importances"
             )

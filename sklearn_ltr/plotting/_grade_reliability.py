@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_regressor
 
 from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._inspection.models import hint
 from sklearn_ltr._parameters import Choice, integer
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.plotting._arguments import group_rows, read_items
@@ -286,8 +287,9 @@ def predicted_grades(
     else:
         raise TypeError(
             "estimator must be a fitted CalibratedRanker or regressor, whose "
-            f"predictions are grades, got an object of {type(estimator).__name__}: "
-            "wrap a ranker in sklearn_ltr.calibration.CalibratedRanker"
+            f"predictions are grades, got an object of {type(estimator).__name__}"
+            f"{hint(estimator, 'predict_grade')}: wrap a ranker in "
+            "sklearn_ltr.calibration.CalibratedRanker"
         )
     return grades
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.plotting._arguments import Curves, read_items
 from sklearn_ltr.plotting._axes import (
@@ -180,8 +181,13 @@ class PropensityCurveDisplay(Display):
         ValueError, TypeError
             If `ranker` is no estimator, or for true propensities that are no numbers.
         """
-        missing = "this %(name)s has learned no position_bias: set it, and fit"
-        check_is_fitted(ranker, "position_bias_", msg=missing)
+        ranker, _ = find_model(ranker)
+        name = "position_bias_"
+        missing = (
+            f"this %(name)s has learned no position_bias{hint(ranker, name)}: set it, "
+            "and fit"
+        )
+        check_is_fitted(ranker, name, msg=missing)
         bias = ranker.position_bias_
         if bias.ndim == 1:
             curves = {"exp(bias)": np.exp(ranker.sigma * bias)}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model
+from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import is_ranker, read_items
@@ -140,8 +140,8 @@ class TrainingCurveDisplay(Display):
         Parameters
         ----------
         estimator : estimator instance
-            A fitted LambdaMARTRanker, LambdaRankRanker or RankNetRanker, or a Pipeline
-            or a search that ends in one.  A LambdaMARTRanker records scores with
+            A fitted LambdaMARTRanker, LambdaRankRanker or RankNetRanker, or a Pipeline,
+            search or CalibratedRanker of one.  A LambdaMARTRanker records scores with
             `X_val` or ``early_stopping=True``, and training scores alone with
             ``verbose=1`` or a list as `scoring`.
         name : str, default=None
@@ -341,8 +341,8 @@ def read_record(ranker: BaseEstimator) -> TrainingRecord:
             return read_ranker_curves(ranker)
     raise TypeError(
         "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
-        "RankNetRanker, or a Pipeline or a search that ends in one, got "
-        f"{type(ranker).__name__}"
+        "RankNetRanker, or a Pipeline, search or CalibratedRanker of one, got "
+        f"{type(ranker).__name__}{hint(ranker, 'evals_result_')}"
     )
 
 

@@ -131,8 +131,8 @@ class WeightCurvesDisplay(Display):
         Parameters
         ----------
         estimator : estimator instance
-            A fitted RankNetRanker or LambdaRankRanker, or a Pipeline or a search that
-            ends in one.
+            A fitted RankNetRanker or LambdaRankRanker, or a Pipeline,
+            search or CalibratedRanker of one.
         X, y, groups, metric, weights, moves, sample_weight
             As in :func:`sklearn_ltr.inspection.weight_curves`; `moves` in any order.
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import pickle
 
+import numpy as np
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.__main__ import main
+from sklearn_ltr._commands.files import WRITERS
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import (
+    from_tree_model,
     to_elasticsearch_ltr,
     to_elasticsearch_ml,
     to_json,
@@ -64,6 +70,44 @@ def test_requests_of_search_engines_are_those_of_python(folder, words, write, op
     assert requests == [request._asdict() for request in write(RANKER, **options)]
 
 
+NEEDED = {
+    "elasticsearch": ["--name", "m", "--feature-set", "f"],
+    "elasticsearch-ml": ["--name", "m", "--features", "f.json"],
+    "solr": ["--name", "m"],
+}
+
+
+@pytest.mark.parametrize("name", [n for n in WRITERS if n not in ("json", "pickle")])
+def test_every_format_of_another_program_takes_missing_values_for_0(folder, name):
+    if name == "onnx":
+        pytest.importorskip("onnx")
+    model = imputed()
+    (folder / "m.pkl").write_bytes(pickle.dumps(model))
+    (folder / "m.json").write_text(to_json(model[-1]))
+    words = ["--to", name, *NEEDED.get(name, [])]
+    zero = ["convert", "m.json", "zero", *words, "--missing", "zero"]
+    assert main(zero) == 0
+    assert main(["convert", "m.pkl", "imputed", "--from", "pickle", *words]) == 0
+    assert name in ("onnx", "solr") or (  # which write the same otherwise
+        (folder / "zero").read_bytes() == (folder / "imputed").read_bytes()
+    )
+    if name != "ranklib":
+        assert main(["convert", "m.json", "branch", *words]) == 0
+        assert (folder / "zero").read_bytes() != (folder / "branch").read_bytes()
+
+
+def imputed():
+    """Return an imputer of zeros, and trees that send missing values right."""
+    imputer = SimpleImputer(strategy="constant", fill_value=0)
+    ranker = LambdaMARTRanker(n_estimators=2, max_leaf_nodes=4, random_state=0)
+    X = np.where(DATA.data < -0.5, np.nan, DATA.data)
+    pipeline = make_pipeline(imputer, ranker)
+    pipeline.fit(X, DATA.target, lambdamartranker__groups=DATA.groups)
+    described = to_tree_model(pipeline[-1]).with_missing_as(np.inf)
+    pipeline.steps[-1] = ("ranker", from_tree_model(described))
+    return pipeline
+
+
 TWICE = '{"a": {}, "b": {}, "a": {}}'
 
 
@@ -103,3 +147,10 @@ def test_an_empty_name_is_refused(folder, capsys):
     words = ["convert", "m.json", "out", "--to", "solr", "--name", ""]
     assert main(words) == 1
     assert "name must be text and not empty, got ''" in capsys.readouterr().err
+
+
+def test_what_ranklib_needs_is_named_by_its_option(folder, capsys):
+    (folder / "m.json").write_text(to_json(imputed()[-1]))
+    assert main(["convert", "m.json", "out", "--to", "ranklib"]) == 1
+    error = capsys.readouterr().err
+    assert "give --missing zero if the data" in error

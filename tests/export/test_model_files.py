@@ -102,6 +102,24 @@ def test_what_is_empty_is_said(reader, tmp_path):
             reader(dump)
 
 
+@each_reader
+def test_damaged_text_that_could_be_a_path_is_said_to_be_damaged(reader):
+    text = TEXTS[from_xgboost]
+    ends = ('"trees": []}]}', "[1, 2", "}", text[1:], text[1:300], json.dumps(text))
+    for given in (*ends, str(text.encode()), "0123456789abcdef" * 60):
+        with pytest.raises(ValueError, match="damaged|first line|no valid"):
+            reader(given)
+    for given in ("model.json", "lr=0.1/model.json", "null", "0.5, 0.25, -1"):
+        with pytest.raises(FileNotFoundError, match="no file .* is damaged or cut off"):
+            reader(given)
+
+
+@each_reader
+def test_a_list_of_a_model_is_no_model(reader):
+    with pytest.raises(ValueError, match="no model|no JSON of|no LightGBM model"):
+        reader(f"[{TEXTS[from_json]}]")
+
+
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
 @each_reader
 def test_what_the_libraries_themselves_write(library, reader, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -254,6 +255,44 @@ def test_the_trees_up_to_the_best_iteration_count(name, tmp_path):
         document["learner"]["attributes"]["best_iteration"] = wrong
         with pytest.raises(ValueError, match=r"attributes.best_iteration is"):
             from_xgboost(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"tree_method": "exact", "gamma": 0.5},
+        {"tree_method": "exact", "gamma": 0.5, "booster": "dart", "rate_drop": 0.3},
+        {"tree_method": "exact", "gamma": 1e6},  # all
+    ],
+    ids=lambda parameters: ", ".join(map(str, parameters.values())),
+)
+def test_nodes_that_pruning_has_removed_count_for_nothing(parameters):
+    X = np.clip(numbers(), -1e30, 1e30)
+    assert_pruned_alike(trained(X, grades(X), parameters), X)
+
+
+@pytest.mark.parametrize("kind", [numbers, table])
+@pytest.mark.parametrize("parameters", [{}, {"booster": "dart", "rate_drop": 0.3}])
+def test_a_model_that_xgboost_prunes_later_keeps_its_scores(kind, parameters):
+    X = in_float32(kind())
+    booster = trained(X, grades(X), parameters)
+    prune = {"process_type": "update", "updater": "prune", "gamma": 1.0}
+    data = matrix(X)
+    data.set_info(label=grades(X), qid=GROUPS)
+    booster = xgboost.train(
+        prune | parameters | {"objective": "rank:ndcg"}, data, 10, xgb_model=booster
+    )
+    assert_pruned_alike(booster, X)  # with sets of categories in leaves
+
+
+def assert_pruned_alike(booster, X):
+    text = booster.save_raw("json").decode()
+    assert re.search(r'"num_deleted":"[1-9]', text)
+    expected = booster.predict(matrix(X), output_margin=True)
+    for given in (booster, text, xgboost.Booster(model_file=booster.save_raw("ubj"))):
+        model = from_xgboost(given)
+        assert_close(model.predict(X), expected)
+    assert_close(from_xgboost(to_xgboost(model)).predict(X), expected)
 
 
 def sparse_rows():

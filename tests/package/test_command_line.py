@@ -349,6 +349,6 @@ def test_a_model_goes_to_ranklib_and_back(folder, capsys):
     model, again = (from_json(folder / name) for name in ("m.json", "n.json"))
     scores = again.predict(X[:, : again.n_features_in_])
     np.testing.assert_allclose(scores, model.predict(X), rtol=1e-5, atol=1e-5)
-    words = ["convert", "m.json", "m.txt", "--to", "lightgbm", "--missing", "zero"]
+    words = ["convert", "m.json", "o.json", "--to", "json", "--missing", "zero"]
     assert main(words) == 1
-    assert "--missing does not apply to the format lightgbm" in capsys.readouterr().err
+    assert "--missing does not apply to the format json" in capsys.readouterr().err
