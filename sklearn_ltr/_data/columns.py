@@ -193,7 +193,8 @@ def check_propensities(
         row = int(np.argmin(valid))
         raise ValueError(
             f"{name} are probabilities of examination, in (0, 1], but "
-            f"{queries.describe_row(row)} has {rows[row]:g}"
+            f"{queries.describe_row(row)} has {rows[row]:g}: clip estimates, such as "
+            "numpy.clip(propensities, 0.01, 1), and leave rows without one out"
         )
     return queries.sort(rows)
 
@@ -336,8 +337,10 @@ class RowColumns(Generic[T]):
         check_propensities,
         """
         propensities : array-like of shape (n_documents,), in (0, 1], default=None
-            Probability that users examined each document: a pair of documents weighs
-            1 / propensity of its clicked one.  Not together with a `position_bias`.
+            Probability that users examined each document, relative to the first
+            position: a pair of documents weighs 1 / propensity of its clicked one.  Not
+            the probability that a policy shows a document.  Not together with a
+            `position_bias`.
         """,
     )
     positions: T | None = declare(

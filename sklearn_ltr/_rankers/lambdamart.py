@@ -318,8 +318,9 @@ class LambdaMARTRanker(BaseRanker):
         ratios of costs are raised to ``1 / (1 + p)``, by default p = 1.  Use it if y
         are clicks on lists whose positions you know.
     min_propensity : float in [1e-6, 1], default=0.05
-        Smaller `propensities` given to `fit`, and ratios of "pairwise", are set to it.
-        Raise it if a few documents of small propensity outweigh the others.
+        Smaller `propensities` given to `fit`, and ratios of "pairwise", are set to it;
+        a warning says so if all are smaller.  Raise it if a few documents of small
+        propensity outweigh the others.
     {early_stopping} {validation_fraction} {n_iter_no_change} {tol}
     scoring : str, Metric, list or dict of these or None, default=None
         Metric measured during the fit, which decides early stopping; None: `metric`.

@@ -91,7 +91,8 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
         the bias towards 0: by default ``0.3 min(1, 5,000 / n)`` for n lists with a
         click and a document without one, or for the sum of their weights if larger.
     min_propensity
-        Smaller `propensities` given to `fit` are set to this.
+        Smaller `propensities` given to `fit` are set to this; a warning says so if all
+        are smaller.
     label_weights : array-like of shape (n_labels,) or None
         Shares of several labels, where y has a column for each, as for
         :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.

@@ -43,11 +43,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._typing import FloatArray, IntArray
-from sklearn_ltr.clicks._log import ClickLog, sum_by
+from sklearn_ltr.clicks._log import ClickLog, check_from_zero, sum_by
 
 BOUND_MARGIN = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves
 AT_BOUND = 1e-6  # a rate above one minus this is at its bound, 1
 LARGEST_CONDITION = 1e12  # of the information matrix; above it, errors are only noise
+
+
+TO_COMPARE = (
+    "log lists of several rankers, or with random swaps; or give the features of "
+    "documents to RegressionEM, which compares similar ones"
+)
 
 
 class Cells(NamedTuple):
@@ -71,12 +77,11 @@ def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
     """Return showings and clicks of pairs at positions, and the positions shown."""
     # cells are sorted by pair, then by the number of the position among those shown
     positions, position = np.unique(log.lists.positions, return_inverse=True)
-    at_0 = log.lists.positions == 0
-    if not log.clicks[at_0].any():
-        what = "no click" if at_0.any() else "no row"
+    check_from_zero(log.lists)
+    if not log.clicks[log.lists.positions == 0].any():
         raise ValueError(
-            f"positions: {what} is at position 0, but propensities are relative to "
-            "position 0: number positions from 0"
+            "positions: no click is at position 0, but propensities are relative to "
+            "position 0: number positions from 0, or give a longer log"
         )
     cells, cell = np.unique(log.pair * len(positions) + position, return_inverse=True)
     counted = Cells(
@@ -209,23 +214,28 @@ def fit_cells(
 
 def check_connected(cells: Cells, positions: IntArray) -> None:
     """Raise a ValueError unless clicked units connect all positions to the first."""
-    # a position that shares no clicked unit with the others has a theta of any value
+    # a clicked position that shares no clicked unit with the others has a theta of any
+    # value; a position without a click has 0, which connects no others, if it shows one
     n_positions = len(positions)
+    is_clicked = cells.by_position(cells.clicked) > 0
     clicked = cells.by_unit(cells.clicked)
     informs = clicked[cells.unit] > 0
+    has_one = np.bincount(cells.position[informs], minlength=n_positions) > 0
+    informs &= is_clicked[cells.position]
     nodes = (cells.position[informs], n_positions + cells.unit[informs])
     size = n_positions + len(clicked)
     graph = coo_array((np.ones(len(nodes[0])), nodes), shape=(size, size))
     _, part = connected_components(graph, directed=False)
-    alone = positions[part[:n_positions] != part[0]]
+    known = np.where(is_clicked, part[:n_positions] == part[0], has_one)
+    alone = positions[~known]
     if len(alone):
         names = ", ".join(map(str, alone[:5].tolist()))
         more = ", ..." if len(alone) > 5 else ""
         raise ValueError(
             f"positions {names}{more} cannot be compared with position "
             f"{positions[0]}, because no chain of clicked (query, document) pairs "
-            "shown at several positions connects them: log lists of several rankers, "
-            "or with random swaps; or leave the rows of these positions out"
+            "shown at several positions connects them: leave the rows of these "
+            f"positions out; or {TO_COMPARE}"
         )
 
 

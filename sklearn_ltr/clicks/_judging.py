@@ -37,6 +37,7 @@ from sklearn_ltr._parameters import Choice, integer, real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, Seed
 from sklearn_ltr.clicks._log import (
     Lists,
+    check_from_zero,
     ratio_and_error,
     read_clicks,
     read_labels,
@@ -115,8 +116,8 @@ def counterfactual_score(
     groups, positions, sessions : array-likes of shape (n_rows,)
         Query, position (0 is first) and session of each row, as for the click models.
     propensities : array-like of shape (n_positions,)
-        Probability that each position is examined, > 0 at all positions of the log: the
-        `propensities_` of a click model.
+        Probability that each position (not row) is examined, > 0 at all positions of
+        the log: the `propensities_` of a click model.
     metric : str or Metric, default="dcg@10"
         A sum over documents: DCG, CG, Precision or RBP, with a cutoff or without.
     estimator : {"ips", "snips"}, default="ips"
@@ -138,9 +139,10 @@ def counterfactual_score(
     Raises
     ------
     ValueError, TypeError
-        For columns that are no click log, scores that are not finite, propensities that
-        are missing or not above zero at a position of the log, a metric that is no sum
-        over documents, and other arguments out of their range.
+        For columns that are no click log, positions without a 0, scores that are not
+        finite, propensities of rows, or that are missing or not above zero at a
+        position of the log, a metric that is no sum over documents, and other arguments
+        out of their range.
 
     Notes
     -----
@@ -218,8 +220,15 @@ def read_sum(metric: str | Metric) -> Metric:
 
 def read_propensities(propensities: ArrayLike, lists: Lists) -> FloatArray:
     """Return the propensity of each position, checked at those of the log."""
-    n = count_rows(propensities, "propensities")
+    n, n_rows = count_rows(propensities, "propensities"), len(lists.positions)
     values = read_numbers(propensities, n, "propensities", "position")
+    check_from_zero(lists)
+    if n == n_rows > lists.n_positions:
+        raise ValueError(
+            f"propensities has a value for each of the {n} rows, but is read as one "
+            f"for each position: give those of positions 0 to {lists.n_positions - 1} "
+            "alone"
+        )
     if n < lists.n_positions:
         raise ValueError(
             f"propensities has {n} values, but the log has position "

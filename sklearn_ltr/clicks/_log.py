@@ -33,6 +33,10 @@ from sklearn_ltr._data import (
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 
 BoolArray = NDArray[np.bool_]
+OF_COUNTS = (
+    ": if these are the clicks of one user on one list, give numpy.minimum(clicks, 1); "
+    "sums over lists are no log, which has a row for each document of each list"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +102,10 @@ def read_clicks(clicks: ArrayLike, n: int, describe: Callable[[int], str]) -> In
     valid = (numbers == 0) | (numbers == 1)
     if not valid.all():
         row = int(np.argmin(valid))
+        are_counts = ((numbers >= 0) & (numbers == np.floor(numbers))).all()
         raise ValueError(
             "clicks must be 1 for a clicked and 0 for another document, but "
-            f"{describe(row)} has {numbers[row]:g}"
+            f"{describe(row)} has {numbers[row]:g}" + (OF_COUNTS if are_counts else "")
         )
     return numbers.astype(np.int64)
 
@@ -143,6 +148,15 @@ def read_lists(
         )
     lists = Lists(order, shown[order], offsets, query[first], queries, by_session)
     return lists, describe
+
+
+def check_from_zero(lists: Lists) -> None:
+    """Raise a ValueError unless a document was shown at position 0."""
+    if lists.positions.min() > 0:
+        raise ValueError(
+            "positions: no row is at position 0, but propensities are relative to "
+            "position 0: number positions from 0"
+        )
 
 
 def read_click_log(

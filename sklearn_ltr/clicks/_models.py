@@ -53,6 +53,7 @@ from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._parameters import POSITIVE, integer, read_parameters, real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.clicks._em import (
+    TO_COMPARE,
     Cells,
     at_positions,
     check_connected,
@@ -65,6 +66,7 @@ from sklearn_ltr.clicks._log import (
     ClickLog,
     Lists,
     Patterns,
+    check_from_zero,
     count_patterns,
     ratio_and_error,
     read_click_log,
@@ -287,8 +289,7 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
     if not first:
         raise ValueError(
             "documents: none was shown at two positions for the same query, so effects "
-            "of positions and documents cannot be separated: log lists of several "
-            "rankers, or with random swaps"
+            f"of positions and documents cannot be separated: {TO_COMPARE}"
         )
     a, b = np.concatenate(first), np.concatenate(second)
     _, set_of_pair = np.unique(
@@ -344,10 +345,11 @@ class InterventionHarvesting(ClickModel):
     Attributes
     ----------
     propensities_ : ndarray of shape (n_positions,), float64
-        Propensity of each position relative to position 0; NaN where nothing was shown.
+        Propensity of each position relative to position 0; NaN where nothing was shown,
+        and 0 where no document that is compared was clicked.
     standard_errors_ : ndarray of shape (n_positions,), float64
         Their standard errors, with queries as the independent units; NaN where a
-        position has no click, and everywhere but at 0 if the log has one query.
+        propensity is 0, and everywhere but at 0 if the log has one query.
     attractiveness_ : ndarray of shape (n_pairs,), float64
         Rate of clicks of each (query, document) pair at position 0: its clicks, divided
         by the sum of the propensities of its showings.  By chance it may exceed 1; NaN
@@ -401,7 +403,14 @@ class InterventionHarvesting(ClickModel):
         if not compared.all():
             raise ValueError(
                 f"position {positions[np.argmin(compared)]} shows no document that was "
-                "shown at another position for the same query: leave its rows out"
+                "shown at another position for the same query: leave its rows out; or "
+                f"{TO_COMPARE}"
+            )
+        if not rows.clicked[rows.position == 0].any():
+            raise ValueError(
+                "positions: no document that was shown at position 0 and at another "
+                "for the same query was clicked at position 0, to which propensities "
+                "are relative: give a longer log, or use PositionBasedModel"
             )
         fitted, _ = estimate_propensities(
             sum_rows(rows), rows, log.query_of_pair[pair], positions, parameters
@@ -420,6 +429,7 @@ class InterventionHarvesting(ClickModel):
 
 def check_no_gaps(lists: Lists) -> None:
     """Raise a ValueError if a session shows a position, but not all above it."""
+    check_from_zero(lists)
     expected = np.arange(len(lists.positions)) - lists.offsets[lists.session_of_row]
     if (gap := lists.positions != expected).any():
         at = int(np.argmax(gap))

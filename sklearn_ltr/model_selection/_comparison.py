@@ -36,6 +36,7 @@ from sklearn_ltr._data import (
     predicted_scores,
     rescale,
 )
+from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._parameters import POSITIVE, integer, real
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike, Seed
 from sklearn_ltr.metrics import Metric, get_metric
@@ -49,6 +50,10 @@ RankersLike: TypeAlias = (
 TIE_ROUNDING = 1e-12
 SIGNIFICANCE, POWER = 0.05, 0.8  # that `n_needed` is for
 BATCH_SIZE = 2**22  # numbers that resampling holds at once
+FEW_QUERIES = 10  # below it, draws of the bootstrap have too few different means
+# Weights are warned of if they make n queries count like fewer than 0.75 n, and fewer
+# than 5, of equal weight.
+EVEN, ENOUGH = 0.75, 5
 
 
 class PairComparison(NamedTuple):
@@ -65,7 +70,8 @@ class PairComparison(NamedTuple):
     low, high : float
         Bounds of the interval of the difference.
     p_value : float
-        P-value of the two-sided permutation test.
+        P-value of the two-sided permutation test, as :func:`compare_rankers` defines
+        it.
     adjusted_p_value : float
         The same, corrected by Holm for the number of pairs.
     n_needed : int
@@ -163,7 +169,8 @@ def compare_rankers(
       queries are drawn with replacement, each with both its values, and the interval
       holds the middle 95% of the means of these draws (percentile interval; with few
       queries it holds more than 95%, because Student's t has longer tails than the
-      normal distribution [1]_);
+      normal distribution [1]_, and with fewer than 10, whose draws have too few
+      different means, it is at least as wide as the interval of Student's t);
     - the p-value of a two-sided permutation test.  If the rankers did not differ, each
       :math:`d_q` could as well have the other sign: p is how often random signs give a
       mean at least as far from 0 (with n queries and :math:`2^n \le` `n_resamples`, all
@@ -199,7 +206,8 @@ def compare_rankers(
         A name or a metric object.  Queries without a relevant document are left out
         if its ``no_relevant`` is "skip"; otherwise they count as ties.
     sample_weight : array-like of shape (n_documents,), default=None
-        Weight of a query in the means, constant within it.
+        Weight of a query in the means, constant within it.  A warning says so if a few
+        queries outweigh all others.
     difference : float above 0, default=0.01
         The smallest difference that matters to you.
     confidence_level : float in (0, 1), default=0.95
@@ -241,7 +249,12 @@ def compare_rankers(
     `confidence_level`.  Intervals are each of one pair, without a correction for their
     number.
 
-    With signs at random, no p-value is below ``2 / (n_resamples + 1)``.
+    A p-value is twice the smaller of two fractions, at most 1: that of the signs that
+    give a mean of at least :math:`\bar d`, and that of at most :math:`\bar d`.  Of n
+    queries whose signs are all tried, none is below :math:`2^{1-n}`, so fewer than 6
+    queries never have one below 5%.  Of signs at random, each fraction is
+    ``(c + 1) / (n_resamples + 1)``, with c the number of draws, so none is below
+    ``2 / (n_resamples + 1)``.
 
     Queries count as independent.  The interval does not include the effect of another
     training run or another seed.
@@ -440,15 +453,21 @@ def compare_values(
             f"got {n}: give more queries"
         )
     weights = weights[counted]
+    warn_if_unequal(weights)
     values = {name: of_ranker[counted] for name, of_ranker in values.items()}
     names = list(combinations(values, 2))
     d = np.stack([differences_of(values[a], values[b]) for a, b in names])
     seed = rng.randint(2**31)
     low, high = bootstrap_intervals(d, weights, confidence_level, n_resamples, seed)
     p_values = permutation_p_values(d, weights, n_resamples, seed)
+    moments = [mean_and_standard_error(row, weights) for row in d]
+    if n < FEW_QUERIES:
+        mean, error = np.transpose(moments)
+        margin = error * stats.t.isf((1 - confidence_level) / 2, n - 1)
+        low, high = np.minimum(low, mean - margin), np.maximum(high, mean + margin)
     pairs = []
     for i, adjusted in enumerate(holm(p_values)):
-        mean, error = mean_and_standard_error(d[i], weights)
+        mean, error = moments[i]
         pairs.append(
             PairComparison(
                 *names[i],
@@ -466,6 +485,20 @@ def compare_values(
         for name, of_ranker in values.items()
     }
     return RankerComparison(metric_name, n, means, pairs, difference, confidence_level)
+
+
+def warn_if_unequal(weights: FloatArray) -> None:
+    """Warn of weights of queries of which a few outweigh all others."""
+    n, (weights, _) = len(weights), rescale(weights)
+    shares = weights / weights.sum()
+    n_effective = 1 / float(shares @ shares)
+    if n_effective < min(EVEN * n, ENOUGH):
+        warn_caller(
+            f"sample_weight is so unequal that {n} queries count like "
+            f"{n_effective:.2g} of equal weight (one has {shares.max():.3%} of all), "
+            "so intervals and p-values are not reliable: give weights that differ less",
+            UserWarning,
+        )
 
 
 def bootstrap_intervals(

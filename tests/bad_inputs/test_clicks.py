@@ -75,7 +75,11 @@ COLUMNS: dict[str, tuple[dict[str, Any], str]] = {
     "no rows": ({name: [] for name in LOG}, "clicks is empty: give at least one row"),
     **{f"a click of {value}": (with_value("clicks", 4, value),
                                f"{CLICK}', session 2) has {value}")
-       for value in (2, 0.5, -1, NAN)},
+       for value in (0.5, -1, NAN)},
+    "a click of 2": (
+        with_value("clicks", 4, 2), f"{CLICK}', session 2) has 2: if these are the cli"
+        "cks of one user on one list, give numpy.minimum(clicks, 1); sums over lists",
+    ),
     "no click": ({"clicks": [0] * 6}, "clicks has no 1: give a log"),
     **{f"a position of {value}": (with_value("positions", 4, value),
                                   f"{PLACE}session 2) has {value:g}")
@@ -137,15 +141,38 @@ def test_clicks_may_come_in_other_forms(make):
 
 SWAPPED = {"documents": ["a", "b", "c"] * 2, "clicks": [1, 1, 0, 1, 0, 1]}
 GAP = {name: values[:2] for name, values in LOG.items()} | {"positions": [0, 2]}
+TURNED = {
+    "clicks": [1, 1, 0],
+    "groups": ["q"] * 3,
+    "documents": ["a", "b", "b"],
+    "positions": [0, 1, 0],
+    "sessions": [1, 1, 2],
+}
+CHAIN = {
+    "clicks": [1, 0, 0, 1],
+    "groups": ["q"] * 4,
+    "documents": ["a", "b", "a", "b"],
+    "positions": [0, 1, 1, 2],
+    "sessions": [1, 1, 2, 2],
+}
 NO_ESTIMATE: list[tuple[type, dict[str, Any], str]] = [
     (PositionBasedModel, {"clicks": [0, 1, 0, 0, 1, 0]},
      "positions: no click is at position 0, but propensities are relative to"),
-    (InterventionHarvesting, {"positions": [1, 2, 3] * 2},
-     "positions: no row is at position 0, but propensities"),
+    *((model, {"positions": [1, 2, 3] * 2},
+       "positions: no row is at position 0, but propensities")
+      for model in (InterventionHarvesting, PositionBasedModel, CascadeModel,
+                    DynamicBayesianNetwork)),
+    (InterventionHarvesting, TURNED,
+     "positions: no document that was shown at position 0 and at another for the"),
+    # nobody clicked at position 1, so it does not connect 0 and 2
+    *((model, CHAIN, "positions 2 cannot be compared with position 0, because no")
+      for model in (InterventionHarvesting, PositionBasedModel)),
     (PositionBasedModel, SWAPPED,
      "positions 1, 2 cannot be compared with position 0, because no chain"),
     (InterventionHarvesting, SWAPPED,
-     "documents: none was shown at two positions for the same query"),
+     "documents: none was shown at two positions for the same query, so effects of "
+     "positions and documents cannot be separated: log lists of several rankers, or "
+     "with random swaps; or give the features of documents to RegressionEM"),
     (PositionBasedModel, {}, "positions 2 cannot be compared with position 0"),
     (InterventionHarvesting, {}, "position 2 shows no document that was shown at"),
     *((model, GAP, "positions: session 1 shows position 2 but not 1, and the model")
@@ -223,6 +250,11 @@ OTHERS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     (judge, {"max_weight": 0}, ValueError, WEIGHT),
     (judge, {"propensities": [1, 0.5]}, ValueError,
      "propensities has 2 values, but the log has position 2: give one for each"),
+    (judge, {"propensities": [1, 0.5, 0.3] * 2}, ValueError,
+     "propensities has a value for each of the 6 rows, but is read as one for each "
+     "position: give those of positions 0 to 2 alone"),
+    (judge, {"positions": [1, 2, 3] * 2, "propensities": [1, 0.5, 0.3, 0.2]},
+     ValueError, "positions: no row is at position 0, but propensities are relative"),
     (judge, {"propensities": [1, 0, 0.5]}, ValueError,
      "propensities must be finite and > 0 at every position of the log, but posi"),
     (judge, {"propensities": [1, 0.5, NAN]}, ValueError, "position 2 has nan: l"),

@@ -496,7 +496,8 @@ def test_partial_fit_needs_positions_too():
 def test_positions_of_other_forms_and_with_gaps_are_taken(positions):
     given = CLICKS | {"positions": positions}
     assert fit(LambdaMARTRanker, given, **ADDITIVE)
-    assert fit(LambdaMARTRanker, given | KNOW | {"propensities": [1e-300] * N})
+    with pytest.warns(UserWarning, match="are all below min_propensity=0.05"):
+        assert fit(LambdaMARTRanker, given | KNOW | {"propensities": [1e-300] * N})
 
 
 # --- judged pairs of the parts of a model ---------------------------------------------

@@ -43,6 +43,8 @@ def test_the_python_of_the_guide_runs(capsys):
     ):  # fmt: skip
         gain = ndcg[method] - ndcg[other]
         assert gain.mean() > 2 * gain.std(ddof=1) / len(gain) ** 0.5
+    by_grades = names["by_grades"]
+    assert by_grades["sum"] < ndcg["corrected"].mean() < by_grades["attractiveness"]
     true_of_one = names["one_list"].propensities
     # 0.04; of clicks as they are it would be 0.71
     assert np.abs(names["regression"].propensities_ - true_of_one).mean() < 0.06

@@ -146,6 +146,20 @@ def test_known_propensities_and_weights_of_documents(client, column):
     fit_on(ddf, expected, **{column: ddf["propensity"]})
 
 
+def test_propensities_are_told_of_where_those_of_all_workers_are_clipped(client):
+    rows = np.arange(N_ROWS)
+    for largest in (1.0, 0.04):
+        frame = FRAME.assign(propensity=np.where(rows < 200, largest, 0.01))
+        ddf = on_workers(client, cut(frame, [200, 900]), 2)
+        ranker = DaskLambdaMARTRanker(**OPTIONS)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            ranker.fit(**arguments(ddf), propensities=ddf["propensity"])
+        found = [str(one.message) for one in caught if "propensit" in str(one.message)]
+        assert len(found) == (largest < 0.05)
+    assert "(the largest is 0.04)" in found[0]
+
+
 @pytest.mark.parametrize("method", ["additive", "pairwise"])
 def test_the_bias_of_positions_is_learned_from_all_rows(client, method):
     frame = FRAME.assign(position=positions_of(FRAME["query"].to_numpy()))

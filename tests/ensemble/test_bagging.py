@@ -165,6 +165,14 @@ def test_positions_and_propensities_go_to_the_members(estimator, bias):
             np.testing.assert_array_equal(member.position_bias_, alone.position_bias_)
 
 
+@pytest.mark.parametrize("estimator", [TREES, NETWORK], ids=str)
+def test_propensities_that_are_all_clipped_are_told_of_once(estimator):
+    low = 0.02 / (1 + POSITIONS)
+    with pytest.warns(UserWarning, match="3 of 3 members: propensities are") as caught:
+        bag(estimator).fit(FEW, Y, groups=GROUPS, propensities=low)
+    assert len(caught) == 1
+
+
 def test_weights_of_documents_go_to_the_members_and_are_not_measured():
     surely = {"document_weight": 0.2 + 0.8 * (POSITIONS % 3 > 0)}
     ranker = bag(TREES, bootstrap=True, oob_score=True)

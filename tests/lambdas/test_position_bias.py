@@ -353,6 +353,8 @@ def test_propensities_below_the_smallest_count_as_it(ranker, small_log):
     assert low.predict(X).tobytes() == same.predict(X).tobytes()
     other = clone(ranker).fit(X, clicks, propensities=propensities, **fit)
     assert low.predict(X).tobytes() != other.predict(X).tobytes()
+    with pytest.warns(UserWarning, match="are all below min_propensity=0.3"):
+        low.fit(X, clicks, propensities=0.2 * propensities, **fit)
 
 
 @every_kind

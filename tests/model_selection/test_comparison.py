@@ -81,6 +81,28 @@ def test_without_a_difference_p_values_are_uniform_and_intervals_hold_zero():
     assert 0.92 <= np.mean((low <= 0) & (high >= 0)) <= 0.98
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_intervals_of_few_queries_are_those_of_the_t_test(n):
+    # the bootstrap alone covers 52, 75 and 87%
+    options = {"difference": 0.01, "confidence_level": 0.9, "n_resamples": 100}
+    values = {"a": RNG.random(n), "b": RNG.random(n)}
+    (pair,) = compare_values(
+        values, np.ones(n), "own", **options, rng=np.random.RandomState(0)
+    ).pairs
+    expected = stats.ttest_rel(values["b"], values["a"]).confidence_interval(0.9)
+    assert_allclose([pair.low, pair.high], expected)
+    assert pair.p_value >= 2.0 ** (1 - n)
+
+
+def test_the_p_value_is_twice_the_smaller_fraction_of_random_signs():
+    d, n_resamples = RNG.normal(0.05, size=(1, 40)), 999
+    (p,) = permutation_p_values(d, np.ones(40), n_resamples, 0)
+    counts = p / 2 * (n_resamples + 1)
+    assert_allclose(counts, np.rint(counts))
+    (smallest,) = permutation_p_values(np.ones((1, 40)), np.ones(40), n_resamples, 0)
+    assert smallest == 2 / (n_resamples + 1)
+
+
 def test_the_queries_needed_show_the_difference_with_the_power_of_80_percent():
     (pair,) = compare({name: SCORES[name] for name in ("weak", "middle")}).pairs
     sd = np.std(ndcg("middle") - ndcg("weak"), ddof=1)
@@ -133,6 +155,25 @@ def test_weights_change_means_errors_and_intervals():
         assert_allclose([pair.low, pair.high], expected, atol=0.1 * error)
         z = 1.959964 + 0.841621
         assert_allclose(pair.n_needed, N * (z * error / 0.01) ** 2, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"),
+    [
+        ([1e-200] * 299 + [1], "300 queries count like 1 of equal weight (one has 100"),
+        ([1, 1] + [1e-9] * 98, "100 queries count like 2 of equal weight (one has 50"),
+        ([100] + [1] * 9, "10 queries count like 1.2 of equal weight (one has 91.7"),
+        ([1, 10], "2 queries count like 1.2 of equal weight (one has 90.9"),
+    ],
+)
+def test_weights_that_outweigh_all_others_are_told_of(weights, found):
+    rows = len(weights) > GROUPS
+    with pytest.warns(UserWarning, match=re.escape(f"so unequal that {found}")):
+        compare_rankers(
+            [scores[rows] for scores in SCORES.values()], None, Y[rows],
+            groups=GROUPS[rows], sample_weight=np.array(weights)[GROUPS[rows]],
+            n_resamples=100,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("exponent", [-900, 900])

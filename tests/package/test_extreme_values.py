@@ -124,6 +124,7 @@ OF_POSITIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:propensities are all below min_propensity")
 @pytest.mark.parametrize("size", EXTREMES)
 @pytest.mark.parametrize(("name", "options", "shown"), OF_POSITIONS)
 def test_parameters_of_positions_are_refused_or_give_a_sensible_model(
