@@ -35,9 +35,10 @@ from sklearn_ltr._data import (
     describe_query,
     rescale,
 )
+from sklearn_ltr._other_libraries import metric_here
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
-from sklearn_ltr.metrics._arguments import explain_call
+from sklearn_ltr.metrics._arguments import CLOSE, explain_call
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["Metric", "get_metric"]
@@ -581,20 +582,25 @@ def get_metric(metric: str | Metric) -> Metric:
             f"NDCG(10), got {metric!r}"
         )
     name, at, cutoff = metric.partition("@")
-    if name not in METRICS:
-        close = get_close_matches(name.lower(), METRICS, n=1)
-        hint = f"Did you mean {close[0] + at + cutoff!r}? " if close else ""
-        raise ValueError(
-            f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "
-            "each with or without a cutoff k, as in 'ndcg@10'"
+    is_cutoff = cutoff.isdecimal() and len(cutoff) <= MOST_DIGITS and int(cutoff) > 0
+    if name in METRICS and (is_cutoff or not at):
+        return METRICS[name](int(cutoff) if at else None)
+    hint, ours = "", metric_here(metric, METRICS)
+    if ours is not None:
+        hint = (
+            f"Did you mean {ours!r}? (If another library gives another value, see "
+            "'Metrics and conventions' in the documentation.) "
         )
-    if not at:
-        return METRICS[name]()
-    if not cutoff.isdecimal() or len(cutoff) > MOST_DIGITS or int(cutoff) < 1:
+    elif name in METRICS:
         raise ValueError(
             f"metric {metric!r}: k, the part after '@', must be an integer >= 1"
         )
-    return METRICS[name](int(cutoff))
+    elif close := get_close_matches(name.lower(), METRICS, 1, CLOSE):
+        hint = f"Did you mean {close[0] + at + cutoff!r}? "
+    raise ValueError(
+        f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "
+        "each with or without a cutoff k, as in 'ndcg@10'"
+    )
 
 
 def score_function(
