@@ -17,6 +17,7 @@ from sklearn_ltr._commands.arguments import (
     whole_number,
 )
 from sklearn_ltr._commands.evaluating import (
+    Measured,
     add_measuring,
     measured_model,
     measured_run,
@@ -74,7 +75,12 @@ def run_compare(given: argparse.Namespace) -> None:
         )
     queries, values = {}, {}
     for path in given.compared:
-        queries[path], values[path] = values_of_file(path, measures, given)
+        measured = measured_file(path, given)
+        queries[path] = measured.lists.labels
+        values[path] = {
+            name: measured.values(measure) for name, measure in measures.items()
+        }
+    measured.tell_if_all_relevant(measures)
     check_same_queries(queries)
     n_queries = len(next(iter(queries.values())))
     for i, name in enumerate(measures):
@@ -124,17 +130,12 @@ def is_mean(measure: NamedMeasure) -> bool:
     return measure.summary is np.mean
 
 
-def values_of_file(
-    path: str, measures: dict[str, NamedMeasure], given: argparse.Namespace
-) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Return the queries of a run or a model, and each measure's values of these."""
+def measured_file(path: str, given: argparse.Namespace) -> Measured:
+    """Return the rows of a run, or of a model."""
     names = {"run_file": path} if given.models is None else {"model": path}
-    measured = (measured_run if given.models is None else measured_model)(
+    return (measured_run if given.models is None else measured_model)(
         argparse.Namespace(**vars(given) | names)
     )
-    return measured.lists.labels, {
-        name: measured.values(measure) for name, measure in measures.items()
-    }
 
 
 def check_same_queries(labels: dict[str, NDArray[Any]]) -> None:

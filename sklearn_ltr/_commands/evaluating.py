@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -26,7 +28,7 @@ from sklearn_ltr._commands.measures import (
     IR_MEASURES,
     LIST_MEASURES,
     MEASURES,
-    OFFICIAL,
+    SEVERAL,
     NamedMeasure,
     is_measure,
     measures_of,
@@ -44,10 +46,11 @@ def add_evaluate(commands: Commands) -> None:
         "evaluate",
         help="measure a model on a LETOR file, or a TREC run by judgements",
         epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
-        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and {OFFICIAL}: "
-        "all that trec_eval prints by default); or as in ir_measures, "
-        f"{', '.join(IR_MEASURES)}: nDCG@10.  NDCG has exponential gains in the first, "
-        "linear ones in the others.",
+        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and several "
+        f"at once: {', '.join(SEVERAL)}); or as in ir_measures, "
+        f"{', '.join(IR_MEASURES)}: nDCG@10, P(rel=2)@5.  NDCG has exponential gains "
+        "in the first, linear ones in the others.  Levels of recall are rounded as in "
+        "trec_eval 10; those of IPrec as in trec_eval 9, which ir_measures has.",
     )
     add_files(
         parser,
@@ -104,6 +107,7 @@ class Measured:
     stable: bool  # whether equal scores keep their order
     tag: str
     level: float | None  # the lowest relevant grade
+    judgements: NDArray[Any]  # all grades
 
     @cached_property
     def lists(self) -> EvaluatedLists:
@@ -117,7 +121,21 @@ class Measured:
             return metric(self.lists)
         if self.stable:
             metric = replace(metric, ties="stable")
-        return metric.per_query(**self.rows_of(metric))
+        with warnings.catch_warnings():  # `tell_if_all_relevant` says it
+            warnings.filterwarnings("ignore", "to .* every document is relevant")
+            return metric.per_query(**self.rows_of(metric))
+
+    def tell_if_all_relevant(self, measures: dict[str, NamedMeasure]) -> None:
+        """Say that all grades are relevant to some measures, if it is so."""
+        low, high = self.judgements.min(), self.judgements.max()
+        told = [name for name, measure in measures.items() if measure.is_of_relevant]
+        if told and self.level is None and 0 < low < high:
+            print(
+                f"to {told[0]} every judged document is relevant (the grades are "
+                f"{low:g} to {high:g}): give -l, the lowest relevant grade, if low "
+                "grades are not",
+                file=sys.stderr,
+            )
 
 
 def run_evaluate(given: argparse.Namespace) -> None:
@@ -126,6 +144,7 @@ def run_evaluate(given: argparse.Namespace) -> None:
     read_files(given)
     measures = read_measures(given, is_run)
     measured = (measured_run if is_run else measured_model)(given)
+    measured.tell_if_all_relevant(measures)
     for name, measure in measures.items():
         values = measured.values(measure)
         form = ".4f" if values.dtype.kind == "f" else ""
@@ -168,7 +187,7 @@ def measured_model(given: argparse.Namespace) -> Measured:
     rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     if given.max_documents is not None:
         rows = without_last(rows, given.max_documents)
-    return Measured(lambda metric: rows, False, given.model, given.level)
+    return Measured(lambda metric: rows, False, given.model, given.level, data.target)
 
 
 def measured_run(given: argparse.Namespace) -> Measured:
@@ -178,7 +197,8 @@ def measured_run(given: argparse.Namespace) -> Measured:
     qrels = load_judgements(given.judged)
     if given.max_documents is not None:
         run = first_documents(run, given.max_documents)
-    judged = set(zip(qrels.groups, qrels.documents, strict=True))
+    counts = qrels.grades >= 0  # the others are as if not judged
+    judged = set(zip(qrels.groups[counts], qrels.documents[counts], strict=True))
     has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
 
     @cache
@@ -194,7 +214,7 @@ def measured_run(given: argparse.Namespace) -> Measured:
     def rows_of(metric: object) -> Rows:
         return join("drop" if isinstance(metric, BPref) and has_judged else "zero")
 
-    return Measured(rows_of, True, run.tag, given.level)
+    return Measured(rows_of, True, run.tag, given.level, qrels.grades)
 
 
 def first_documents(run: Run, most: int) -> Run:

@@ -11,6 +11,7 @@ The built-in metrics enter the table ``METRICS`` when their classes are made
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -357,7 +358,10 @@ class Metric(ABC):
         """Return the queries, those without a row included, and the bound metric."""
         read = read_judged(y_true, groups, y_missing, groups_missing)
         queries, grades, offsets, is_ranked = read
-        return queries, self.bind(grades, offsets, queries.query_ids, is_ranked)
+        bound = self.bind(grades, offsets, queries.query_ids, is_ranked)
+        if is_ranked is None:
+            warn_if_all_relevant(bound)
+        return queries, bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -458,6 +462,21 @@ class BoundMetric:
         """Call a kernel for ranges of queries, by the threads of a team."""
         n_rows = self.offsets[bounds[-1]] - self.offsets[bounds[0]]
         team.share_ranges(NANOSECONDS_PER_ROW * n_rows, bounds, kernel, *arguments)
+
+
+def warn_if_all_relevant(bound: BoundMetric) -> None:
+    """Warn if a metric tells no grade from another, as of stars from 1 to 5."""
+    grades, first = bound.grades, bound.offsets[:-1]
+    if grades.min() == 0 or np.ptp(grades) == 0 or np.ptp(bound.gain) > 0:
+        return
+    low, high = np.minimum.reduceat(grades, first), np.maximum.reduceat(grades, first)
+    if np.count_nonzero(low < high) > 1:  # a single list may have no other documents
+        warnings.warn(
+            f"to {bound.metric!r} every document is relevant (the grades are "
+            f"{low.min():g} to {high.max():g}): give relevant_from, the lowest "
+            "relevant grade, if low grades are not",
+            stacklevel=5,
+        )
 
 
 def mean_of_values(

@@ -34,6 +34,7 @@ from sklearn_ltr._data.labels import (
 from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.metrics._metric import warn_if_all_relevant
 from sklearn_ltr.metrics._arguments import explain_options
 from sklearn_ltr.metrics._metric import METRICS
 
@@ -244,10 +245,11 @@ class RankingScorer:
             judged = ~np.isnan(grades)
             offsets, labels, has_rows = select_rows(judged, offsets, labels)
             grades, scores, weights = grades[judged], scores[judged], weights[has_rows]
-        values = {
-            name: metric.bind(grades, offsets, labels).mean(scores, weights)
-            for name, metric in self.metrics.items()
-        }
+        values = {}
+        for name, metric in self.metrics.items():
+            bound = metric.bind(grades, offsets, labels)
+            warn_if_all_relevant(bound)
+            values[name] = bound.mean(scores, weights)
         return next(iter(values.values())) if self._has_one else values
 
     def _read_grades(self, y: ArrayLike, queries: QueryGroups) -> FloatArray:

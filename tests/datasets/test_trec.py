@@ -103,6 +103,7 @@ grades = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=6)
 Lists = st.lists(st.tuples(grades, grades), min_size=1, max_size=4)
 
 
+@pytest.mark.filterwarnings("ignore:to .* every document is relevant")
 @every_metric
 @given(lists=Lists, k=st.sampled_from([None, 1, 3, 20]), random=st.randoms())
 def test_missing_documents_count_as_the_definition_says(case, lists, k, random):
