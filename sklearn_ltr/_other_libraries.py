@@ -270,6 +270,13 @@ OTHER_METRICS = by_name(
         "rankbiasedprecision": "rbp",
     }
 )
+#: columns of runs and of judgements, in letters of lower case; the first found counts
+OTHER_COLUMNS = {
+    "groups": "groups qid queryid topicid topic query",
+    "documents": "documents docno docid documentid corpusid passageid pid document doc",
+    "scores": "scores score",
+    "grades": "grades grade label relevance rel judgment score",
+}
 #: ndcg@10-, NDCG:top=10;type=Exp, P.5,10, P(rel=2)@5, recall_at_10, NDCGMetric, ...
 _OTHER_METRIC = re.compile(
     r"(\w+[/:])?(?P<name>[a-z]([a-z_-]*?[a-z])??)([_-]?(at[_-]?k?|score|metric))?"

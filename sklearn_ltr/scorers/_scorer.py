@@ -34,9 +34,8 @@ from sklearn_ltr._data.labels import (
 from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._metric import warn_if_all_relevant
 from sklearn_ltr.metrics._arguments import explain_options
-from sklearn_ltr.metrics._metric import METRICS
+from sklearn_ltr.metrics._metric import METRICS, warn_if_all_relevant
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 MetricLike = str | Metric
