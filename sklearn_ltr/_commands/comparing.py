@@ -23,7 +23,12 @@ from sklearn_ltr._commands.evaluating import (
     measured_run,
     read_measures,
 )
-from sklearn_ltr._commands.files import add_features, is_model_file
+from sklearn_ltr._commands.files import (
+    OF_FEATURES,
+    add_features,
+    has_features,
+    is_model_file,
+)
 from sklearn_ltr._commands.measures import NamedMeasure
 from sklearn_ltr.model_selection._comparison import compare_values
 
@@ -106,10 +111,8 @@ def check_compare(given: argparse.Namespace) -> None:
                 "give judgements and two or more runs, or a LETOR file and --models, "
                 f"got {found}",
             )
-        if given.n_features or given.zero_based != "no":
-            given.refuse(
-                given, "--n-features and --zero-based are about files of --models"
-            )
+        if has_features(given):
+            given.refuse(given, f"{OF_FEATURES} are about files of --models")
         given.judged, *given.compared = given.files
     else:
         if len(given.files) != 1:

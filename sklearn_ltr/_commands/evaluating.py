@@ -21,7 +21,14 @@ from sklearn_ltr._commands.arguments import (
     refusal,
     whole_number,
 )
-from sklearn_ltr._commands.files import A_MODEL, add_features, load_for, load_model
+from sklearn_ltr._commands.files import (
+    A_MODEL,
+    OF_FEATURES,
+    add_features,
+    has_features,
+    load_for,
+    load_model,
+)
 from sklearn_ltr._commands.lists import EvaluatedLists, Rows, rank_lists, rank_rows
 from sklearn_ltr._commands.measures import (
     DEFAULTS,
@@ -172,10 +179,8 @@ def read_files(given: argparse.Namespace) -> None:
         given.run_file = given.files.pop()
     if len(given.files) != 1:
         given.refuse(given, f"give one file with the judgements, got {found}")
-    if given.run_file is not None and (given.n_features or given.zero_based != "no"):
-        given.refuse(
-            given, "--n-features and --zero-based are about files of a --model"
-        )
+    if given.run_file is not None and has_features(given):
+        given.refuse(given, f"{OF_FEATURES} are about files of a --model")
     (given.judged,) = given.files
 
 

@@ -62,6 +62,12 @@ def test_what_is_no_path_is_refused(loader):
     message = "path must be a string or a path-like object, got"
     for path in (None, 3, b"x"):
         refused(lambda path=path: loader(path), TypeError, message)
+    for sizes in (3, [1], np.array([1])):
+        refused(
+            lambda sizes=sizes: load_letor("f", sizes=sizes),
+            TypeError,
+            "sizes must be a string or a path-like object, got",
+        )
 
 
 # --- columns of a run and of judgements -----------------------------------------------

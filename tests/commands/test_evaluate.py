@@ -353,7 +353,8 @@ def test_judgements_may_be_a_file_of_letor(folder, capsys):
     ("line", "message"),
     [
         ("1 qid:1 1:2", "line 7: no '#docid = name' names the document"),
-        ("1 qid:1 1:2 # D5", "line 7: no '#docid = name' names the document"),
+        ("1 qid:1 1:2 # inc = 5", "line 7: no '#docid = name' names the document"),
+        ("1 qid:1 1:2 # e D5", "document 'e' of query 1 is in line 4 already"),
         ("1 qid:1 1:2 #docid = a", "document 'a' of query 1 is in line 1 already"),
         ("nan qid:1 1:2 #docid = z", "line 7: the grade must be finite"),
         ("x qid:1 1:2 #docid = z", "line 7: the grade is not a number: 'x'"),
