@@ -294,7 +294,8 @@ class _Documents:
             features = fields[n_first] if len(fields) > n_first else b""
             if features:
                 if not self.in_order:
-                    features = b" ".join(sorted(features.split(), key=_feature))
+                    ordered = sorted(features.split(), key=_feature)
+                    features = b" ".join(ordered)
                 last = _feature(features.rsplit(None, 1)[-1])
                 if features.startswith(b"q") or last > MOST_FEATURES:
                     raise ValueError
