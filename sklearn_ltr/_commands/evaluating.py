@@ -119,13 +119,18 @@ class Measured:
     @cached_property
     def lists(self) -> EvaluatedLists:
         """The ranked lists, which only some measures need."""
-        return rank_lists(self.rows_of(None), self.level, self.stable, self.tag)
+        return self.lists_at(self.level)
+
+    def lists_at(self, level: float | None) -> EvaluatedLists:
+        """Return the ranked lists, in which grades from `level` on are relevant."""
+        return rank_lists(self.rows_of(None), level, self.stable, self.tag)
 
     def values(self, measure: NamedMeasure) -> NDArray[Any]:
         """Return a measure's value of each query."""
         metric = measure.compute
         if not isinstance(metric, Metric):
-            return metric(self.lists)
+            own = measure.level
+            return metric(self.lists if own is None else self.lists_at(own))
         if self.stable:
             metric = replace(metric, ties="stable")
         with warnings.catch_warnings():  # `tell_if_all_relevant` says it
@@ -135,12 +140,11 @@ class Measured:
     def tell_if_all_relevant(self, measures: dict[str, NamedMeasure]) -> None:
         """Say that all grades are relevant to some measures, if it is so."""
         low, high = self.judgements.min(), self.judgements.max()
-        told = [name for name, measure in measures.items() if measure.is_of_relevant]
-        if told and self.level is None and 0 < low < high:
+        is_asked = any(measure.is_of_relevant for measure in measures.values())
+        if is_asked and self.level is None and 0 < low < high:
             print(
-                f"to {told[0]} every judged document is relevant (the grades are "
-                f"{low:g} to {high:g}): give -l, the lowest relevant grade, if low "
-                "grades are not",
+                f"every judged document is relevant (the grades are {low:g} to "
+                f"{high:g}): give -l, the lowest relevant grade, if low grades are not",
                 file=sys.stderr,
             )
 

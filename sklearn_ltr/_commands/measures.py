@@ -43,12 +43,14 @@ class NamedMeasure(NamedTuple):
     compute: Metric | Callable[[EvaluatedLists], NDArray[Any]]
     summary: Callable[[NDArray[Any]], Any] = np.mean
     by_query: bool = True  # whether trec_eval prints the values of queries
+    level: float | None = None  # the lowest relevant grade, if the name has one
 
     @property
     def is_of_relevant(self) -> bool:
         """Whether it tells relevant documents from others, not grade from grade."""
-        is_metric = isinstance(self.compute, Metric)
-        return not is_metric or getattr(self.compute, "relevant_from", 0) is None
+        if isinstance(self.compute, Metric):
+            return getattr(self.compute, "relevant_from", 0) is None
+        return self.level is None
 
 
 def geometric_mean(values: FloatArray) -> float:
@@ -153,7 +155,8 @@ IR_MEASURES = {
     "NumRel": "num_rel",
 }
 CUTOFF = re.compile(r"[0-9]{1,18}")
-WITH_LEVEL = re.compile(r"([A-Za-z]+)\(rel=([1-9][0-9]{,17})\)(@.*|)")
+# NumRet(rel=1) counts other documents than NumRet
+WITH_LEVEL = re.compile(r"((?!NumRet)[A-Za-z]+)\(rel=([1-9][0-9]{,17})\)(@.*|)")
 RECALL = re.compile(r"[01]?\.[0-9]*|[01]")
 
 
@@ -198,7 +201,8 @@ def measure_of(name: str, level: float | None) -> NamedMeasure:
     if (start in MEASURES or start == IPREC) and cutoff[:1].isdecimal():
         return measure_at(name, start, cutoff, level)
     if with_level := WITH_LEVEL.fullmatch(name):
-        return measure_of(with_level[1] + with_level[3], float(with_level[2]))
+        own = float(with_level[2])
+        return measure_of(with_level[1] + with_level[3], own)._replace(level=own)
     start, at, cutoff = name.partition("@")
     if start in IR_MEASURES:
         return measure_at(name, IR_MEASURES[start], cutoff if at else None, level)

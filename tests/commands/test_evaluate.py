@@ -146,6 +146,17 @@ def test_a_measure_may_have_its_own_level(folder, capsys):
     assert found["P(rel=2)@4", "all"] == "0.1250"
     assert found["AP(rel=2)", "all"] == "0.1250"
     assert found["AP", "all"] == printed(capsys, "q", "r", "-m", "map")["map", "all"]
+    for theirs, name in (
+        ("SetP", "set_P"),
+        ("SetR", "set_recall"),
+        ("NumRel", "num_rel"),
+        ("IPrec", "IPrec"),
+    ):
+        at = "@0.5" if name == "IPrec" else ""
+        found = printed(capsys, "q", "r", "-q", "-m", f"{theirs}(rel=2){at}")
+        expected = printed(capsys, "q", "r", "-q", "-l", "2", "-m", f"{name}{at}")
+        assert list(found.values()) == list(expected.values())
+    assert "unknown metric" in refused(capsys, "q", "r", "-m", "NumRet(rel=1)")
     error = refused(capsys, "q", "r", "-m", "P(judged_only=True)@5")
     assert "Did you mean 'precision@5'?" in error
 
