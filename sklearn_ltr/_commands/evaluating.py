@@ -94,7 +94,7 @@ def add_measuring(parser: argparse.ArgumentParser) -> argparse.Action:
         "-c",
         "--complete",
         action="store_true",
-        help="a judged query without a line in a run counts 0",
+        help="a judged query without a line in a run counts 0, as in ir_measures",
     )
     parser.add_argument(
         "-M",

@@ -290,7 +290,7 @@ def join_run(
         the judged documents, as :func:`load_qrels` returns them; or a dict of dicts.
     topics : {"qrels", "both"}, default="qrels"
         Topics that count: all with judgements, where a topic without a line in the run
-        has value 0 (``trec_eval -c``); or only those in both
+        has value 0 (``trec_eval -c``, ir_measures); or only those in both
         (trec_eval without ``-c``).  Topics without judgements never count.
     unjudged : {"zero", "drop"} or float of at least 0, default="zero"
         Retrieved documents without a judgement get grade 0, as in trec_eval; or this

@@ -474,7 +474,7 @@ def warn_if_all_relevant(bound: BoundMetric) -> None:
         warnings.warn(
             f"to {bound.metric!r} every document is relevant (the grades are "
             f"{low.min():g} to {high.max():g}): give relevant_from, the lowest "
-            "relevant grade, if low grades are not",
+            "relevant grade (or another gain), if low grades are not",
             stacklevel=5,
         )
 
