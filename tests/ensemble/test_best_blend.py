@@ -126,6 +126,7 @@ def included_weights(data, metric):
 # --- the curve --------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:to .* every document is relevant")  # drawn grades
 @pytest.mark.parametrize("way", METRICS)
 @given(data=two_rankings(), drawn=st.data())
 def test_the_sweep_finds_what_trying_out_every_interval_finds(way, data, drawn):
