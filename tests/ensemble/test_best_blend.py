@@ -27,6 +27,9 @@ from sklearn_ltr.metrics import (
 from tests.oracles import blending as oracle
 from tests.strategies import rankings, scores
 
+# of drawn grades
+pytestmark = pytest.mark.filterwarnings("ignore:to .* every document is relevant")
+
 NOISE = 1e-12  # rounding of the cumulative sum of the changes
 
 
@@ -126,7 +129,6 @@ def included_weights(data, metric):
 # --- the curve --------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:to .* every document is relevant")  # drawn grades
 @pytest.mark.parametrize("way", METRICS)
 @given(data=two_rankings(), drawn=st.data())
 def test_the_sweep_finds_what_trying_out_every_interval_finds(way, data, drawn):
