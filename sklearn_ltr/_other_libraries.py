@@ -7,7 +7,8 @@ errors for unknown names read these tables.  The tests compare the tables of the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -254,20 +255,40 @@ METRIC_ARGUMENTS = by_name(
     }
 )
 
-#: functions of metrics
-OTHER_FUNCTIONS = by_name(
+#: names of metrics, in letters of lower case, and their names here
+OTHER_METRICS = by_name(
     {
-        (
-            "mean_average_precision average_precision average_precision_score "
-            "map_at_k mapk"
-        ): "map_score",
-        "mean_reciprocal_rank reciprocal_rank": "mrr_score",
-        "ndcg_at_k": "ndcg_score",
-        "dcg_at_k": "dcg_score",
-        "precision_at_k": "precision_score",
-        "recall_at_k": "recall_score",
-        "hit_rate": "hit_rate_score",
-        "expected_reciprocal_rank": "err_score",
-        "rank_biased_precision": "rbp_score",
+        "ap mapcut mapk averageprecision meanaverageprecision": "map",
+        "ndcgcut ndcgburges lambdamart lambdarank rankxendcg xendcg": "ndcg",
+        "dcgburges filtereddcg": "dcg",
+        "rr reciprank reciprocalrank meanreciprocalrank": "mrr",
+        "p pre prec": "precision",
+        "r rec": "recall",
+        "success hits hit hr hitratio": "hit_rate",
+        "rprec": "r_precision",
+        "expectedreciprocalrank pfound": "err",
+        "rankbiasedprecision": "rbp",
     }
 )
+#: columns of runs and of judgements, in letters of lower case; the first found counts
+OTHER_COLUMNS = {
+    "groups": "groups qid queryid topicid topic query",
+    "documents": "documents docno docid documentid corpusid passageid pid document doc",
+    "scores": "scores score",
+    "grades": "grades grade label relevance rel judgment score",
+}
+#: ndcg@10-, NDCG:top=10;type=Exp, P.5,10, P(rel=2)@5, recall_at_10, NDCGMetric, ...
+_OTHER_METRIC = re.compile(
+    r"(\w+[/:])?(?P<name>[a-z]([a-z_-]*?[a-z])??)([_-]?(at[_-]?k?|score|metric))?"
+    r"(\([^)]*\))?(([@._:-]|:.*\btop=)?(?P<k>[1-9][0-9]{,17}))?-?([;:,].*)?"
+)
+
+
+def metric_here(name: str, metrics: Collection[str]) -> str | None:
+    """Return what a metric of another library is called here; None: it is unknown."""
+    found = _OTHER_METRIC.fullmatch("".join(name.lower().split()))
+    if found is None:
+        return None
+    ours = {re.sub("_", "", one): one for one in metrics} | OTHER_METRICS
+    base = ours.get(re.sub("[_-]", "", found["name"]))
+    return base if base is None or found["k"] is None else f"{base}@{found['k']}"

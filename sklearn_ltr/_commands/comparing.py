@@ -17,12 +17,18 @@ from sklearn_ltr._commands.arguments import (
     whole_number,
 )
 from sklearn_ltr._commands.evaluating import (
+    Measured,
     add_measuring,
     measured_model,
     measured_run,
     read_measures,
 )
-from sklearn_ltr._commands.files import add_features, is_model_file
+from sklearn_ltr._commands.files import (
+    OF_FEATURES,
+    add_features,
+    has_features,
+    is_model_file,
+)
 from sklearn_ltr._commands.measures import NamedMeasure
 from sklearn_ltr.model_selection._comparison import compare_values
 
@@ -74,7 +80,12 @@ def run_compare(given: argparse.Namespace) -> None:
         )
     queries, values = {}, {}
     for path in given.compared:
-        queries[path], values[path] = values_of_file(path, measures, given)
+        measured = measured_file(path, given)
+        queries[path] = measured.lists.labels
+        values[path] = {
+            name: measured.values(measure) for name, measure in measures.items()
+        }
+    measured.tell_if_all_relevant(measures)
     check_same_queries(queries)
     n_queries = len(next(iter(queries.values())))
     for i, name in enumerate(measures):
@@ -100,10 +111,8 @@ def check_compare(given: argparse.Namespace) -> None:
                 "give judgements and two or more runs, or a LETOR file and --models, "
                 f"got {found}",
             )
-        if given.n_features or given.zero_based != "no":
-            given.refuse(
-                given, "--n-features and --zero-based are about files of --models"
-            )
+        if has_features(given):
+            given.refuse(given, f"{OF_FEATURES} are about files of --models")
         given.judged, *given.compared = given.files
     else:
         if len(given.files) != 1:
@@ -124,17 +133,12 @@ def is_mean(measure: NamedMeasure) -> bool:
     return measure.summary is np.mean
 
 
-def values_of_file(
-    path: str, measures: dict[str, NamedMeasure], given: argparse.Namespace
-) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Return the queries of a run or a model, and each measure's values of these."""
+def measured_file(path: str, given: argparse.Namespace) -> Measured:
+    """Return the rows of a run, or of a model."""
     names = {"run_file": path} if given.models is None else {"model": path}
-    measured = (measured_run if given.models is None else measured_model)(
+    return (measured_run if given.models is None else measured_model)(
         argparse.Namespace(**vars(given) | names)
     )
-    return measured.lists.labels, {
-        name: measured.values(measure) for name, measure in measures.items()
-    }
 
 
 def check_same_queries(labels: dict[str, NDArray[Any]]) -> None:

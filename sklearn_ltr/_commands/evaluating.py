@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -19,14 +21,21 @@ from sklearn_ltr._commands.arguments import (
     refusal,
     whole_number,
 )
-from sklearn_ltr._commands.files import A_MODEL, add_features, load_for, load_model
+from sklearn_ltr._commands.files import (
+    A_MODEL,
+    OF_FEATURES,
+    add_features,
+    has_features,
+    load_for,
+    load_model,
+)
 from sklearn_ltr._commands.lists import EvaluatedLists, Rows, rank_lists, rank_rows
 from sklearn_ltr._commands.measures import (
     DEFAULTS,
     IR_MEASURES,
     LIST_MEASURES,
     MEASURES,
-    OFFICIAL,
+    SEVERAL,
     NamedMeasure,
     is_measure,
     measures_of,
@@ -44,10 +53,11 @@ def add_evaluate(commands: Commands) -> None:
         "evaluate",
         help="measure a model on a LETOR file, or a TREC run by judgements",
         epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
-        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and {OFFICIAL}: "
-        "all that trec_eval prints by default); or as in ir_measures, "
-        f"{', '.join(IR_MEASURES)}: nDCG@10.  NDCG has exponential gains in the first, "
-        "linear ones in the others.",
+        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and several "
+        f"at once: {', '.join(SEVERAL)}); or as in ir_measures, "
+        f"{', '.join(IR_MEASURES)}: nDCG@10, P(rel=2)@5.  NDCG has exponential gains "
+        "in the first, linear ones in the others.  Levels of recall are rounded as in "
+        "trec_eval 10; those of IPrec as in trec_eval 9, which ir_measures has.",
     )
     add_files(
         parser,
@@ -84,7 +94,7 @@ def add_measuring(parser: argparse.ArgumentParser) -> argparse.Action:
         "-c",
         "--complete",
         action="store_true",
-        help="a judged query without a line in a run counts 0",
+        help="a judged query without a line in a run counts 0, as in ir_measures",
     )
     parser.add_argument(
         "-M",
@@ -104,20 +114,39 @@ class Measured:
     stable: bool  # whether equal scores keep their order
     tag: str
     level: float | None  # the lowest relevant grade
+    judgements: NDArray[Any]  # all grades
 
     @cached_property
     def lists(self) -> EvaluatedLists:
         """The ranked lists, which only some measures need."""
-        return rank_lists(self.rows_of(None), self.level, self.stable, self.tag)
+        return self.lists_at(self.level)
+
+    def lists_at(self, level: float | None) -> EvaluatedLists:
+        """Return the ranked lists, in which grades from `level` on are relevant."""
+        return rank_lists(self.rows_of(None), level, self.stable, self.tag)
 
     def values(self, measure: NamedMeasure) -> NDArray[Any]:
         """Return a measure's value of each query."""
         metric = measure.compute
         if not isinstance(metric, Metric):
-            return metric(self.lists)
+            own = measure.level
+            return metric(self.lists if own is None else self.lists_at(own))
         if self.stable:
             metric = replace(metric, ties="stable")
-        return metric.per_query(**self.rows_of(metric))
+        with warnings.catch_warnings():  # `tell_if_all_relevant` says it
+            warnings.filterwarnings("ignore", "to .* every document is relevant")
+            return metric.per_query(**self.rows_of(metric))
+
+    def tell_if_all_relevant(self, measures: dict[str, NamedMeasure]) -> None:
+        """Say that all grades are relevant to some measures, if it is so."""
+        low, high = self.judgements.min(), self.judgements.max()
+        is_asked = any(measure.is_of_relevant for measure in measures.values())
+        if is_asked and self.level is None and 0 < low < high:
+            print(
+                f"every judged document is relevant (the grades are {low:g} to "
+                f"{high:g}): give -l, the lowest relevant grade, if low grades are not",
+                file=sys.stderr,
+            )
 
 
 def run_evaluate(given: argparse.Namespace) -> None:
@@ -126,6 +155,7 @@ def run_evaluate(given: argparse.Namespace) -> None:
     read_files(given)
     measures = read_measures(given, is_run)
     measured = (measured_run if is_run else measured_model)(given)
+    measured.tell_if_all_relevant(measures)
     for name, measure in measures.items():
         values = measured.values(measure)
         form = ".4f" if values.dtype.kind == "f" else ""
@@ -153,10 +183,8 @@ def read_files(given: argparse.Namespace) -> None:
         given.run_file = given.files.pop()
     if len(given.files) != 1:
         given.refuse(given, f"give one file with the judgements, got {found}")
-    if given.run_file is not None and (given.n_features or given.zero_based != "no"):
-        given.refuse(
-            given, "--n-features and --zero-based are about files of a --model"
-        )
+    if given.run_file is not None and has_features(given):
+        given.refuse(given, f"{OF_FEATURES} are about files of a --model")
     (given.judged,) = given.files
 
 
@@ -168,7 +196,7 @@ def measured_model(given: argparse.Namespace) -> Measured:
     rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     if given.max_documents is not None:
         rows = without_last(rows, given.max_documents)
-    return Measured(lambda metric: rows, False, given.model, given.level)
+    return Measured(lambda metric: rows, False, given.model, given.level, data.target)
 
 
 def measured_run(given: argparse.Namespace) -> Measured:
@@ -178,7 +206,8 @@ def measured_run(given: argparse.Namespace) -> Measured:
     qrels = load_judgements(given.judged)
     if given.max_documents is not None:
         run = first_documents(run, given.max_documents)
-    judged = set(zip(qrels.groups, qrels.documents, strict=True))
+    counts = qrels.grades >= 0  # the others are as if not judged
+    judged = set(zip(qrels.groups[counts], qrels.documents[counts], strict=True))
     has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
 
     @cache
@@ -194,7 +223,7 @@ def measured_run(given: argparse.Namespace) -> Measured:
     def rows_of(metric: object) -> Rows:
         return join("drop" if isinstance(metric, BPref) and has_judged else "zero")
 
-    return Measured(rows_of, True, run.tag, given.level)
+    return Measured(rows_of, True, run.tag, given.level, qrels.grades)
 
 
 def first_documents(run: Run, most: int) -> Run:

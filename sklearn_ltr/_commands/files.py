@@ -51,8 +51,12 @@ MODEL_FORMATS = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
 OPTIONS = {
     "zero_based=True": "--zero-based yes",
     "n_features=": "--n-features ",
+    "give its path by sizes=": "give the end of its name, as in --sizes .query",
+    "sizes= out": "--sizes out",
+    "sizes: ": "--sizes: ",
     "give a frame of them to join_run": "write them as qrels, 'topic 0 document grade'",
 }
+OF_FEATURES = "--n-features, --zero-based and --sizes"
 A_MODEL = "a model: .json, or .pkl (loading it executes it: only files you trust)"
 
 
@@ -71,11 +75,26 @@ def add_features(parser: argparse.ArgumentParser) -> None:
         help="whether features are numbered from 0 (default no: from 1); auto: if the "
         "number 0 occurs",
     )
+    parser.add_argument(
+        "--sizes",
+        metavar="SUFFIX",
+        help="lines have no qid: the sizes of the queries of FILE are in FILE and "
+        "SUFFIX, such as .query of LightGBM or .group of XGBoost",
+    )
+
+
+def has_features(given: argparse.Namespace) -> bool:
+    """Whether an option of the features of LETOR files is given."""
+    return bool(given.n_features or given.sizes) or given.zero_based != "no"
 
 
 def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
     """Read LETOR files that have the same features; those that none lists are 0."""
     read = [load_file(path, given) for path in paths]
+    if given.sizes is not None:  # queries are numbered in each file
+        n_queries = np.cumsum([0] + [data.groups[-1] + 1 for data in read])
+        for data, first in zip(read, n_queries[:-1], strict=True):
+            data.groups += first
     if given.zero_based == "auto":
         if any(data.zero_based for data in read):
             for path, data in zip(paths, read, strict=True):
@@ -127,6 +146,7 @@ def load_file(path: str, given: argparse.Namespace) -> Bunch:
                 path,
                 n_features=given.n_features,
                 zero_based=ZERO_BASED[given.zero_based],
+                sizes=None if given.sizes is None else path + given.sizes,
             )
         except ValueError as error:
             message = str(error)

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._typing import FloatArray, IntArray
 
+# what trec_eval adds to a share of the relevant documents, before it cuts off digits
+TREC_EVAL_10, TREC_EVAL_9 = 0.5, 0.9
+
 Rows: TypeAlias = Mapping[str, NDArray[Any]]  # arguments of metrics, by name
 
 
@@ -76,23 +79,25 @@ def is_relevant(grades: FloatArray, level: float | None) -> NDArray[np.bool_]:
     return grades > 0 if level is None else grades >= level
 
 
-def interpolated_precision(lists: EvaluatedLists, recall: float) -> FloatArray:
+def interpolated_precision(
+    lists: EvaluatedLists, recall: float, rounding: float = TREC_EVAL_10
+) -> FloatArray:
     """Return the highest precision at the ranks where so much recall is reached.
 
-    For recall x and R relevant documents, x R rounded to m (halves up),
-    this is the maximum over ranks r with at least m relevant documents of the number of
-    these, divided by r; 0 if the list has fewer (trec_eval's ``iprec_at_recall``).
+    For recall x and R relevant documents, with m = floor(x R + `rounding`), this is the
+    maximum over ranks r with at least m relevant documents of the number of these,
+    divided by r; 0 if the list has fewer (trec_eval's ``iprec_at_recall``).
     """
     values = np.zeros(len(lists.labels))
     for query, relevant in enumerate(lists.relevant):
         found = np.cumsum(relevant)
-        needed = np.floor(recall * lists.n_relevant[query] + 0.5)
+        needed = np.floor(recall * lists.n_relevant[query] + rounding)
         precision = (found / np.arange(1, len(found) + 1))[found >= needed]
         values[query] = precision.max(initial=0.0)
     return values
 
 
 def mean_interpolated_precision(lists: EvaluatedLists) -> FloatArray:
-    """Return the mean of these at recall 0, 0.1, ..., 1 (trec_eval's 11pt_avg)."""
+    """Return the mean of these at recall 0, 0.1, ..., 1 (11pt_avg of trec_eval 10)."""
     tenths = [interpolated_precision(lists, tenth / 10) for tenth in range(11)]
     return np.array(np.mean(tenths, axis=0))

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._commands.lists import (
+    TREC_EVAL_9,
+    TREC_EVAL_10,
     EvaluatedLists,
     interpolated_precision,
     mean_interpolated_precision,
@@ -41,6 +43,14 @@ class NamedMeasure(NamedTuple):
     compute: Metric | Callable[[EvaluatedLists], NDArray[Any]]
     summary: Callable[[NDArray[Any]], Any] = np.mean
     by_query: bool = True  # whether trec_eval prints the values of queries
+    level: float | None = None  # the lowest relevant grade, if the name has one
+
+    @property
+    def is_of_relevant(self) -> bool:
+        """Whether it tells relevant documents from others, not grade from grade."""
+        if isinstance(self.compute, Metric):
+            return getattr(self.compute, "relevant_from", 0) is None
+        return self.level is None
 
 
 def geometric_mean(values: FloatArray) -> float:
@@ -111,12 +121,19 @@ DEFAULTS = {
     "success": ["1", "5", "10"],
     IPREC: [str(tenth / 10) for tenth in range(11)],
 }
-#: Names of several measures; trec_eval prints these where it is given none
-OFFICIAL = "official"
-OFFICIAL_MEASURES = (
-    "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec",
-    "bpref", "recip_rank", IPREC, "P",
-)  # fmt: skip
+#: How recall levels are rounded: names follow trec_eval, or ir_measures
+ROUNDING = {IPREC: TREC_EVAL_10, "IPrec": TREC_EVAL_9}
+#: trec_eval's names of several measures; it prints the first ones if given none
+SEVERAL = {
+    "official": (
+        "runid", "num_q", "num_ret", "num_rel", "num_rel_ret", "map", "gm_map", "Rprec",
+        "bpref", "recip_rank", IPREC, "P",
+    ),
+    "set": tuple(name for name in LIST_MEASURES if name.startswith("set_")),
+}  # fmt: skip
+SEVERAL["all_trec"] = (
+    *dict.fromkeys([*SEVERAL["official"], *MEASURES, *DEFAULTS, *LIST_MEASURES]),
+)
 #: Names of ir_measures, and trec_eval's; a cutoff follows after "@"
 IR_MEASURES = {
     "AP": "map",
@@ -127,7 +144,7 @@ IR_MEASURES = {
     "Success": "success",
     "Rprec": "Rprec",
     "Bpref": "bpref",
-    "IPrec": IPREC,
+    "IPrec": "IPrec",
     "SetP": "set_P",
     "SetR": "set_recall",
     "SetRelP": "set_relative_P",
@@ -138,6 +155,8 @@ IR_MEASURES = {
     "NumRel": "num_rel",
 }
 CUTOFF = re.compile(r"[0-9]{1,18}")
+# NumRet(rel=1) counts other documents than NumRet
+WITH_LEVEL = re.compile(r"((?!NumRet)[A-Za-z]+)\(rel=([1-9][0-9]{,17})\)(@.*|)")
 RECALL = re.compile(r"[01]?\.[0-9]*|[01]")
 
 
@@ -153,8 +172,8 @@ def measures_of(
     name: str, for_run: bool, level: float | None
 ) -> dict[str, NamedMeasure]:
     """Return the measures of a name, of which trec_eval's may have several cutoffs."""
-    if name == OFFICIAL:
-        named = [measures_of(each, True, level) for each in OFFICIAL_MEASURES]
+    if name in SEVERAL:
+        named = [measures_of(each, True, level) for each in SEVERAL[name]]
         return {each: of[each] for of in named for each in of}
     start, dot, listed = name.partition(".")
     is_ours = name in METRICS and not for_run  # recall, without a cutoff
@@ -181,6 +200,9 @@ def measure_of(name: str, level: float | None) -> NamedMeasure:
     start, _, cutoff = name.rpartition("_")
     if (start in MEASURES or start == IPREC) and cutoff[:1].isdecimal():
         return measure_at(name, start, cutoff, level)
+    if with_level := WITH_LEVEL.fullmatch(name):
+        own = float(with_level[2])
+        return measure_of(with_level[1] + with_level[3], own)._replace(level=own)
     start, at, cutoff = name.partition("@")
     if start in IR_MEASURES:
         return measure_at(name, IR_MEASURES[start], cutoff if at else None, level)
@@ -188,7 +210,7 @@ def measure_of(name: str, level: float | None) -> NamedMeasure:
         metric = get_metric(name.lower() if name.isupper() else name)
     except ValueError as error:
         raise ValueError(
-            f"{error}; trec_eval's are {', '.join([OFFICIAL, *DEFAULTS])}, ... "
+            f"{error}; trec_eval's are {', '.join([*SEVERAL, *DEFAULTS])}, ... "
             "(evaluate --help)"
         ) from error
     return NamedMeasure(at_level(metric, level))
@@ -198,9 +220,11 @@ def measure_at(
     name: str, start: str, cutoff: str | None, level: float | None
 ) -> NamedMeasure:
     """Return the measure of trec_eval's name `start`; `name` is what was typed."""
-    if start == IPREC:
-        recall = read_recall(name, cutoff)
-        return NamedMeasure(lambda lists: interpolated_precision(lists, recall))
+    if start in ROUNDING:
+        recall, rounding = read_recall(name, cutoff), ROUNDING[start]
+        return NamedMeasure(
+            lambda lists: interpolated_precision(lists, recall, rounding)
+        )
     if start in LIST_MEASURES:
         if cutoff is not None:
             raise ValueError(f"metric {name!r}: {start} takes no cutoff; leave it out")

@@ -14,7 +14,8 @@ def add_rank(commands: Commands) -> None:
     parser = commands.add_parser(
         "rank",
         help="write the ranked lists of a LETOR file, a TREC run",
-        epilog="The name of a document is its '# docid = name', or the line's number.",
+        epilog="The name of a document is its '# docid = name' or '# name', or the "
+        "line's number.",
     )
     parser.add_argument("data", help="LETOR file")
     parser.add_argument("--model", required=True, help=A_MODEL)

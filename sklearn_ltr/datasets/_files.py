@@ -38,9 +38,10 @@ JSON = re.compile(rb"[\[{][ \t]*([\"\[{\]}\r\n]|$)")
 class TextLines:
     """The lines of a file, plain or compressed; `number` is that of the last one."""
 
-    def __init__(self, path: Path, instead: str) -> None:
-        """Take the path, and the advice `instead` for files of another kind."""
-        self.path = read_path(path)
+    def __init__(self, path: Path, instead: str, name: str = "path") -> None:
+        """Take the path, an argument's, and the advice for files of another kind."""
+        self.path = read_path(path, name)
+        self.name = name
         self.instead = instead
         self.number = 0
 
@@ -92,7 +93,7 @@ class TextLines:
     def fault(self, what: str, number: int | None = None) -> ValueError:
         """Return the error that names a line, the last one if no number is given."""
         line = self.number if number is None else number
-        return ValueError(f"path: {self.path!r}, line {line}: {what}")
+        return ValueError(f"{self.name}: {self.path!r}, line {line}: {what}")
 
     def decode(self, text: bytes) -> str:
         """Return text; a ValueError names the line if it is not in UTF-8."""
@@ -128,10 +129,10 @@ def _begin(stream: IO[bytes]) -> tuple[bytes, IO[bytes]]:
     return head, io.BufferedReader(_Begun(head, stream), 1 << 16)
 
 
-def read_path(path: Path) -> str:
+def read_path(path: Path, name: str = "path") -> str:
     """Return a path as text; a TypeError if it is none."""
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be a string or a path-like object, got {path!r}")
+        raise TypeError(f"{name} must be a string or a path-like object, got {path!r}")
     return os.fspath(path)
 
 

@@ -22,9 +22,13 @@ from sklearn_ltr.datasets._trec import Qrels
 
 INSTEAD = "read it with its own reader, and give its columns to fit"
 QUERY = re.compile(rb"qid:-?[0-9]+")
+SIZE = re.compile(rb"[0-9]{1,18}(\.0*)?")
 FEATURE = re.compile(rb"[0-9]{1,4300}|[1-9][0-9]*")  # Python reads 4,300 digits
 WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # as Python writes integers
-DOCUMENT = re.compile(rb"\s*docid\s*=\s*(\S+)")
+# docid = name, anywhere; or the first word, as of SVM-rank and RankLib, if it is no key
+DOCUMENT = re.compile(
+    rb"(?i:(.*?\bdoc_?(?:id|no)\s*[=:])|(?!\s*\w+\s*=))\s*(?P<name>\S+)"
+)
 MOST_FEATURES = 2**31 - 1  # scikit-learn overflows beyond 2^63, and memory before
 
 
@@ -50,10 +54,12 @@ def load_letor(
     n_features: int | None = None,
     zero_based: bool | Literal["auto"] = False,
     dtype: DTypeLike = np.float64,
+    sizes: Path | None = None,
 ) -> LetorData:
     r"""Read one file of graded documents, ``grade qid:query 1:value 2:value ...``.
 
-    Text after a ``#`` is ignored, but for the name of a document, ``#docid = name``.  A
+    Text after a ``#`` is ignored, but for the name of a document: ``#docid = name``, or
+    the first word, as in files of SVM-rank and RankLib.  Features may have any order; a
     feature that a line does not list is 0.  The numbers are read by
     :func:`sklearn.datasets.load_svmlight_file`.
 
@@ -72,6 +78,9 @@ def load_letor(
         else from 1, and warns that it does.
     dtype : dtype, default=numpy.float64
         Floating type of the features.
+    sizes : str or path-like, default=None
+        For lines without ``qid:``, a second file that has the number of documents of
+        each query, in their order, as LightGBM's ``.query`` and XGBoost's ``.group``.
 
     Returns
     -------
@@ -79,24 +88,27 @@ def load_letor(
         ``data`` : (n_documents, n_features) dense array of `dtype`;
         ``target`` : (n_documents,) float64, the grades;
         ``groups`` : (n_documents,) int64, the query ids; str, as written, if one begins
-        with a zero, since "007" and "7" are different topics of a run.
+        with a zero, since "007" and "7" are different topics of a run; 0, 1, ... with
+        `sizes`.
         ``groups.astype(str)`` has the written ids in both cases: use it to combine ids
         of several files, or of a file and a run;
-        ``documents`` : (n_documents,) str, the ``docid`` of each line, or the line's
-        number (:func:`join_run` joins a run with ``{"groups": groups.astype(str),
-        "documents": documents, "grades": target}``);
+        ``documents`` : (n_documents,) str, the name behind ``#`` of each line, or the
+        line's number where there is none; numbers only, if the first words of comments
+        name two documents of a query alike (:func:`join_run` joins a run with
+        ``{"groups": groups.astype(str), "documents": documents, "grades": target}``);
         ``zero_based`` : bool, whether features were numbered from 0.
 
     Raises
     ------
     ValueError
-        If a line has no ``qid`` or one that is no integer of 64 bits, features do not
-        ascend, are below the first or above `n_features`, or a number is not written in
-        digits or infinite in `dtype`; the message names the line.  If the file has no
-        documents or features, is cut off, or of another format or encoding; or if
+        If a line has no ``qid`` or one that is no integer of 64 bits, a feature is
+        there twice, is below the first or above `n_features`, or a number is not
+        written in digits or infinite in `dtype`; the message names the line.  If the
+        file has no documents or features, is cut off, or of another format or
+        encoding; if `sizes` have another sum, or lines have a ``qid``, too; or if
         `dtype` is not a floating type.
     TypeError
-        If `path`, `n_features` or `dtype` is of another type.
+        If `path`, `sizes`, `n_features` or `dtype` is of another type.
 
     Warns
     -----
@@ -122,14 +134,8 @@ def load_letor(
     n_features = integer(1, optional=True).read_as("n_features", n_features)
     zero_based = Choice(True, False, "auto").read_as("zero_based", zero_based)
     dtype = check_floating(dtype)
-    documents = _Documents(path)
-    try:
-        with np.errstate(over="ignore"):  # infinities are refused below
-            data, target = load_svmlight_file(
-                documents, dtype=dtype, zero_based=zero_based
-            )
-    except (ValueError, OverflowError) as error:
-        raise documents.fault(lowest=int(zero_based is False)) or error from error
+    listed = None if sizes is None else _read_sizes(sizes)
+    documents, data, target = _read_rows(path, listed is not None, zero_based, dtype)
     documents.check_found()
     first = documents.highest + 1 - data.shape[1]
     if zero_based == "auto" and first == 1:
@@ -144,13 +150,68 @@ def load_letor(
     if n_features is not None:
         documents.check_highest(first, n_features)
         data.resize(len(target), n_features)
+    if listed is None:
+        groups = documents.groups()
+    else:
+        groups = _groups_of_sizes(listed, documents, sizes)
     return LetorData(
         data=documents.dense(data),
         target=target,
-        groups=documents.groups(),
-        documents=np.array(documents.names),
+        groups=groups,
+        documents=documents.names_in(groups),
         zero_based=first == 0,
     )
+
+
+def _read_rows(
+    path: Path,
+    has_sizes: bool,
+    zero_based: bool | Literal["auto"],
+    dtype: DTypeLike,
+    in_order: bool = True,
+) -> tuple[_Documents, Any, FloatArray]:
+    """Return the lines of a file, and what scikit-learn reads of them."""
+    documents = _Documents(path, has_sizes)
+    # a pipe is read only once
+    documents.in_order = in_order = in_order and os.path.isfile(documents.lines.path)
+    try:
+        with np.errstate(over="ignore"):  # `check_finite` refuses infinities
+            data, target = load_svmlight_file(
+                documents, dtype=dtype, zero_based=zero_based
+            )
+    except (ValueError, OverflowError) as error:
+        fault = documents.fault(lowest=int(zero_based is False))
+        if fault is None and in_order:  # scikit-learn refuses features in other orders
+            return _read_rows(path, has_sizes, zero_based, dtype, False)
+        raise fault or error from error
+    return documents, data, target
+
+
+def _read_sizes(path: Path) -> list[int]:
+    """Read the sizes of queries, whole numbers."""
+    lines = TextLines(path, "give a text file of the size of each query", "sizes")
+    sizes = []
+    for line in lines:
+        for field in line.partition(b"#")[0].split():
+            if not SIZE.fullmatch(field):
+                raise lines.fault(
+                    f"{printable(field)} is no size: give the number of documents of "
+                    "each query"
+                )
+            sizes.append(int(field.partition(b".")[0]))
+    return sizes
+
+
+def _groups_of_sizes(sizes: list[int], documents: _Documents, path: Any) -> IntArray:
+    """Return the query of each document, 0, 1, ...; a ValueError for another sum."""
+    n_documents = len(documents.numbers)
+    if sum(sizes) != n_documents:
+        raise ValueError(
+            f"sizes: {os.fspath(path)!r} has {len(sizes)} queries of {sum(sizes)} "
+            f"documents, but {documents.lines.path!r} has {n_documents} documents: "
+            "give the file of sizes that belongs to it"
+        )
+    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def is_letor(path: Path) -> bool:
@@ -199,14 +260,17 @@ class _Documents:
     (a million lines take hours).  These are read here.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, has_sizes: bool = False) -> None:
         self.lines = TextLines(path, INSTEAD)
+        self.has_sizes = has_sizes  # lines have no queries
+        self.in_order = True  # features are taken to ascend
         self.line = b""
         self.names: list[str] = []
         self.queries: list[bytes] = []
         self.numbers: list[int] = []  # of the lines
         self.highest, self.line_of_highest = -1, 0
-        self.unnamed = 0  # the first line without a docid
+        self.unnamed = 0  # the first line without a name
+        self.has_words = False  # names that may be words of another comment
 
     def read(self) -> bytes:
         """Scikit-learn knows a file by this method, and iterates."""
@@ -214,29 +278,35 @@ class _Documents:
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield grade and features of each document."""
-        query = b""
+        query, n_first = b"", 1 if self.has_sizes else 2
         for line in self.lines:
             self.line = line
             content, _, comment = line.partition(b"#")
-            fields = content.split(None, 2)
+            fields = content.split(None, n_first)
             if not fields:
                 continue
-            if b"_" in content or not content.isascii() or len(fields) < 2:
+            if b"_" in content or not content.isascii() or len(fields) < n_first:
                 raise ValueError  # `fault` says why
-            if fields[1] != query:
+            if not self.has_sizes and fields[1] != query:
                 query = fields[1]
                 if not _is_query(query):
                     raise ValueError
-            features = fields[2] if len(fields) > 2 else b""
-            if features:  # they ascend, as scikit-learn checks
-                last = int(features.rsplit(None, 1)[-1].partition(b":")[0])
+            features = fields[n_first] if len(fields) > n_first else b""
+            if features:
+                if not self.in_order:
+                    ordered = sorted(features.split(), key=_feature)
+                    features = b" ".join(ordered)
+                last = _feature(features.rsplit(None, 1)[-1])
                 if features.startswith(b"q") or last > MOST_FEATURES:
                     raise ValueError
                 if last > self.highest:
                     self.highest, self.line_of_highest = last, self.lines.number
-            name = DOCUMENT.match(comment)
-            if name:
-                self.names.append(self.lines.decode(name[1]))
+            name = comment and DOCUMENT.match(comment)
+            if name and name[1] is not None:
+                self.names.append(self.lines.decode(name["name"]))
+            elif name:
+                self.names.append(name["name"].decode(errors="replace"))
+                self.has_words = True
             else:
                 self.names.append(str(self.lines.number))
                 self.unnamed = self.unnamed or self.lines.number
@@ -247,7 +317,7 @@ class _Documents:
     def fault(self, lowest: int) -> ValueError | None:
         """Return what is wrong with the last line; None if it is none of its fields."""
         fields = self.line.partition(b"#")[0].split()
-        what = _fault_of(fields, lowest)
+        what = _fault_of(fields, lowest, self.has_sizes)
         return self.lines.fault(what) if what else None
 
     def check_found(self) -> None:
@@ -306,6 +376,14 @@ class _Documents:
                 self.line_of_highest,
             ) from error
 
+    def names_in(self, groups: NDArray[Any]) -> NDArray[np.str_]:
+        """Return the names of documents; of lines, if a query has words twice."""
+        if self.has_words:
+            rows = zip(groups.tolist(), self.names, strict=True)
+            if len(set(rows)) < len(self.names):
+                return np.array(self.numbers).astype(str)
+        return np.array(self.names)
+
     def groups(self) -> IntArray | NDArray[np.str_]:
         """Return the query ids: numbers, or text if one of them begins with a zero."""
         texts = {query: query.removeprefix(b"qid:").decode() for query in self.queries}
@@ -313,6 +391,11 @@ class _Documents:
             numbers = {query: int(text) for query, text in texts.items()}
             return np.array([numbers[query] for query in self.queries], dtype=np.int64)
         return np.array([texts[query] for query in self.queries])
+
+
+def _feature(field: bytes) -> int:
+    """Return the number of a feature, which `_fault_of` checks."""
+    return int(field.partition(b":")[0])
 
 
 def _is_query(field: bytes) -> bool:
@@ -329,25 +412,29 @@ def _integer(digits: bytes) -> int:
     return int(b"%s0%s" % (sign, digits.lstrip(b"-0")[:20]))
 
 
-def _fault_of(fields: list[bytes], lowest: int) -> str | None:
+def _fault_of(fields: list[bytes], lowest: int, has_sizes: bool) -> str | None:
     """Return what is wrong with the fields of a line, None if nothing is."""
     if not fields:
         return None
     if not _is_number(fields[0]):
         return f"the grade is not a number: {printable(fields[0])}"
     query = fields[1] if len(fields) > 1 else b""
-    if not QUERY.fullmatch(query):
+    if has_sizes:
+        if query.startswith(b"qid:"):
+            return f"{printable(query)} names the query: leave sizes= out"
+    elif not QUERY.fullmatch(query):
         found = printable(query) if query else "the end of the line"
         return (
-            f"'qid:' and a number must follow the grade, not {found}; files "
+            f"'qid:' and a number must follow the grade, not {found}; if a second file "
+            "has the sizes of queries (.query, .group), give its path by sizes=; files "
             "without queries are read by sklearn.datasets.load_svmlight_file"
         )
-    if not _is_query(query):
+    elif not _is_query(query):
         return (
             f"{printable(query)} is beyond integers of 64 bits: number the queries anew"
         )
-    last = lowest - 1
-    for field in fields[2:]:
+    seen = set()
+    for field in fields[1 if has_sizes else 2 :]:
         digits, _, value = field.partition(b":")
         if not (FEATURE.fullmatch(digits) and _is_number(value)):
             return f"{printable(field)} is no feature, 'number:value'"
@@ -358,14 +445,14 @@ def _fault_of(fields: list[bytes], lowest: int) -> str | None:
                 "features 1, 2, ..., or read sparse data by "
                 "sklearn.datasets.load_svmlight_file"
             )
-        if feature <= last:
-            if last >= lowest:
-                return f"feature {feature} follows {last}: give them in ascending order"
+        if feature < lowest:
             return (
                 f"feature {feature} is below {lowest}: give zero_based=True if the "
                 "file counts features from 0"
             )
-        last = feature
+        if feature in seen:
+            return f"feature {feature} is there twice: leave one out"
+        seen.add(feature)
     return None
 
 

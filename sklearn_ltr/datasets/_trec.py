@@ -20,7 +20,9 @@ from sklearn_ltr._data import (
     places_in_queries,
     read_numbers,
 )
-from sklearn_ltr._parameters import Choice
+from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
+from sklearn_ltr._other_libraries import OTHER_COLUMNS
+from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
     Path,
@@ -32,7 +34,7 @@ from sklearn_ltr.datasets._files import (
 
 Name = str | int  # of a topic or a document
 Judgements = dict[tuple[Name, Name], float]
-NamedColumns = Mapping[str, object] | DataFrameLike  # by name
+NamedColumns = Mapping[Any, Any] | DataFrameLike  # by name, or a dict of dicts
 
 QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
@@ -267,7 +269,7 @@ def join_run(
     qrels: NamedColumns,
     *,
     topics: Literal["qrels", "both"] = "qrels",
-    unjudged: Literal["zero", "drop"] = "zero",
+    unjudged: Literal["zero", "drop"] | float = "zero",
     negative: Literal["error", "unjudged"] = "error",
 ) -> JoinedRun:
     """Join ranked lists with relevance judgements, for the metrics.
@@ -276,20 +278,24 @@ def join_run(
 
     Parameters
     ----------
-    run : Bunch, dict or pandas.DataFrame
+    run : Bunch, dict or frame
         ``groups``, ``documents`` and ``scores`` of the retrieved documents, as
-        :func:`load_run` returns them; names are strings or integers.
-    qrels : Bunch, dict or pandas.DataFrame
-        ``groups``, ``documents`` and ``grades`` of the judged documents, as
-        :func:`load_qrels` returns them.
+        :func:`load_run` returns them; or a dict that has a dict of scores by document
+        for each topic.  Names of topics and documents are strings or integers.
+        Frames are those of pandas, polars or Arrow.  Columns may have the names of
+        PyTerrier, ir_measures, BEIR, MS MARCO or ranx, such as ``qid``, ``docno`` and
+        ``score``, in any order; others are ignored.
+    qrels : Bunch, dict or frame
+        ``groups``, ``documents`` and ``grades`` (or ``label``, ``relevance``, ...) of
+        the judged documents, as :func:`load_qrels` returns them; or a dict of dicts.
     topics : {"qrels", "both"}, default="qrels"
         Topics that count: all with judgements, where a topic without a line in the run
-        has value 0 (``trec_eval -c``); or only those in both
+        has value 0 (``trec_eval -c``, ir_measures); or only those in both
         (trec_eval without ``-c``).  Topics without judgements never count.
-    unjudged : {"zero", "drop"}, default="zero"
-        Retrieved documents without a judgement get grade 0, as in trec_eval; or are
-        taken out of the lists, and those below move up.  :class:`~sklearn_ltr.metrics.\
-BPref` needs "drop".
+    unjudged : {"zero", "drop"} or float of at least 0, default="zero"
+        Retrieved documents without a judgement get grade 0, as in trec_eval; or this
+        grade, such as the lowest of a scale from 1; or are taken out of the lists, and
+        those below move up.  :class:`~sklearn_ltr.metrics.BPref` needs "drop".
     negative : {"error", "unjudged"}, default="error"
         Documents of a grade below zero (spam, in some collections): raise an error; or
         count as if they had no judgement, as in trec_eval.
@@ -324,7 +330,11 @@ BPref` needs "drop".
     0.5
     """
     Choice("qrels", "both").read_as("topics", topics)
-    Choice("zero", "drop").read_as("unjudged", unjudged)
+    grade = 0.0  # of retrieved documents without a judgement
+    if isinstance(unjudged, str):
+        Choice("zero", "drop").read_as("unjudged", unjudged)
+    else:
+        grade = real(0, closed="left").read_as("unjudged", unjudged)
     Choice("error", "unjudged").read_as("negative", negative)
     retrieved, scores = _read_run(run)
     judgements = _read_qrels(qrels)
@@ -344,7 +354,7 @@ BPref` needs "drop".
     rows = [
         row
         for row, key in enumerate(retrieved)
-        if key[0] in counted and (unjudged == "zero" or key in judgements)
+        if key[0] in counted and (unjudged != "drop" or key in judgements)
     ]
     if not rows:
         raise ValueError(
@@ -362,7 +372,7 @@ BPref` needs "drop".
     # A topic of negative grades only has nothing relevant, but counts.
     left = sorted(counted - {retrieved[row][0] for row in rows}.union(groups_missing))
     return JoinedRun(
-        y_true=np.array([judgements.get(retrieved[row], 0.0) for row in rows]),
+        y_true=np.array([judgements.get(retrieved[row], grade) for row in rows]),
         y_score=scores[rows],
         groups=np.array([retrieved[row][0] for row in rows]),
         y_missing=np.array([*missing.values()] + [0.0] * len(left)),
@@ -524,18 +534,18 @@ def _read_run(
     run: NamedColumns,
 ) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
-    _check_has(run, "run", ("groups", "documents", "scores"))
-    topics, documents = read_run_rows(run["groups"], run["documents"], "run.")
+    groups, documents, scores = _read_table(run, "run", "scores")
+    topics, documents = read_run_rows(groups, documents, "run.")
     queries = QueryGroups.from_groups(topics, len(topics))
-    scores = queries.unsort(check_scores(run["scores"], queries, "run.scores"))
+    scores = queries.unsort(check_scores(scores, queries, "run.scores"))
     return list(zip(topics, documents, strict=True)), scores
 
 
 def _read_qrels(qrels: NamedColumns) -> Judgements:
     """Return the grade of each topic and document."""
-    _check_has(qrels, "qrels", ("groups", "documents", "grades"))
-    topics, documents = read_run_rows(qrels["groups"], qrels["documents"], "qrels.")
-    grades = read_numbers(qrels["grades"], len(topics), "qrels.grades")
+    groups, documents, grades = _read_table(qrels, "qrels", "grades")
+    topics, documents = read_run_rows(groups, documents, "qrels.")
+    grades = read_numbers(grades, len(topics), "qrels.grades")
     if not np.isfinite(grades).all():
         row = int(np.argmin(np.isfinite(grades)))
         raise ValueError(
@@ -570,13 +580,47 @@ def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
             )
 
 
-def _check_has(values: Any, name: str, columns: tuple[str, ...]) -> None:
-    """Raise a TypeError or ValueError unless a mapping has its columns."""
-    if not hasattr(values, "keys"):  # as Bunch, dict and the frames of pandas have
+def _read_table(values: Any, name: str, numbers: str) -> list[Any]:
+    """Return topics, documents and numbers of a table or of a dict of dicts."""
+    wanted = ("groups", "documents", numbers)
+    table = values.to_pandas() if is_arrow(values) else values
+    is_dict = isinstance(table, Mapping)
+    if is_dict and any(isinstance(listed, Mapping) for listed in table.values()):
+        return _read_nested(table, name, numbers)
+    if not is_dict and not is_frame(table):
+        advice = "a list of rows becomes a frame by pandas.DataFrame(rows)"
+        if is_lazy(table):
+            advice = "collect it"
+        elif hasattr(table, "to_dict"):  # of ranx
+            advice = "give its to_dict()"
         raise TypeError(
-            f"{name} must be a Bunch, dict or frame of {', '.join(columns)}, got "
-            f"{type(values).__name__}"
+            f"{name} must be a Bunch, dict or frame of {', '.join(wanted)}, or a dict "
+            f"of dicts by topic and document, got {type(values).__name__}: {advice}"
         )
-    for column in columns:
-        if column not in values:
-            raise ValueError(f"{name} has no {column!r}: give {', '.join(columns)}")
+    names = [*table.keys()] if is_dict else [*table.columns]
+    plain = {re.sub("[^a-z]", "", str(one).lower()): one for one in reversed(names)}
+    is_ranked, columns = "rank" in plain, []
+    for column in wanted:
+        known = OTHER_COLUMNS[column].split()
+        found = next((plain[one] for one in known if one in plain), None)
+        if found is None:
+            raise ValueError(
+                f"{name} has no {column!r}: give {', '.join(wanted)}, or a dict of "
+                "dicts by topic and document; it has "
+                f"{', '.join(map(repr, names[:9])) or 'nothing'}, and {column} may be "
+                f"called {', '.join(known[1:])}" + "; of ranks give -rank" * is_ranked
+            )
+        columns.append(table[found])
+    return columns
+
+
+def _read_nested(values: Mapping[Any, Any], name: str, numbers: str) -> list[Any]:
+    """Return topics, documents and numbers of a dict of dicts."""
+    for topic, listed in values.items():
+        if not isinstance(listed, Mapping):
+            raise TypeError(
+                f"{name}[{topic!r}] is a {type(listed).__name__}: give a dict of "
+                f"{numbers} by document for each topic"
+            )
+    rows = [(q, d, n) for q, listed in values.items() for d, n in listed.items()]
+    return [[row[place] for row in rows] for place in range(3)]

@@ -47,7 +47,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 # ruff: noqa: F403
 from typing import TYPE_CHECKING, Any
 
-from sklearn_ltr._other_libraries import OTHER_FUNCTIONS
+from sklearn_ltr._other_libraries import metric_here
 from sklearn_ltr._saved import publish
 from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
@@ -75,7 +75,10 @@ if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
 
     def __getattr__(name: str) -> Any:
         """Raise an error, which for names of other libraries says what to import."""
-        if name in OTHER_FUNCTIONS:  # of an AttributeError, `import` drops the text
-            ours = OTHER_FUNCTIONS[name]
-            raise ImportError(f"{__name__} has no {name}: import {ours}, with groups=")
+        ours = None if name.startswith("_") else metric_here(name, _metric.METRICS)
+        if ours is not None:  # of an AttributeError, `import` drops the text
+            function = f"{ours.partition('@')[0]}_score"
+            raise ImportError(
+                f"{__name__} has no {name}: import {function}, with groups="
+            )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

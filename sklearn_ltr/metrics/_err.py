@@ -140,6 +140,8 @@ def err_swap_factors(
 class ERR(ClosedFormMetric):
     """Expected reciprocal rank of the document that satisfies the user.
 
+    A class derived from it may have other ``discounts`` than 1 / rank.
+
     Parameters
     ----------
     k, ties, no_relevant
@@ -183,8 +185,9 @@ class ERR(ClosedFormMetric):
         """Sum of P(user reaches the position and is satisfied there) / rank."""
         satisfies = self.satisfaction(np.asarray(ranked_grades, dtype=np.float64))
         reaches = np.cumprod(np.append(1.0, 1.0 - satisfies[:-1]))
-        ranks = np.arange(1, len(satisfies) + 1)
-        return float((reaches * satisfies / ranks)[: self.k].sum())
+        n = len(satisfies)
+        discount = self.discounts(n, self.cutoff(n))
+        return float((reaches * satisfies * discount).sum())
 
     def gains(
         self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None

@@ -11,6 +11,7 @@ The built-in metrics enter the table ``METRICS`` when their classes are made
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -35,9 +36,10 @@ from sklearn_ltr._data import (
     describe_query,
     rescale,
 )
+from sklearn_ltr._other_libraries import metric_here
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
-from sklearn_ltr.metrics._arguments import explain_call
+from sklearn_ltr.metrics._arguments import CLOSE, explain_call
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["Metric", "get_metric"]
@@ -360,7 +362,10 @@ class Metric(ABC):
         """Return the queries, those without a row included, and the bound metric."""
         read = read_judged(y_true, groups, y_missing, groups_missing)
         queries, grades, offsets, is_ranked = read
-        return queries, self.bind(grades, offsets, queries.query_ids, is_ranked)
+        bound = self.bind(grades, offsets, queries.query_ids, is_ranked)
+        if is_ranked is None:
+            warn_if_all_relevant(bound)
+        return queries, bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,6 +466,21 @@ class BoundMetric:
         """Call a kernel for ranges of queries, by the threads of a team."""
         n_rows = self.offsets[bounds[-1]] - self.offsets[bounds[0]]
         team.share_ranges(NANOSECONDS_PER_ROW * n_rows, bounds, kernel, *arguments)
+
+
+def warn_if_all_relevant(bound: BoundMetric) -> None:
+    """Warn if a metric tells no grade from another, as of stars from 1 to 5."""
+    grades, first = bound.grades, bound.offsets[:-1]
+    if grades.min() == 0 or np.ptp(grades) == 0 or np.ptp(bound.gain) > 0:
+        return
+    low, high = np.minimum.reduceat(grades, first), np.maximum.reduceat(grades, first)
+    if np.count_nonzero(low < high) > 1:  # a single list may have no other documents
+        warnings.warn(
+            f"to {bound.metric!r} every document is relevant (the grades are "
+            f"{low.min():g} to {high.max():g}): give relevant_from, the lowest "
+            "relevant grade (or another gain), if low grades are not",
+            stacklevel=5,
+        )
 
 
 def mean_of_values(
@@ -585,20 +605,25 @@ def get_metric(metric: str | Metric) -> Metric:
             f"NDCG(10), got {metric!r}"
         )
     name, at, cutoff = metric.partition("@")
-    if name not in METRICS:
-        close = get_close_matches(name.lower(), METRICS, n=1)
-        hint = f"Did you mean {close[0] + at + cutoff!r}? " if close else ""
-        raise ValueError(
-            f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "
-            "each with or without a cutoff k, as in 'ndcg@10'"
+    is_cutoff = cutoff.isdecimal() and len(cutoff) <= MOST_DIGITS and int(cutoff) > 0
+    if name in METRICS and (is_cutoff or not at):
+        return METRICS[name](int(cutoff) if at else None)
+    hint, ours = "", metric_here(metric, METRICS)
+    if ours is not None:
+        hint = (
+            f"Did you mean {ours!r}? (If another library gives another value, see "
+            "'Metrics and conventions' in the documentation.) "
         )
-    if not at:
-        return METRICS[name]()
-    if not cutoff.isdecimal() or len(cutoff) > MOST_DIGITS or int(cutoff) < 1:
+    elif name in METRICS:
         raise ValueError(
             f"metric {metric!r}: k, the part after '@', must be an integer >= 1"
         )
-    return METRICS[name](int(cutoff))
+    elif close := get_close_matches(name.lower(), METRICS, 1, CLOSE):
+        hint = f"Did you mean {close[0] + at + cutoff!r}? "
+    raise ValueError(
+        f"unknown metric {metric!r}. {hint}The names are {', '.join(METRICS)}, "
+        "each with or without a cutoff k, as in 'ndcg@10'"
+    )
 
 
 def score_function(

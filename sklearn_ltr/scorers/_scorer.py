@@ -36,7 +36,7 @@ from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._arguments import explain_options
-from sklearn_ltr.metrics._metric import METRICS
+from sklearn_ltr.metrics._metric import METRICS, warn_if_all_relevant
 
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 MetricLike = str | Metric
@@ -253,10 +253,11 @@ class RankingScorer:
             judged = ~np.isnan(grades)
             offsets, labels, has_rows = select_rows(judged, offsets, labels)
             grades, scores, weights = grades[judged], scores[judged], weights[has_rows]
-        values = {
-            name: metric.bind(grades, offsets, labels).mean(scores, weights)
-            for name, metric in self.metrics.items()
-        }
+        values = {}
+        for name, metric in self.metrics.items():
+            bound = metric.bind(grades, offsets, labels)
+            warn_if_all_relevant(bound)
+            values[name] = bound.mean(scores, weights)
         return next(iter(values.values())) if self._has_one else values
 
     def _read_grades(self, y: ArrayLike, queries: QueryGroups) -> FloatArray:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from sklearn_ltr.datasets import (
@@ -61,6 +62,12 @@ def test_what_is_no_path_is_refused(loader):
     message = "path must be a string or a path-like object, got"
     for path in (None, 3, b"x"):
         refused(lambda path=path: loader(path), TypeError, message)
+    for sizes in (3, [1], np.array([1])):
+        refused(
+            lambda sizes=sizes: load_letor("f", sizes=sizes),
+            TypeError,
+            "sizes must be a string or a path-like object, got",
+        )
 
 
 # --- columns of a run and of judgements -----------------------------------------------
@@ -121,6 +128,16 @@ def test_columns_that_name_no_documents_are_refused(entry, columns, error, messa
     refused(lambda: call(**columns), error, message.replace("{}", prefix))
 
 
+class Ranx:
+    """A run of ranx has the methods of a dict, each of which takes seconds."""
+
+    def keys(self):
+        raise AssertionError
+
+    def to_dict(self):
+        raise AssertionError
+
+
 INTEGERS = "grades must be integers in a file of judgements, but row"
 FIELDS = "must be a Bunch, dict or frame of groups, documents,"
 OTHERS: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
@@ -133,7 +150,24 @@ OTHERS: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = 
     *((dumped, {"dump": dump_run, "numbers": [1, 0], "tag": tag}, ValueError,
        f"tag must be a string without white space, got {tag!r}")
       for tag in ("my run", "")),
-    (joined, {"run": [1]}, TypeError, f"run {FIELDS} scores, got list"),
+    (joined, {"run": [1]}, TypeError,
+     f"run {FIELDS} scores, or a dict of dicts by topic and document, got list: a "
+     "list of rows becomes a frame by pandas.DataFrame(rows)"),
+    (joined, {"run": pl.LazyFrame({"groups": [1]})}, TypeError,
+     "got LazyFrame: collect it"),
+    (joined, {"qrels": Ranx()}, TypeError, "got Ranx: give its to_dict()"),
+    (join_run, {"run": {"q": {"a": 1}, "r": ["a"]}, "qrels": {}}, TypeError,
+     "run['r'] is a list: give a dict of scores by document for each topic"),
+    (join_run, {"run": {"q": {"a": 1}}, "qrels": {"q": {}, "r": {}}}, ValueError,
+     "qrels.documents is empty"),
+    (join_run, {"run": {"q": ["a"]}, "qrels": {}}, ValueError,
+     "or a dict of dicts by topic and document; it has 'q', and groups may be called "
+     "qid, queryid,"),
+    (join_run, {"run": pd.DataFrame({"qid": [1], "pid": [1], "rank": [1]}),
+                "qrels": {}}, ValueError, "called score; of ranks give -rank"),
+    *((joined, {"unjudged": grade}, error, "unjudged must be")
+      for grade, error in ((-1, ValueError), (NAN, ValueError), (None, TypeError),
+                           ("one", ValueError), (True, TypeError))),
     (joined, {"run": pd.DataFrame({"groups": [1], "documents": [1], "grades": [1]})},
      ValueError, "run has no 'scores': give groups, documents, scores"),
     (joined, {"qrels": {"grades": [1, NAN]}}, ValueError,

@@ -80,7 +80,22 @@ NO_METRIC = "metric must be a name such as 'ndcg@10'"
 NO_CUTOFF = "must be an integer >= 1"
 NAMES: list[Bad] = [
     ("ncdg", ValueError, "unknown metric 'ncdg'. Did you mean"),
-    ("NDCG@3", ValueError, "Did you mean 'ndcg@3'?"),
+    ("iprec@3", ValueError, "unknown metric 'iprec@3'. The names are"),
+    *((theirs, ValueError, f"unknown metric {theirs!r}. Did you mean {ours!r}? (If ")
+      for ours, names in {
+          "ndcg": "nDCG NDCG:type=Exp ndcg- lambdarank rank:ndcg ndcg_score NDCGMetric",
+          "ndcg@3": "NDCG@3 ndcg@3- NDCG:top=3;type=Exp NDCG:type=Base;top=3 ndcg_3 "
+          "ndcg_cut_3 ndcg_cut.3 nDCG@3 metric/ndcg_3 ndcg_at_3 ndcg@3,5 ndcg3",
+          "map": "AP map- AP(rel=2) rank:map mean_average_precision",
+          "map@5": "MAP:top=5 AP@5 map_cut_5 map@5- MeanAveragePrecision@5",
+          "mrr": "RR recip_rank mean-reciprocal-rank",
+          "mrr@10": "MRR:top=10 RR@10 mrr_10",
+          "precision@5": "pre@5 pre@5- P@5 P_5 P.5,10 P(rel=2)@5 PrecisionAt:top=5",
+          "recall@100": "R@100 RecallAt:top=100 recall_at_100 recall_100",
+          "hit_rate@1": "success_1 Success@1 hits@1 HitRate@1 hit_ratio@1",
+          "r_precision": "Rprec R-precision RPrecision",
+          "err@5": "ERR@5 ERR:top=5 PFound:top=5",
+      }.items() for theirs in names.split()),
     ("", ValueError, "unknown metric ''"),
     *((name, ValueError, NO_CUTOFF)
       for name in ("ndcg@", "ndcg@0", "ndcg@-1", "map@1.5", "map@1@2")),
@@ -274,9 +289,22 @@ def test_calls_of_metrics_say_what_they_take(score):
         score(np.array(y_true)[:, None], y_score, groups=[0, 0, 0])
 
 
-@pytest.mark.parametrize(("theirs", "ours"), metrics.OTHER_FUNCTIONS.items())
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    {
+        "mean_average_precision": "map_score",
+        "average_precision_score": "map_score",
+        "mapk": "map_score",
+        "reciprocal_rank": "mrr_score",
+        "ndcg_at_k": "ndcg_score",
+        "precision_at_k": "precision_score",
+        "hit_rate": "hit_rate_score",
+        "expected_reciprocal_rank": "err_score",
+    }.items(),
+)
 def test_names_of_other_libraries_are_told_what_to_import(theirs, ours):
     with pytest.raises(ImportError, match=f"has no {theirs}: import {ours}, "):
         exec(f"from sklearn_ltr.metrics import {theirs}")
     assert ours in metrics.__all__
     assert not hasattr(metrics, "nothing_of_the_kind")
+    assert not hasattr(metrics, "__wrapped__")

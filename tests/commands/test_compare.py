@@ -112,7 +112,7 @@ def test_words_that_cannot_be_compared_are_refused_in_a_line(folder, capsys):
             "give one LETOR file for --models, got none",
         ),
         (["letor", "-c", "--models", "1.json", "5.json"], "--complete is about runs"),
-        (["qrels", "1.run", "5.run", "--n-features", "3"], "--n-features and --zero-b"),
+        (["qrels", "1.run", "5.run", "--n-features", "3"], "--n-features, --zero-b"),
         (["qrels", "1.run", "5.run", "--difference", "0"], "must be a number > 0"),
     ):
         assert message in refused(capsys, *words, status=2)

@@ -7,7 +7,12 @@ import pytest
 
 from sklearn_ltr.__main__ import main
 from sklearn_ltr._commands.lists import EvaluatedLists, interpolated_precision
-from sklearn_ltr._commands.measures import DEFAULTS, IR_MEASURES, LIST_MEASURES
+from sklearn_ltr._commands.measures import (
+    DEFAULTS,
+    IR_MEASURES,
+    LIST_MEASURES,
+    SEVERAL,
+)
 
 # query 1: relevant at ranks 2 and 4, "x" is not judged, "e" was not retrieved; query 2:
 # nothing relevant was retrieved; query 3 has no list
@@ -87,9 +92,9 @@ def test_names_that_stand_for_all_queries_have_no_line_of_a_query(folder, capsys
     }
 
 
-def brute_interpolated_precision(relevant, n_relevant, recall):
+def brute_interpolated_precision(relevant, n_relevant, recall, rounding):
     """For all ranks, as in the definition."""
-    needed = int(recall * n_relevant + 0.5)
+    needed = int(recall * n_relevant + rounding)
     precisions = [
         sum(relevant[:rank]) / rank
         for rank in range(1, len(relevant) + 1)
@@ -98,17 +103,80 @@ def brute_interpolated_precision(relevant, n_relevant, recall):
     return max(precisions, default=0.0)
 
 
-def test_interpolated_precision_is_the_highest_from_a_recall_on():
+@pytest.mark.parametrize("rounding", [0.5, 0.9])
+def test_interpolated_precision_is_the_highest_from_a_recall_on(rounding):
     rng = np.random.default_rng(0)
     for _ in range(100):
         relevant = rng.random(rng.integers(0, 12)) < 0.4
         n_relevant = np.array([relevant.sum() + rng.integers(0, 3)])
         lists = EvaluatedLists("", np.array(["1"]), [relevant], n_relevant)
         for recall in (0.0, 0.1, 0.25, 0.5, 0.7, 1.0):
-            (value,) = interpolated_precision(lists, recall)
+            (value,) = interpolated_precision(lists, recall, rounding)
             assert value == brute_interpolated_precision(
-                relevant.tolist(), n_relevant[0], recall
+                relevant.tolist(), n_relevant[0], recall, rounding
             )
+
+
+def test_levels_of_recall_are_rounded_as_by_the_owner_of_the_name(folder, capsys):
+    # 0.2 of seven relevant documents are 1.4: two documents, or one
+    (folder / "q").write_text(QRELS + "".join(f"1 0 z{i} 1\n" for i in range(4)))
+    (folder / "r").write_text("1 Q0 a 1 9 t\n1 Q0 b 2 8 t\n1 Q0 c 3 7 t\n")
+    found = printed(capsys, "q", "r", "-m", "IPrec@0.2", "iprec_at_recall.0.2")
+    assert found["IPrec@0.2", "all"] == "0.6667"
+    assert found["iprec_at_recall_0.20", "all"] == "1.0000"
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_names_of_several_measures_print_each(folder, capsys, name):
+    found = printed(capsys, "q", "r", "-q", "-m", name)
+    assert found == printed(capsys, "q", "r", "-q", "-m", *SEVERAL[name])
+    assert found.items() <= printed(capsys, "q", "r", "-q", "-m", "all_trec").items()
+    assert (("set_P", "all") in found) == (name != "official")
+
+
+@pytest.mark.parametrize("grades", [(-1, -2), (-1, 1), (-1, 0)])
+def test_negative_judgements_are_as_none_to_bpref(folder, capsys, grades):
+    (folder / "q").write_text("".join(f"1 0 d{i} {g}\n" for i, g in enumerate(grades)))
+    (folder / "r").write_text("1 Q0 d0 1 9 t\n1 Q0 x 2 8 t\n")
+    assert printed(capsys, "q", "r", "-m", "bpref") == {("bpref", "all"): "0.0000"}
+
+
+def test_a_measure_may_have_its_own_level(folder, capsys):
+    found = printed(capsys, "q", "r", "-m", "P(rel=2)@4", "AP(rel=2)", "AP")
+    assert found["P(rel=2)@4", "all"] == "0.1250"
+    assert found["AP(rel=2)", "all"] == "0.1250"
+    assert found["AP", "all"] == printed(capsys, "q", "r", "-m", "map")["map", "all"]
+    for theirs, name in (
+        ("SetP", "set_P"),
+        ("SetR", "set_recall"),
+        ("NumRel", "num_rel"),
+        ("IPrec", "IPrec"),
+    ):
+        at = "@0.5" if name == "IPrec" else ""
+        found = printed(capsys, "q", "r", "-q", "-m", f"{theirs}(rel=2){at}")
+        expected = printed(capsys, "q", "r", "-q", "-l", "2", "-m", f"{name}{at}")
+        assert list(found.values()) == list(expected.values())
+    assert "unknown metric" in refused(capsys, "q", "r", "-m", "NumRet(rel=1)")
+    error = refused(capsys, "q", "r", "-m", "P(judged_only=True)@5")
+    assert "Did you mean 'precision@5'?" in error
+
+
+def test_grades_from_one_are_told(folder, capsys):
+    qrels = "1 0 a 1\n1 0 b 3\n1 0 c 2\n"
+    (folder / "q").write_text(qrels)
+    told = "every judged document is relevant (the grades are 1 to 3): give -l"
+    for names, is_told in (
+        (["map"], True),
+        (["nDCG@5", "set_P"], True),
+        (["ndcg@5", "P(rel=2)@5"], False),
+        (["map", "-l", "2"], False),
+    ):
+        assert main(["evaluate", "q", "r", "-m", *names]) == 0
+        assert (told in capsys.readouterr().err) == is_told
+    for others in ("1 0 d 0\n", "1 0 d -1\n"):
+        (folder / "q").write_text(qrels + others)
+        assert main(["evaluate", "q", "r", "-m", "map"]) == 0
+        assert capsys.readouterr().err == ""
 
 
 def test_only_the_first_documents_of_a_list_count(folder, capsys):
@@ -129,8 +197,9 @@ def test_names_of_ir_measures_are_those_of_trec_eval(folder, capsys):
     for theirs, name in IR_MEASURES.items():
         if name in DEFAULTS:
             theirs, name = f"{theirs}@1", f"{name}_1"
+        if name == "IPrec":
+            theirs, name = "IPrec@1", "iprec_at_recall_1.00"
         found = printed(capsys, "q", "--run", "r", "-m", theirs)
-        name = "iprec_at_recall_1.00" if name == "iprec_at_recall_1" else name
         expected = printed(capsys, "q", "--run", "r", "-m", name)
         assert list(found) == [(theirs, "all")]
         assert list(found.values()) == list(expected.values())
@@ -160,7 +229,7 @@ def test_cutoffs_are_those_of_trec_eval_where_none_is_given(folder, capsys):
         ("IPrec", "give the recall, a number from 0 to 1"),
         ("iprec_at_recall.1.5", "give the recall, a number from 0 to 1"),
         ("iprec_at_recall.nan", "give the recall, a number from 0 to 1"),
-        ("all_trec", "trec_eval's are official, P, "),
+        ("infAP", "trec_eval's are official, set, all_trec, P, "),
     ],
 )
 def test_a_wrong_name_says_what_is_taken(folder, capsys, name, message):
@@ -295,7 +364,8 @@ def test_judgements_may_be_a_file_of_letor(folder, capsys):
     ("line", "message"),
     [
         ("1 qid:1 1:2", "line 7: no '#docid = name' names the document"),
-        ("1 qid:1 1:2 # D5", "line 7: no '#docid = name' names the document"),
+        ("1 qid:1 1:2 # inc = 5", "line 7: no '#docid = name' names the document"),
+        ("1 qid:1 1:2 # e D5", "document 'e' of query 1 is in line 4 already"),
         ("1 qid:1 1:2 #docid = a", "document 'a' of query 1 is in line 1 already"),
         ("nan qid:1 1:2 #docid = z", "line 7: the grade must be finite"),
         ("x qid:1 1:2 #docid = z", "line 7: the grade is not a number: 'x'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -123,9 +124,9 @@ def test_numbers_that_may_begin_at_zero_are_said_to_begin_at_one(folder, capsys)
 
 
 def test_options_of_features_say_nothing_to_a_run(folder, capsys):
-    for option in (["--n-features", "3"], ["--zero-based", "auto"]):
+    for option in (["--n-features", "3"], ["--zero-based", "auto"], ["--sizes", ".q"]):
         error = failed(capsys, "evaluate", "q", "r", *option, status=2)
-        assert "--n-features and --zero-based are about files of a --model" in error
+        assert "--n-features, --zero-based and --sizes are about files of a" in error
 
 
 SMALL = ["--set", "n_estimators=3", "min_samples_leaf=2"]
@@ -141,6 +142,43 @@ def test_rows_of_several_files_are_joined(folder, capsys):
         joined = (folder / "m.json").read_text()
         assert main(["train", "both", *QUIET, *SMALL]) == 0
         assert joined == (folder / "m.json").read_text()
+
+
+def test_sizes_of_queries_are_in_a_second_file_of_each(folder, capsys):
+    def write(name, queries):
+        (folder / name).write_text(re.sub("qid:[0-9]* ", "", letor(queries)))
+        (folder / f"{name}.group").write_text("9\n" * len(queries))
+
+    write("a", range(1, 4))
+    write("b", range(4, 9))
+    write("v", [9, 10])
+    (folder / "held").write_text(letor([9, 10]))
+    sizes = ["--sizes", ".group"]
+    assert main(["train", "a", "b", *sizes, "--valid", "v", *QUIET, *SMALL]) == 0
+    joined = (folder / "m.json").read_text()
+    assert main(["train", "t", "--valid", "held", *QUIET, *SMALL]) == 0
+    assert joined == (folder / "m.json").read_text()
+    capsys.readouterr()
+    printed = []
+    for words in (["v", *sizes], ["held"]):
+        assert main(["evaluate", *words, "--model", "m.json", "-m", "map"]) == 0
+        assert main(["rank", *words, "--model", "m.json", "--run", "run"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+    error = failed(capsys, "train", "v", *QUIET)
+    assert (
+        "the sizes of queries (.query, .group), give the end of its name, as" in error
+    )
+    assert "in --sizes .query;" in error
+    error = failed(capsys, "train", "t", "--sizes", ".group", *QUIET)
+    assert "t.group" in error and "o such file" in error
+    (folder / "v.group").write_text("9\n8\n")
+    error = failed(capsys, "train", "v", *sizes, *QUIET)
+    assert "--sizes: 'v.group' has 2 queries of 17 documents, but 'v' has 18" in error
+    (folder / "t.group").write_text("9\n" * 8)
+    error = failed(capsys, "train", "t", *sizes, *QUIET)
+    assert "'qid:1' names the query: leave --sizes out" in error
 
 
 @pytest.mark.parametrize("other", [letor([8]), letor(["08", 8])])

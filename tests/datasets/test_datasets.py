@@ -51,6 +51,86 @@ def test_lines_of_the_known_collections_are_read(tmp_path, name):
     assert letor.target.tolist() == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ("docid = GX000-00 inc = 1 prob = .1", "GX000-00"),  # LETOR
+        ("1A", "1A"),  # SVM-rank
+        ("7555 rambo", "7555"),
+        ("http://a.b/c?d=e", "http://a.b/c?d=e"),
+        ("inc = 1 DOCID=X", "X"),
+        ("docno: AP-1", "AP-1"),
+        ("inc = 1", "1"),
+        ("docid = ", "1"),
+        ("", "1"),
+    ],
+)
+@pytest.mark.parametrize("space", ["", " ", "\t"])
+def test_what_is_behind_a_number_sign_names_the_document(
+    tmp_path, comment, name, space
+):
+    (tmp_path / "f").write_text(f"1 qid:1 1:1 #{space}{comment}\n0 qid:1 1:2\n")
+    assert load_letor(tmp_path / "f").documents.tolist() == [name, "2"]
+
+
+def test_words_that_a_query_has_twice_name_no_documents(tmp_path):
+    path = tmp_path / "f"
+    path.write_text("1 qid:1 1:1 # a b\n1 qid:2 1:1 # a b\n")
+    assert load_letor(path).documents.tolist() == ["a", "a"]
+    path.write_text("1 qid:1 1:1 # a b\n1 qid:1 1:1 # a b\n")
+    assert load_letor(path).documents.tolist() == ["1", "2"]
+    path.write_text("1 qid:1 1:1 # docid = a\n1 qid:1 1:1 # docid = a\n")
+    assert load_letor(path).documents.tolist() == ["a", "a"]
+    path.write_bytes("1 qid:1 1:1 # \xe9\n".encode("latin-1"))
+    assert len(load_letor(path).documents) == 1
+
+
+@pytest.mark.parametrize("zero_based", [True, False, "auto"])
+def test_features_may_have_any_order(tmp_path, zero_based):
+    first = 0 if zero_based else 1
+    ascending = f"2 qid:4 {first}:0.5 3:7 12:1\n1 qid:4 2:1\n0 qid:5 2:1.5 9:2\n"
+    mixed = f"2 qid:4 12:1 {first}:0.5 3:7\n1 qid:4 2:1\n0 qid:5 9:2 2:1.5\n"
+    found = []
+    for text in (ascending, mixed):
+        (tmp_path / "f").write_text(text)
+        found.append(load_letor(tmp_path / "f", zero_based=zero_based, n_features=15))
+    for name in ("data", "target", "groups", "documents"):
+        np.testing.assert_array_equal(found[0][name], found[1][name])
+    assert found[0].zero_based == found[1].zero_based
+
+
+@pytest.mark.parametrize("sizes", ["2\n1\n", "2\n\n1\n\n", "2 1", "2.0\r\n1 # q\r\n"])
+def test_sizes_of_queries_may_be_in_a_second_file(tmp_path, sizes):
+    path = tmp_path / "train"
+    path.write_text("2 1:0.5 3:1 # a\n0\n# b\n1 2:4 1:1 # c\n")
+    (tmp_path / "train.query").write_text(sizes)
+    letor = load_letor(path, sizes=tmp_path / "train.query")
+    assert letor.data.tolist() == [[0.5, 0, 1], [0, 0, 0], [1, 4, 0]]
+    assert letor.target.tolist() == [2, 0, 1]
+    assert letor.groups.tolist() == [0, 0, 1]
+    assert letor.documents.tolist() == ["a", "2", "c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "message"),
+    [
+        ("1 1:2\n", "2\n", "sizes: .*s' has 1 queries of 2 documents, but .*f' has"),
+        ("1 1:2\n", "", "s' has 0 queries of 0 documents, but"),
+        ("1 1:2\n", "1\nx", "sizes: .*s', line 2: 'x' is no size: give the number of"),
+        ("1 1:2\n", "-1", "line 1: '-1' is no size"),
+        ("1 1:2\n", "[1]", "line 1: this is JSON|line 1: .* is no size"),
+        ("1 qid:1 1:2\n", "1", "path: .*f', line 1: 'qid:1' names the query: leave"),
+        ("1 1:2 1:3\n", "1", "path: .*f', line 1: feature 1 is there twice"),
+        ("x 1:2\n", "1", "path: .*f', line 1: the grade is not a number"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(tmp_path, text, sizes, message):
+    (tmp_path / "f").write_text(text)
+    (tmp_path / "s").write_text(sizes)
+    with pytest.raises(ValueError, match=message):
+        load_letor(tmp_path / "f", sizes=tmp_path / "s")
+
+
 # make_ranking
 
 

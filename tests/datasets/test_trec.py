@@ -7,6 +7,7 @@ import gzip
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +104,7 @@ grades = st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.0]), max_size=6)
 Lists = st.lists(st.tuples(grades, grades), min_size=1, max_size=4)
 
 
+@pytest.mark.filterwarnings("ignore:to .* every document is relevant")
 @every_metric
 @given(lists=Lists, k=st.sampled_from([None, 1, 3, 20]), random=st.randoms())
 def test_missing_documents_count_as_the_definition_says(case, lists, k, random):
@@ -225,6 +227,74 @@ def test_a_run_is_joined_with_judgements():
         "y_missing": [1.0, 1.0, 1.0, 0.0],
         "groups_missing": ["1", "2", "3", "3"],
     }
+
+
+NAMES = {
+    "ours": "groups documents scores grades",
+    "PyTerrier": "qid docno score label",
+    "ir_measures": "query_id doc_id score relevance",
+    "BEIR": "query-id corpus-id score score",
+    "MS MARCO": "qid pid score rel",
+    "ranx": "q_id doc_id score score",
+    "capital letters": "Query_ID DocNo SCORE Relevance",
+}
+FRAMES = {
+    "dict": lambda columns: columns,
+    "pandas": pd.DataFrame,
+    "pandas, Arrow": lambda columns: pd.DataFrame(columns).convert_dtypes(
+        dtype_backend="pyarrow"
+    ),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    "Arrow": lambda columns: pytest.importorskip("pyarrow").table(columns),
+    "categories": lambda columns: pd.DataFrame(columns).astype("category"),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("names", NAMES)
+def test_tables_may_have_the_names_of_other_libraries(names, frame):
+    *ids, score, grade = NAMES[names].split()
+
+    def table(bunch, number):
+        columns = dict(zip([*ids, number], bunch.values(), strict=True))
+        other = {"rank": range(len(bunch.groups)), "tag": ["t"] * len(bunch.groups)}
+        return FRAMES[frame](other | dict(reversed(columns.items())))
+
+    run, qrels = bunches()
+    joined = join_run(table(run, score), table(qrels, grade))
+    assert as_lists(joined) == as_lists(join_run(run, qrels))
+
+
+def test_the_column_of_names_is_taken_not_those_of_texts_and_numbers():
+    run, qrels = bunches()
+    frame = pd.DataFrame({"query": "some words", "docid": range(5), "rank": 0}).assign(
+        qid=run.groups, docno=run.documents, score=run.scores
+    )
+    assert as_lists(join_run(frame, qrels)) == as_lists(join_run(run, qrels))
+
+
+@pytest.mark.parametrize("of_document", [str, ord])
+@pytest.mark.parametrize("of_topic", [str, int])
+def test_a_run_may_be_a_dict_of_dicts(of_topic, of_document):
+    run, qrels = bunches()
+
+    def nested(bunch):
+        found: dict = {"7": {}}  # no document, or no judgement
+        for topic, document, number in zip(*bunch.values(), strict=True):
+            found.setdefault(topic, {})[of_document(document)] = number
+        return {of_topic(topic): listed for topic, listed in found.items()}
+
+    expected = join_run(run, qrels)
+    joined = join_run(nested(run), nested(qrels))
+    for name in ("y_true", "y_score", "y_missing"):
+        np.testing.assert_array_equal(joined[name], expected[name])
+    np.testing.assert_array_equal(joined.groups, list(map(of_topic, expected.groups)))
+
+
+def test_unjudged_documents_may_get_a_grade():
+    joined = join_run(*bunches(), unjudged=0.5)
+    assert joined.y_true.tolist() == [2.0, 0.5, 0.0, 0.5]
+    assert as_lists(join_run(*bunches(), unjudged=0)) == as_lists(join_run(*bunches()))
 
 
 def test_negative_grades_count_as_unjudged_only_where_asked_for():

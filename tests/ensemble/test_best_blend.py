@@ -27,6 +27,9 @@ from sklearn_ltr.metrics import (
 from tests.oracles import blending as oracle
 from tests.strategies import rankings, scores
 
+# of drawn grades
+pytestmark = pytest.mark.filterwarnings("ignore:to .* every document is relevant")
+
 NOISE = 1e-12  # rounding of the cumulative sum of the changes
 
 

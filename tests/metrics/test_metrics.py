@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import pickle
+import warnings
 from dataclasses import fields
 from functools import partial
 from itertools import combinations, product
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from sklearn_ltr import metrics
+from sklearn_ltr import LambdaMARTRanker, metrics
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import (
@@ -33,8 +34,12 @@ from sklearn_ltr.metrics import (
 )
 from sklearn_ltr.metrics._metric import METRICS
 from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles import metrics as oracle
 from tests.strategies import Ranking, rankings
+
+# of drawn grades; a test of its own is below
+pytestmark = pytest.mark.filterwarnings("ignore:to .* every document is relevant")
 
 # Sums of a few dozen numbers of size 1 to 100, in another order than the oracle's.
 SUM = {"rtol": 1e-12, "atol": 1e-12}
@@ -593,3 +598,26 @@ def test_explaining_constructors_stay_those_of_dataclasses(metric):
     made = metric(3, ties="stable")
     assert clone(made, safe=False) == made == pickle.loads(pickle.dumps(made))
     assert dataclasses.replace(made, k=2) == metric(2, ties="stable")
+
+
+@pytest.mark.parametrize("make", [MAP, MRR, BPref, Precision, Recall, RPrecision])
+def test_a_metric_that_takes_all_grades_for_relevant_says_so(make):
+    y, scores, groups = [1, 5, 3, 2, 1, 4], np.arange(6.0), [1, 1, 1, 2, 2, 2]
+    message = (
+        r"every document is relevant \(the grades are 1 to 5\): give relevant_from"
+    )
+    score = getattr(metrics, f"{make.short_name}_score")
+    for call in (make(), make().per_query, score):
+        with pytest.warns(UserWarning, match=message):
+            call(y, scores, groups=groups)
+    ranker = LambdaMARTRanker(n_estimators=1, min_samples_leaf=1, random_state=0)
+    ranker.fit(scores[:, None], y, groups=groups)
+    with pytest.warns(UserWarning, match=message):
+        make_ranking_scorer(make())(ranker, scores[:, None], y, groups=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(relevant_from=4)(y, scores, groups=groups)
+        make()(np.array(y) - 1, scores, groups=groups)
+        make()(np.ones(6), scores, groups=groups)
+        make()(y, scores, groups=np.zeros(6))
+        make()(y, scores, groups=groups, y_missing=[0], groups_missing=[1])

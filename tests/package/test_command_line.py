@@ -170,7 +170,7 @@ BAD_LINES = {
     "1 1:2": "line 2: 'qid:' and a number must follow the grade",
     "x qid:1 1:2": "line 2: the grade is not a number: 'x'",
     "1 qid:1 0:2": "line 2: feature 0 is below 1: give --zero-based yes if the",
-    "1 qid:1 2:2 1:3": "line 2: feature 1 follows 2: give them in ascending",
+    "1 qid:1 2:2 1:3 2:1": "line 2: feature 2 is there twice: leave one out",
 }
 
 

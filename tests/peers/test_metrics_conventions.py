@@ -18,6 +18,10 @@ CatBoost ``RecallAt:top=5``            ``Recall(5, no_relevant="one")``
 CatBoost ``NDCG:top=5;type=Exp``       ``NDCG(5, no_relevant="one")``
 CatBoost ``NDCG:top=5;type=Base``      ``NDCG(5, no_relevant="one", gain="linear")``
 CatBoost ``DCG:top=5;type=Exp``        ``DCG(5)``
+CatBoost ``PrecisionAt:top=5``         ``Precision(5)``, of lists of 5 or more
+XGBoost ``pre@5``                      ``Precision(5)``, of lists of 5 or more
+CatBoost ``ERR:top=5``                 ``ERR(5, max_grade=53)`` of ``log2(1 + y 2^53)``
+CatBoost ``PFound:top=5``              the same of an ERR with other discounts
 LETOR 4.0 script NDCG@5                ``NDCG(5, discount="letor", short_lists="zero")``
 LETOR 4.0 script MAP                   ``MAP()``
 =====================================  ==============================================
@@ -30,7 +34,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_ltr.metrics import DCG, MAP, MRR, NDCG, Metric, Recall
+from sklearn_ltr.metrics import DCG, ERR, MAP, MRR, NDCG, Metric, Precision, Recall
 from tests.oracles import metrics as oracle
 from tests.strategies import ranking_without_ties
 
@@ -132,6 +136,55 @@ def test_these_arguments_reproduce_the_map_of_xgboost(name, metric):
     relevant = (SYNTHETIC.y > 0).astype(float)  # all that its MAP accepts
     ours = metric(SYNTHETIC.y, SYNTHETIC.scores, groups=SYNTHETIC.groups)
     assert ours == pytest.approx(xgboost_prints(name, relevant), rel=1e-9)
+
+
+class PFound(ERR):
+    """As on the page on metrics."""
+
+    def discounts(self, n, k):
+        return np.where(np.arange(n) < k, 0.85 ** np.arange(n), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "make"), [("ERR", ERR), ("PFound", PFound), ("PrecisionAt", Precision)]
+)
+@pytest.mark.parametrize("k", [None, 1, 3, 5])
+def test_these_arguments_reproduce_catboost_where_grades_are_probabilities(
+    name, make, k
+):
+    evaluate = pytest.importorskip("catboost.utils").eval_metric
+    groups = np.repeat(np.arange(40), 8)
+    rng = np.random.default_rng(0)
+    y = rng.random(320) * (rng.random(320) < 0.6)
+    y[:8] = [0, 1, 1e-9, 0.5, 0, 1, 0, 0]
+    y = y.astype(np.float32).astype(float)  # as CatBoost stores them
+    scores = rng.permutation(320).astype(float)
+    if name == "PrecisionAt":
+        y, metric, grades = (y > 0).astype(float), make(k), y
+    else:
+        metric, grades = make(k, max_grade=53), np.log2(1 + y * 2.0**53)
+    top = "" if k is None else f":top={k}"
+    (expected,) = evaluate(y, scores, name + top, group_id=groups)
+    # CatBoost computes in single precision
+    assert metric(grades, scores, groups=groups) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_discount_of_a_class_derived_from_err_is_that_of_its_swap_deltas():
+    grades = np.array([2.0, 0, 1, 1, 0, 2])
+    for k in (None, 3):
+        metric = PFound(k, max_grade=2)
+        np.testing.assert_allclose(
+            metric.swap_delta(grades), Metric.swap_delta(metric, grades), atol=1e-15
+        )
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_precision_of_xgboost_is_ours_but_in_short_lists(k):
+    relevant = (SYNTHETIC.y > 0).astype(float)
+    rows = {"groups": SYNTHETIC.groups}
+    ours = Precision(k).per_query(relevant, SYNTHETIC.scores, **rows)
+    ours *= k / np.minimum(k, SIZES)
+    assert ours.mean() == pytest.approx(xgboost_prints(f"pre@{k}", relevant), rel=1e-9)
 
 
 def test_these_arguments_reproduce_the_map_of_kaggle():

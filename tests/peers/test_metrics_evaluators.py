@@ -14,6 +14,8 @@ import pytest
 from sklearn import metrics as sklearn_metrics
 from sklearn.utils import Bunch
 
+from sklearn_ltr._commands.lists import rank_lists
+from sklearn_ltr._commands.measures import measures_of
 from sklearn_ltr.datasets import join_run
 from sklearn_ltr.metrics import (
     DCG,
@@ -128,6 +130,24 @@ print(json.dumps({name: list(values[name]) for name in names}))
 
 
 @pytest.mark.slow
+def test_interpolated_precision_is_that_of_trec_eval_9():
+    """Under its name in ir_measures, which computes it by pytrec_eval."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = draw_run_and_qrels(0)
+    joined = join_run(run, qrels, topics="both")
+    lists = rank_lists(joined, None, True, "")
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        as_dicts(qrels, "grades"), {"iprec_at_recall"}
+    )
+    theirs = evaluator.evaluate(as_dicts(run, "scores"))
+    for tenth in range(11):
+        measure = measures_of(f"IPrec@{tenth / 10}", True, None)[f"IPrec@{tenth / 10}"]
+        expected = [
+            theirs[topic][f"iprec_at_recall_{tenth / 10:.2f}"] for topic in lists.labels
+        ]
+        np.testing.assert_allclose(measure.compute(lists), expected, rtol=1e-12)
+
+
 def test_values_are_those_of_ranx():
     pytest.importorskip("ranx")
     run, qrels = everything_retrieved()
