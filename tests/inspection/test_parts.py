@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sklearn
@@ -47,6 +48,12 @@ TREES = LambdaMARTRanker(
     n_estimators=2, min_samples_leaf=3, max_leaf_nodes=4, verbose=0, random_state=0,
     scoring=["ndcg"],
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    yield
+    plt.close("all")
 
 
 def calibrated(ranker=TREES):
