@@ -50,7 +50,7 @@ print(f"{purchases.mean():.0%} bought.")
 # %%
 # Weights are shares
 # ------------------
-# There are more than three times as many clicks as purchases. This does not matter,
+# There are almost three times as many clicks as purchases. This does not matter,
 # because the ranker divides the lambdas of a label by their sum of absolute values at
 # the start. So ``[1, 1]`` gives both labels the same force.
 SHARES = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]

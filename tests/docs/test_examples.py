@@ -402,7 +402,7 @@ def check_11(same, best_params, **_):
 
 
 def check_12(values, clicks, purchases, best_share, **_):
-    assert clicks.sum() > 3 * purchases.sum()
+    assert 2.8 * purchases.sum() < clicks.sum() < 3 * purchases.sum()
     first, last = values[0], values[-1]
     assert first[0] > last[0] + 0.1 and last[1] > first[1] + 0.05
     assert 0 < best_share < 1
