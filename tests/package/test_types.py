@@ -45,7 +45,7 @@ for X in (data.data, [[1.0, 2.0]], csr_array(data.data), pl.DataFrame({"a": [1.0
 shap_values(ranker, None)  # error
 reveal_type(from_json(to_json(ranker)).predict(data.data))  # ndarray
 reveal_type(from_lightgbm("model.txt"))  # LambdaMARTRanker
-to_json("ranker")  # error
+from_json(1.5)  # error
 display = CutoffCurveDisplay.from_predictions([1], {"a": [1.0]}, groups=[0])
 reveal_type(display.plot())  # CutoffCurveDisplay
 pairs = CategoryPairs()
