@@ -439,9 +439,9 @@ def _as_numbers(X: Any, name: str) -> Any:
     if len(shape) == 3:
         n_lists, n_documents, n_features = shape
         raise ValueError(
-            f"{name} has 3 dimensions, {shape}, but a document is a row: of "
-            f"padded lists, give {name}.reshape(-1, {n_features}), y.ravel() and groups="
-            f"np.repeat(np.arange({n_lists}), {n_documents}), without rows that pad"
+            f"{name} has 3 dimensions, {shape}, but a document is a row: of padded "
+            f"lists, give {name}.reshape(-1, {n_features}), y.ravel() and groups=np."
+            f"repeat(np.arange({n_lists}), {n_documents}), without rows that pad"
         )
     if isinstance(X, np.ndarray):
         check_numbers(X, name)
