@@ -36,6 +36,7 @@ from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
 from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._networks.perceptron import initial_weights
+from sklearn_ltr.preprocessing import SmoothClipScaler
 
 N_THREADS = 1
 N_HELD_OUT = 5_000  # short lists
@@ -126,7 +127,7 @@ def torch_network(kind: str, n_features: int, seed: int) -> TorchNetwork:
 LOG1P = FunctionTransformer(signed_log1p)
 QUANTILES = QuantileTransformer(output_distribution="normal", random_state=0)
 # parameters; "network" makes a network of the number of features and the seed, "first"
-# is applied to X before the StandardScaler
+# is applied to X before the StandardScaler, "scaler" in its place
 SETTINGS = {
     "defaults": {},
     "the former defaults": FORMER | {"network": with_drawn_output},
@@ -141,6 +142,7 @@ SETTINGS = {
     "tanh": {"activation": "tanh"},
     "log1p of X": {"first": LOG1P},
     "quantiles of X": {"first": QUANTILES},
+    "smooth clipping": {"scaler": SmoothClipScaler()},
     "noise on X": {"network": Noisy},
     "layer normalization": {"network": partial(torch_network, "layer")},
     "batch normalization": {"network": partial(torch_network, "batch")},
@@ -174,7 +176,8 @@ def held_out_values(
     """Return NDCG@10 of each test query."""
     train, test = split
     options = dict(setting)
-    scaler = make_pipeline(options.pop("first", None), StandardScaler())
+    last = options.pop("scaler", StandardScaler())
+    scaler = make_pipeline(options.pop("first", None), last)
     X, Z = scaler.fit_transform(train.X), scaler.transform(test.X)
     if "network" in options:
         options["network"] = options["network"](X.shape[1], seed)

@@ -1,7 +1,8 @@
 """Queries to train on and to test with: collections in five parts, and made data.
 
 A collection is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each
-row belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0). The fold whose test part
+row belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0); without it, queries are
+drawn into parts, and ``X_train``, ``X_test``, ... are put together. The fold whose test part
 is t has training parts t+1, t+2, t+3 and validation part t+4, modulo 5, as both
 collections prescribe.
 """
@@ -71,8 +72,15 @@ class Fold(NamedTuple):
 
 def load(path: Path) -> list[Part]:
     """Return the five parts; queries are numbered in the order of the rows."""
-    data = np.load(path)
-    part_of_row = data["s"] if "s" in data else data["testfold"]
+    data = dict(np.load(path))
+    if "X_train" in data:
+        for name in ("X", "y", "qid"):
+            data[name] = np.concatenate([data[f"{name}_train"], data[f"{name}_test"]])
+    part_of_row = data.get("s", data.get("testfold"))
+    if part_of_row is None:  # parts of drawn queries
+        query = numbered(data["qid"])
+        drawn = np.random.default_rng(0).permutation(query[-1] + 1)
+        part_of_row = 1 + drawn[query] % 5
     parts = []
     for number in range(1, 6):
         rows = part_of_row == number

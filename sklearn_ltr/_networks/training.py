@@ -449,7 +449,8 @@ def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
     warn_caller(
         f"column {column} of {name} has root mean square {size[column]:.3g}, but "
         "networks learn well from columns of about unit size: put StandardScaler "
-        f"before the ranker in a Pipeline{transforms}",
+        f"before the ranker in a Pipeline{transforms}; SmoothClipScaler, if a few "
+        "values are far larger than the others",
         UnscaledFeaturesWarning,
     )
     return True

@@ -76,7 +76,8 @@ class RankNetRanker(NetworkRanker):
     linear in the number of documents.
 
     Networks learn well from features of about unit size only: put StandardScaler before
-    the ranker in a Pipeline.
+    the ranker in a Pipeline, or, where columns have a few huge values, as counts and
+    prices do, :class:`~sklearn_ltr.preprocessing.SmoothClipScaler`.
 
     Parameters
     ----------

@@ -20,6 +20,7 @@ from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._networks import NETWORKS, Layers, layers_of
 from sklearn_ltr.export._pipelines import (
     Imputation,
+    SmoothClip,
     Standardization,
     Step,
     split_pipeline,
@@ -31,6 +32,7 @@ from sklearn_ltr.export._tree_model import (
     category_tests,
     codes_of,
 )
+from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -51,7 +53,7 @@ def to_onnx(estimator: BaseEstimator, *, missing: str = "branch") -> ModelProto:
     estimator : LambdaMARTRanker, MARTRegressor, MARTClassifier, LambdaRankRanker, \
             RankNetRanker or a Pipeline of one of them
         Fitted.  The steps of a Pipeline before the last one are SimpleImputer,
-        StandardScaler or MinMaxScaler.
+        StandardScaler, MinMaxScaler or SmoothClipScaler.
     missing : {"branch", "zero"}, default="branch"
         What a missing value is.  "branch": missing, as here.  "zero": the number 0 in
         X.  A missing category goes the same way with both.
@@ -166,12 +168,32 @@ class OnnxGraph:
         elif isinstance(step, Standardization):
             self.add("Sub", self.constant(step.mean))
             self.add("Div", self.constant(step.scale))
+        elif isinstance(step, SmoothClip):
+            self.add_smooth_clip(step)
         else:
             self.add("Mul", self.constant(step.factor))
             self.add("Add", self.constant(step.offset))
             if step.limits is not None:
                 low, high = (np.array(limit, np.float64) for limit in step.limits)
                 self.add("Clip", self.constant(low), self.constant(high))
+
+    def add_smooth_clip(self, step: SmoothClip) -> None:
+        """Add a SmoothClipScaler, in the order of its operations."""
+
+        def number(value: float) -> str:
+            return self.constant(np.array(value))
+
+        self.add("Mul", number(0.5))
+        self.add("Sub", self.constant(step.center / 2))
+        self.add("Div", self.constant(step.scale / 2))
+        self.add("Clip", number(-LARGEST), number(LARGEST))
+        z = self.last
+        self.add("Div", number(LIMIT))
+        self.add("Mul", self.last)
+        self.add("Add", number(1.0))
+        self.add("Sqrt")
+        root, self.last = self.last, z
+        self.add("Div", root)
 
     def add_layers(self, layers: Layers) -> None:
         """Add a network, in float32."""

@@ -15,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr.export._tree_model import made_up_names
+from sklearn_ltr.preprocessing import SmoothClipScaler
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class MinMax:
 
 
 @dataclass(frozen=True)
+class SmoothClip:
+    """``z = (x - center) / scale``, ``z / sqrt(1 + (z / 3)^2)``: a SmoothClipScaler."""
+
+    center: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Imputation:
     """What stands for the missing values of each column: a SimpleImputer."""
 
@@ -51,7 +60,8 @@ class Imputation:
 
 
 Scaling = Standardization | MinMax
-Step = Imputation | Scaling
+Step = Imputation | SmoothClip | Scaling
+READ = SimpleImputer | StandardScaler | MinMaxScaler | SmoothClipScaler
 
 
 def split_pipeline(
@@ -85,16 +95,18 @@ def column_names(fitted: BaseEstimator) -> list[str]:
 
 def read_step(name: str, step: BaseEstimator) -> Step:
     """Return what a step of a Pipeline computes; an error for those of other kinds."""
-    if not isinstance(step, SimpleImputer | StandardScaler | MinMaxScaler):
+    if not isinstance(step, READ):
         raise TypeError(
             f"the step {name!r} of the Pipeline is a {type(step).__name__}, but only a "
-            "SimpleImputer, a StandardScaler or a MinMaxScaler can be exported: export "
-            "the last step, and apply the other steps to X before it scores, or see "
-            "register_skl2onnx for ONNX"
+            "SimpleImputer, StandardScaler, MinMaxScaler or SmoothClipScaler can be "
+            "exported: export the last step, and apply the other steps to X before it "
+            "scores, or see register_skl2onnx for ONNX"
         )
     check_is_fitted(step)
     if isinstance(step, SimpleImputer):
         return imputation(name, step)
+    if isinstance(step, SmoothClipScaler):
+        return SmoothClip(step.center_.copy(), step.scale_.copy())
     zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
     if isinstance(step, MinMaxScaler):
         limits = tuple(step.feature_range) if step.clip else None

@@ -30,6 +30,7 @@ from sklearn_ltr.export._networks import (
 from sklearn_ltr.export._pipelines import (
     Imputation,
     Scaling,
+    SmoothClip,
     Standardization,
     split_pipeline,
 )
@@ -242,7 +243,12 @@ def scaled_network(
                 'SimpleImputer(strategy="constant", fill_value=0)'
             )
         del steps[0]
-    scalings = [step for step in steps if not isinstance(step, Imputation)]
+    scalings = [step for step in steps if isinstance(step, Scaling)]
+    if any(isinstance(step, SmoothClip) for step in steps):
+        raise ValueError(
+            f"{engine} scales features linearly, and a SmoothClipScaler does not: fit "
+            "with StandardScaler, or serve the model by to_onnx"
+        )
     if len(steps) > 1 or len(scalings) < len(steps):
         raise ValueError(
             f"{engine} normalizes a feature once, after it has taken missing values "

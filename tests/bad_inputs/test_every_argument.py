@@ -24,7 +24,7 @@ from sklearn_ltr.export import to_json, to_lightgbm, to_ranklib, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.model_selection import LetorFolds, RankerSearch, compare_rankers
-from sklearn_ltr.preprocessing import CategoryPairs
+from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler
 from tests.bad_inputs import GROUPS, SMALL, X, Y, fit, fitted
 
 pytest.importorskip("matplotlib")
@@ -84,6 +84,7 @@ FREE = {
     "LetorFolds.split y": "ignored, as scikit-learn's splitters do",
     "GroupTimeSeriesSplit.split y": "the same",
     "ScoreRegressor.fit": "the ranker is fitted",
+    "SmoothClipScaler.fit y": "ignored, as scikit-learn's scalers do",
     "names": "shown as they are",
     "FeatureImportancesDisplay.from_importances": "of what scikit-learn returns",
 }
@@ -140,6 +141,8 @@ def new(cls: type) -> Any:
         return RegressionEM().fit(X, **{name: LOG[name] for name in names})
     if cls is CategoryPairs:
         return CategoryPairs().fit(FRAME, Y, groups=GROUPS)
+    if cls is SmoothClipScaler:
+        return SmoothClipScaler().fit(X)
     if cls is ScoreRegressor:
         return ScoreRegressor(fitted(LambdaMARTRanker))
     return cls()

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ["--preset", "small", "--repetitions", "1"]
 OURS = ["--libraries", "sklearn_ltr"]
-SETTINGS = ["defaults", "noise on X", "quantiles of X", "early stopping"]
+SETTINGS = ["defaults", "noise on X", "quantiles of X", "smooth clipping"]
 COMMANDS = {
     "fit.py": [*TINY, *OURS],
     "clicks_protocol.py": [

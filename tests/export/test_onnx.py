@@ -11,6 +11,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.export import to_onnx
+from sklearn_ltr.preprocessing import SmoothClipScaler
 from tests.export.models import (
     GROUPS,
     N_ROWS,
@@ -49,7 +50,9 @@ def test_onnxruntime_scores_trees_bit_for_bit(name):
     np.testing.assert_allclose(run(model, C, 2), expected, atol=1e-13 * scale)
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(clip=True)])
+@pytest.mark.parametrize(
+    "scaler", [StandardScaler(), MinMaxScaler(clip=True), SmoothClipScaler()]
+)
 def test_trees_after_a_scaler_are_the_same_bit_for_bit(scaler):
     X = numbers()
     pipeline = make_pipeline(scaler, "passthrough", LambdaMARTRanker(**TREES))
@@ -76,6 +79,7 @@ def test_networks_score_the_same_within_float32(name):
         StandardScaler(with_mean=False),
         StandardScaler(with_std=False),
         MinMaxScaler(feature_range=(-2, 1), clip=True),
+        SmoothClipScaler(),
     ],
 )
 def test_networks_after_a_scaler_score_the_same_within_float32(scaler):

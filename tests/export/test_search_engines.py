@@ -26,6 +26,7 @@ from sklearn_ltr.export import (
 )
 from sklearn_ltr.export._search_engines import elastic_nodes, less_slack
 from sklearn_ltr.mart import MARTRegressor
+from sklearn_ltr.preprocessing import SmoothClipScaler
 from tests.export.models import (
     GROUPS,
     N_ROWS,
@@ -309,6 +310,13 @@ def test_engines_refuse_what_their_normalizers_cannot_do():
         lambda: to_elasticsearch_ltr(pipeline, name="m", feature_set="f"),
     ):
         with pytest.raises(ValueError, match="use one scaler"):
+            call()
+    pipeline, _ = linear([SmoothClipScaler()])
+    for call in (
+        lambda: to_solr(pipeline, name="m"),
+        lambda: to_elasticsearch_ltr(pipeline, name="m", feature_set="f"),
+    ):
+        with pytest.raises(ValueError, match="linearly, and a SmoothClipScaler does"):
             call()
 
 

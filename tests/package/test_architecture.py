@@ -120,6 +120,7 @@ ANNEXES = {
         "_estimators",
         "_boosting",
         "mart",
+        "preprocessing",
     },
     "_ahead_of_time": {
         "__init__",

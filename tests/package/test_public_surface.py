@@ -56,7 +56,7 @@ NAMES = {
     "ShapBeeswarmDisplay "
     "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "
     "WeightCurvesDisplay",
-    "preprocessing": "CategoryPairs",
+    "preprocessing": "CategoryPairs SmoothClipScaler",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }
 PUBLIC = {

@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.preprocessing import CategoryPairs, column_name
+from sklearn_ltr.preprocessing import CategoryPairs
+from sklearn_ltr.preprocessing._category_pairs import column_name
 from tests.bad_inputs import refused
 from tests.package.test_scikit_learn_tools import POLARS_IS_KNOWN
 

@@ -1,4 +1,4 @@
-"""Transformers that add columns for combinations of categories."""
+"""A transformer that adds columns for combinations of categories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._parameters import read_parameters, real
 from sklearn_ltr._ranking.reading import check_y_given, read_queries, read_targets
-from sklearn_ltr._saved import publish
 from sklearn_ltr._trees.categories import (
     CategorySums,
     RowTargets,
@@ -534,6 +533,3 @@ def with_columns(table: Any, columns: dict[tuple[str, str], LabelColumn]) -> Any
         )
         for name, column in named.items()
     )
-
-
-publish(globals())

@@ -1,0 +1,16 @@
+r"""Transformers of the columns of X.
+
+- :class:`SmoothClipScaler` scales numbers for networks, whatever their tails: with the
+  median m and a robust scale s of a column,
+
+  .. math:: z = \frac{x - m}{s}, \qquad x' = \frac{z}{\sqrt{1 + (z / 3)^2}};
+
+- :class:`CategoryPairs` adds columns for combinations of categories.
+"""
+
+from sklearn_ltr._saved import publish
+from sklearn_ltr.preprocessing._category_pairs import CategoryPairs
+from sklearn_ltr.preprocessing._smooth_clip import SmoothClipScaler
+
+__all__ = ["CategoryPairs", "SmoothClipScaler"]
+publish(globals())

@@ -1,0 +1,199 @@
+"""A scaler of numbers with heavy tails, for networks."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._data.features import read_feature_table
+from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
+from sklearn_ltr._estimators.base import Estimator, refit
+from sklearn_ltr._typing import FloatArray, MatrixLike
+
+__all__ = ["SmoothClipScaler"]
+
+LIMIT = 3.0  # no transformed number is larger
+# A normal distribution's standard deviation, in median distances from its median
+DEVIATION = 1.482602218505602
+LARGEST = 1e100  # of a scaled number, so that its square is finite
+
+
+class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
+    r"""Scale numbers by a robust measure, and bring far ones smoothly into (-3, 3).
+
+    Counts, prices and BM25 scores have a few huge values, and a StandardScaler makes
+    all others of such a column almost the same.  A network then learns nothing from it.
+    Here, with m the median of a column in training, and s 1.4826 times the median
+    distance from m of the values that are not m,
+
+    .. math:: z = \frac{x - m}{s}, \qquad x' = \frac{z}{\sqrt{1 + (z / 3)^2}}.
+
+    Numbers near the median keep their distances (the slope is 1 there), far ones keep
+    their order.  Of a normal distribution, s is the standard deviation.  Values equal
+    to the median do not count in s, so that a column of which most are 0 is scaled by
+    the others.  Trees need no scaling.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,), float64
+        The median m of each column; 0 if X of `fit` was sparse.
+    scale_ : ndarray of shape (n_features,), float64
+        The scale s, above 0; 1 for a column without two different values.
+    n_features_in_ : int
+        Number of columns seen by `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X is a DataFrame.
+
+    See Also
+    --------
+    sklearn.preprocessing.StandardScaler : For columns without far values.
+    sklearn.preprocessing.QuantileTransformer : Keeps the ranks of numbers alone.
+
+    Notes
+    -----
+    NaN stays NaN, and does not count: a SimpleImputer after this scaler may put in 0,
+    the median.  A sparse X stays sparse, as 0 becomes 0; s is then of the stored
+    numbers that are not 0.
+
+    References
+    ----------
+    D. Holzmüller, L. Grinsztajn and I. Steinwart, "Better by Default: Strong Pre-Tuned
+    MLPs and Boosted Trees on Tabular Data", NeurIPS 2024 ("robust scaling and smooth
+    clipping", with the quartiles as the scale).
+
+    Examples
+    --------
+    >>> from sklearn_ltr.preprocessing import SmoothClipScaler
+    >>> scaler = SmoothClipScaler().fit([[1.0], [2.0], [3.0], [5.0], [1e9]])
+    >>> scaler.center_, scaler.scale_
+    (array([3.]), array([2.9652...]))
+    >>> scaler.transform([[1.0], [3.0], [5.0], [1e9]]).round(2)
+    array([[-0.66],
+           [ 0.  ],
+           [ 0.66],
+           [ 3.  ]])
+    """
+
+    _attributes: ClassVar[Attributes] = {
+        **FEATURES,
+        "center_": Attribute("(n_features,)"),
+        "scale_": Attribute("(n_features,)"),
+    }
+
+    def __init__(self) -> None:
+        pass  # defined so that an argument of other scalers is named in the error
+
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Learn median and scale of each column.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_documents, n_features)
+            Numbers, finite or NaN.
+        y : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        self : SmoothClipScaler
+
+        Raises
+        ------
+        ValueError, TypeError
+            For text, dates, or infinite numbers; the transformer is then unchanged.
+        """
+        with refit(self) as model:
+            table = read_feature_table(model, X, reset=True, name="X")
+            if issparse(table):
+                columns = table.tocsc()
+                starts = columns.indptr
+                values = [
+                    columns.data[first:last]
+                    for first, last in zip(starts[:-1], starts[1:], strict=True)
+                ]
+                model.center_ = np.zeros(len(values))
+            else:
+                values = [column[~np.isnan(column)] for column in table.T]
+                model.center_ = np.array([median(column, 0.0) for column in values])
+            model.scale_ = np.array(
+                [
+                    scale_of(column, center)
+                    for column, center in zip(values, model.center_, strict=True)
+                ]
+            )
+        return self
+
+    def transform(self, X: MatrixLike) -> FloatArray | csr_matrix:
+        """Scale and clip.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_documents, n_features)
+            With the columns of `fit`.
+
+        Returns
+        -------
+        X : ndarray or CSR matrix of shape (n_documents, n_features), float64
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            For other columns than those of `fit`, text, dates, or infinite numbers; for
+            a sparse X if X of `fit` was dense, as 0 would not stay 0.
+        """
+        check_is_fitted(self)
+        table = read_feature_table(self, X, reset=False, name="X")
+        if not issparse(table):
+            return smoothly_clipped(table, self.center_, self.scale_)
+        if self.center_.any():
+            raise ValueError(
+                "X is sparse, but the columns were centred when the scaler was fitted "
+                "to a dense X, so 0 would not stay 0: fit to a sparse X, or give a "
+                "dense one"
+            )
+        scaled = table.astype(np.float64)
+        scales = self.scale_[scaled.indices]
+        scaled.data = smoothly_clipped(scaled.data, np.zeros_like(scales), scales)
+        return scaled
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: X may be sparse, and have missing values."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        return tags
+
+
+def median(values: NDArray[Any], of_none: float) -> float:
+    """Return the median as float64, halved before it is a mean of two."""
+    if len(values) == 0:
+        return of_none
+    ordered = np.sort(values).astype(np.float64)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float(low / 2 + high / 2)  # the sum might be infinite
+
+
+def scale_of(values: NDArray[Any], center: float) -> float:
+    """Return 1.4826 times the median distance of values that are not the center."""
+    halves = np.abs(values.astype(np.float64) / 2 - center / 2)
+    halves = halves[halves > 0]  # NaN is not
+    largest = np.finfo(np.float64).max / 4
+    return 2 * min(DEVIATION * median(halves, 0.5 / DEVIATION), largest)
+
+
+def smoothly_clipped(
+    values: NDArray[Any], center: FloatArray, scale: FloatArray
+) -> FloatArray:
+    """Return the numbers of the formula, float64."""
+    # halves, so that no difference is infinite
+    z = (values.astype(np.float64) / 2 - center / 2) / (scale / 2)
+    z = np.clip(z, -LARGEST, LARGEST)
+    part = z / LIMIT
+    return np.asarray(z / np.sqrt(1.0 + part * part))
