@@ -2,8 +2,8 @@
 
 A collection is an .npz file with ``X``, ``y``, ``qid`` and the part, 1 to 5, that each
 row belongs to: ``s`` (LETOR 4.0) or ``testfold`` (LETOR 2.0); without it, queries are
-drawn into parts, and ``X_train``, ``X_test``, ... are put together. The fold whose test part
-is t has training parts t+1, t+2, t+3 and validation part t+4, modulo 5, as both
+drawn into parts, and ``X_train``, ``X_test``, ... are put together. The fold whose test
+part is t has training parts t+1, t+2, t+3 and validation part t+4, modulo 5, as both
 collections prescribe.
 """
 
