@@ -248,18 +248,16 @@ class BinMapper:
         for j, thresholds in enumerate(self.bin_thresholds):
             padded[j, : len(thresholds)] = thresholds
         n_rows_per_call = 4 * ROW_TILE
-        firsts = iter(range(0, len(rows), n_rows_per_call))  # shared by the threads
 
-        def bin_part(thread: int) -> None:
+        def bin_part(first: int) -> None:
             buffers = TileBuffers(
                 np.empty(ROW_TILE), np.empty(ROW_TILE, dtype=np.uint64)
             )
-            for first in firsts:
-                part = rows[first : first + n_rows_per_call]
-                table, part = self.categories.encode_rows(X, part)
-                write_bins(table, part, padded, n_thresholds, first, buffers, columns)
+            part = rows[first : first + n_rows_per_call]
+            table, part = self.categories.encode_rows(X, part)
+            write_bins(table, part, padded, n_thresholds, first, buffers, columns)
 
-        team.run(bin_part)
+        team.map(bin_part, range(0, len(rows), n_rows_per_call))
         return columns
 
     def bin_nonzeros(self, X: Matrix, team: ThreadTeam) -> BinnedColumns:
@@ -528,14 +526,12 @@ def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
         own = keys[sparse.feature]
         add_entry_hashes(sparse.entries, sparse.default_bin, own, hashes)
         keys = np.delete(keys, sparse.feature)
-    firsts = iter(range(0, n_rows, ROWS_PER_HASH_TASK))  # shared by the threads
 
-    def hash_part(thread: int) -> None:
+    def hash_part(first: int) -> None:
+        last = min(first + ROWS_PER_HASH_TASK, n_rows)
         with np.errstate(over="ignore"):
-            for first in firsts:
-                last = min(first + ROWS_PER_HASH_TASK, n_rows)
-                for column, key in zip(columns, keys, strict=True):
-                    add_bin_hashes(column, key, first, last, hashes)
+            for column, key in zip(columns, keys, strict=True):
+                add_bin_hashes(column, key, first, last, hashes)
 
-    team.run(hash_part)
+    team.map(hash_part, range(0, n_rows, ROWS_PER_HASH_TASK))
     return hashes

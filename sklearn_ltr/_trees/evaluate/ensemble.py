@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -103,42 +103,28 @@ class TreeEnsemble(ChecksummedArrays):
     @classmethod
     def empty(cls) -> TreeEnsemble:
         """Return an ensemble without trees, which predicts 0."""
-        return cls(
-            first_node=np.empty(0, dtype=np.int64),
-            feature=np.empty(0, dtype=np.int32),
-            threshold=np.empty(0),
-            missing_left=np.empty(0, dtype=np.bool_),
-            left=np.empty(0, dtype=np.int32),
-            right=np.empty(0, dtype=np.int32),
-            value=np.empty(0),
-            gain=np.empty(0),
-            n_rows=np.empty(0, dtype=np.int64),
-        )
+        arrays: dict[str, Any] = {n: np.empty(0, dtype) for n, dtype in DTYPES.items()}
+        return cls(**arrays)
 
     @classmethod
     def from_grown(cls, trees: list[GrownTree], mapper: BinMapper) -> TreeEnsemble:
         """Join trees, and translate bins to thresholds in units of X."""
         sizes = [len(tree.feature) for tree in trees]
-        feature, last_bin = _joined(trees, "feature"), _joined(trees, "threshold")
-        threshold = np.zeros(len(feature))
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(tree, name) for tree in trees])
+            for name in (*NODE_DTYPES, "category_set")
+        }
+        feature, last_bin = arrays["feature"], arrays["threshold"]
+        arrays["threshold"] = threshold = np.zeros(len(feature))
         is_set = np.isin(feature, mapper.categories.feature)
         for node in np.flatnonzero((feature >= 0) & ~is_set):
             thresholds, b = mapper.bin_thresholds[feature[node]], last_bin[node]
             # a split at the last bin separates missing values (right) from all others
             threshold[node] = thresholds[b] if b < len(thresholds) else np.inf
-        return cls(
-            first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
-            feature=feature,
-            threshold=threshold,
-            missing_left=_joined(trees, "missing_left"),
-            left=_joined(trees, "left"),
-            right=_joined(trees, "right"),
-            value=_joined(trees, "value"),
-            gain=_joined(trees, "gain"),
-            n_rows=_joined(trees, "n_rows"),
-            category_node=np.flatnonzero(is_set),
-            category_set=_joined(trees, "category_set")[np.flatnonzero(is_set)],
-        )
+        arrays["first_node"] = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+        arrays["category_node"] = set_node = np.flatnonzero(is_set)
+        arrays["category_set"] = arrays["category_set"][set_node]
+        return cls(**arrays)
 
     def __len__(self) -> int:
         """Return the number of trees."""
@@ -242,24 +228,15 @@ class TreeEnsemble(ChecksummedArrays):
         leaves = np.empty((n_rows, n_trees), dtype=np.int64)
         for first in range(0, n_rows, LEAF_ROWS):
             part = slice(first, first + LEAF_ROWS)
-            numbered = iter(enumerate(trees))  # shared: a thread takes the next tree
-            team.run(write_leaves, numbered, dense_rows(X, part), leaves[part])
+            write = partial(write_leaves, dense_rows(X, part))
+            team.map(write, trees, leaves[part].T)
         return leaves
 
     @cached_property
     def _nodes(self) -> TreeNodes:
         """The arrays that evaluators take."""
-        return TreeNodes(
-            np.append(self.first_node, len(self.feature)),
-            self.feature,
-            self.threshold,
-            self.missing_left,
-            self.left,
-            self.right,
-            self.value,
-            self.category_node,
-            self.category_set,
-        )
+        nodes = TreeNodes(*(getattr(self, name) for name in TreeNodes._fields))
+        return nodes._replace(first_node=np.append(self.first_node, len(self.feature)))
 
     @cached_property
     def _walk(self) -> TreeWalk:
@@ -311,32 +288,21 @@ def add_in_parts(
     # about four parts per thread; a sparse part is made dense, so it is one block
     n_row_blocks = min(len(scores) // (4 * team.n_threads * ROW_BLOCK), MAX_ROW_BLOCKS)
     step = ROW_BLOCK * (1 if issparse(X) else max(1, n_row_blocks))
-    firsts = iter(range(0, len(scores), step))  # shared: a thread takes the next part
 
-    def add(thread: int) -> None:
-        for first in firsts:
-            part = slice(first, first + step)
-            add_rows(scores[part], dense_rows(X, part))
+    def add(first: int) -> None:
+        part = slice(first, first + step)
+        add_rows(scores[part], dense_rows(X, part))
 
-    team.run(add)
+    team.map(add, range(0, len(scores), step))
 
 
 def write_leaves(
-    thread: int,
-    numbered: Iterator[tuple[int, BitSlicedEvaluator]],
-    X: NDArray[np.floating],
-    leaves: NDArray[np.int64],
+    X: NDArray[np.floating], tree: BitSlicedEvaluator, leaves: NDArray[np.int64]
 ) -> None:
-    """Write the prediction of each tree for some rows to its column."""
-    for number, tree in numbered:
-        found = np.zeros(len(X))
-        tree.add_to(found, X)
-        leaves[:, number] = found
-
-
-def _joined(trees: list[GrownTree], name: str) -> NDArray[Any]:
-    """Return an array over the nodes of all trees."""
-    return np.concatenate([getattr(tree, name) for tree in trees])
+    """Write the prediction of a tree for some rows."""
+    found = np.zeros(len(X))
+    tree.add_to(found, X)
+    leaves[:] = found
 
 
 # --- whether arrays are trees, which the kernels of predictions take for granted ------

@@ -120,18 +120,16 @@ def explain_rows(
     # about four parts per thread
     n_blocks = min(n_rows // (4 * team.n_threads * LANES), MAX_BLOCKS)
     step = LANES * max(1, n_blocks)
-    firsts = iter(range(0, n_rows, step))  # shared: a thread takes the next part
 
-    def explain(thread: int) -> None:
-        for first in firsts:
-            part = slice(first, first + step)
-            columns = in_blocks(X[part], paths.tested)
-            added = np.zeros_like(columns)
-            add_values(columns, added)
-            by_row = added.swapaxes(1, 2).reshape(-1, len(paths.tested))
-            values[part, paths.tested] += by_row[: len(values[part])]
+    def explain(first: int) -> None:
+        part = slice(first, first + step)
+        columns = in_blocks(X[part], paths.tested)
+        added = np.zeros_like(columns)
+        add_values(columns, added)
+        by_row = added.swapaxes(1, 2).reshape(-1, len(paths.tested))
+        values[part, paths.tested] += by_row[: len(values[part])]
 
-    team.run(explain)
+    team.map(explain, range(0, n_rows, step))
 
 
 def in_blocks(X: Matrix, tested: NDArray[np.int64]) -> FloatArray:
