@@ -19,6 +19,7 @@ from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._data.row_hashes import HashArray
+from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.tables import (
     ColumnReader,
     Matrix,
@@ -28,12 +29,7 @@ from sklearn_ltr._data.tables import (
     table_of,
 )
 from sklearn_ltr._typing import FeaturesLike, IntArray
-from sklearn_ltr.dask._partitions import (
-    Partition,
-    PartitionGraph,
-    read_part,
-    take_rows,
-)
+from sklearn_ltr.dask._partitions import Partition, PartitionGraph, read_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,7 @@ class PartRows:
         """Return the rows of a partition."""
         X = read_part(self.parts[number], [self.name])[self.name]
         rows = self.chosen[number]
-        return X if rows is None else take_rows(X, rows)
+        return X if rows is None else index_rows(X, rows)
 
     def read_all(self) -> Iterator[Any]:
         """Yield the rows of each partition."""
