@@ -739,13 +739,9 @@ def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
 
 def has_same_categories(one: LambdaMARTRanker, other: LambdaMARTRanker) -> bool:
     """Return whether two rankers have the same numbers for the same categories."""
-    return all(
-        np.array_equal(a, b)
-        for a, b in (
-            (one._categories.feature, other._categories.feature),
-            (one._mapper.categories.first, other._mapper.categories.first),
-            (one._mapper.categories.value, other._mapper.categories.value),
-            (one._mapper.categories.bin, other._mapper.categories.bin),
-            *zip(one._categories.text, other._categories.text, strict=False),
-        )
-    )
+
+    def numbers(ranker: LambdaMARTRanker) -> list[NDArray[Any]]:
+        read, binned = ranker._categories, ranker._mapper.categories
+        return [read.feature, binned.first, binned.value, binned.bin, *read.text]
+
+    return all(map(np.array_equal, numbers(one), numbers(other)))
