@@ -159,13 +159,6 @@ def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[NDArray[np.float64]]
         yield own.copy()
 
 
-class TileBuffers(NamedTuple):
-    """Memory of one thread for a tile of rows."""
-
-    values: NDArray[np.float64]  # (ROW_TILE,)
-    bins: NDArray[np.uint64]  # (ROW_TILE,)
-
-
 @kernel
 def write_bins(
     X: NDArray[np.floating],
@@ -173,7 +166,6 @@ def write_bins(
     thresholds: NDArray[np.float64],
     n_thresholds: NDArray[np.int64],
     first_row: int,
-    buffers: TileBuffers,
     columns: NDArray[np.uint8],
 ) -> None:
     """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``."""
@@ -182,7 +174,7 @@ def write_bins(
     # threshold, then they search the 15 that follow by bisection.  `thresholds`,
     # (n_features, 255), are padded with inf, so bisection needs no bounds checks;
     # `n_thresholds` does not count the padding.
-    values, bins = buffers.values, buffers.bins
+    values, bins = np.empty(ROW_TILE), np.empty(ROW_TILE, np.uint64)
     # unsigned, since numba checks signed indices for negative values
     zero, one, step = uint64(0), uint64(1), uint64(COARSE_STEP)
     for start in range(0, len(rows), ROW_TILE):
@@ -250,12 +242,9 @@ class BinMapper:
         n_rows_per_call = 4 * ROW_TILE
 
         def bin_part(first: int) -> None:
-            buffers = TileBuffers(
-                np.empty(ROW_TILE), np.empty(ROW_TILE, dtype=np.uint64)
-            )
             part = rows[first : first + n_rows_per_call]
             table, part = self.categories.encode_rows(X, part)
-            write_bins(table, part, padded, n_thresholds, first, buffers, columns)
+            write_bins(table, part, padded, n_thresholds, first, columns)
 
         team.map(bin_part, range(0, len(rows), n_rows_per_call))
         return columns

@@ -131,14 +131,6 @@ def cut_off_subtrees(
 # --- leaf codes ----------------------------------------------------------------------
 
 
-class LeafCodes(NamedTuple):
-    """The codes of all leaves, and the leaf value that belongs to each code."""
-
-    # (n_total, 8): bits of a leaf; DONT_CARE in inner nodes and leaves not in use
-    bit: NDArray[np.int64]
-    value: NDArray[np.float64]  # (n_subtrees, 2 ** n_bits)
-
-
 class CodeRanges(NamedTuple):
     """Ranges of codes that are still to be divided, and the ranges of nodes and leaves.
 
@@ -159,9 +151,11 @@ class CodeRanges(NamedTuple):
 
 def assign_leaf_codes(
     subtrees: Subtrees, value: NDArray[np.float64], n_bits: int
-) -> LeafCodes:
-    """Assign codes below ``2 ** n_bits`` to the leaves of each subtree."""
-    # `value` is the value of each node, (n_nodes,).
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Assign codes below ``2 ** n_bits`` to the leaves; return bits and values."""
+    # `value` is the value of each node, (n_nodes,).  Returned are the bits of each
+    # leaf, (n_total, 8), DONT_CARE in inner nodes and leaves not in use; and the leaf
+    # value that belongs to each code, (n_subtrees, 2 ** n_bits).
     n_subtrees, n_total = len(subtrees.root), len(subtrees.n_leaves)
     ranges = one_range_for_each_subtree(subtrees, n_bits)
     assign_by_halving(
@@ -175,7 +169,7 @@ def assign_leaf_codes(
     leaves = leaves[np.argsort(ranges.first_code[leaves])]
     value = np.append(value, np.full(n_total - len(value), ADDS_NOTHING))
     value_of_code = np.repeat(value[leaves], ranges.n_codes[leaves])
-    return LeafCodes(bit, value_of_code.reshape(n_subtrees, 1 << n_bits))
+    return bit, value_of_code.reshape(n_subtrees, 1 << n_bits)
 
 
 def one_range_for_each_subtree(subtrees: Subtrees, n_bits: int) -> CodeRanges:
@@ -351,13 +345,13 @@ def build_circuits(
     # One bit more than the largest subtree of the ensemble needs, but never more than
     # 8: with unused codes there are fewer gates.
     n_bits = min(CODE_BITS, int(subtrees.n_leaves.max() - 1).bit_length() + 1)
-    codes = assign_leaf_codes(subtrees, nodes.value, n_bits)
+    code_bit, value_of_code = assign_leaf_codes(subtrees, nodes.value, n_bits)
     reached = np.full(n_nodes, NOT_KNOWN)
     reached[nodes.first_node[:-1]] = ONE
     node_vectors = NodeVectors(
         condition=FIRST_CONDITION + condition_of_node,
         reached=reached,
-        code_bit=codes.bit,  # a constant bit is also the number of its vector
+        code_bit=code_bit,  # a constant bit is also the number of its vector
     )
     subtree_vectors = SubtreeVectors(
         first_gate=np.zeros(n_subtrees + 1, dtype=np.int64),
@@ -372,7 +366,7 @@ def build_circuits(
         nodes.first_node, subtrees, node_vectors, subtree_vectors, gates, n_bits
     )
     gate = gates.gate[: subtree_vectors.first_gate[-1]]
-    circuits = sort_by_level(Circuits(gate, *subtree_vectors, codes.value))
+    circuits = sort_by_level(Circuits(gate, *subtree_vectors, value_of_code))
     n_vectors = np.max(circuits.first_output + np.diff(circuits.first_gate))
     by_offset = circuits._replace(
         gate=VECTOR_LANES * circuits.gate,
