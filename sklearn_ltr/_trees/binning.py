@@ -51,6 +51,7 @@ from sklearn_ltr._trees.categories import (
     CategoryBins,
     TrainingCategories,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
 MISSING_BIN = 255  # the bin of NaN
 MAX_SAMPLE_ROWS = 200_000  # rows from which the quantiles are computed
@@ -63,13 +64,11 @@ class BinnedData(NamedTuple):
     """Binned values of a table."""
 
     stored: BinnedColumns
-    n_bins: NDArray[np.int64]  # (n_features,): missing not counted
-    n_categories: NDArray[np.int64]  # (n_features,): bins of a categorical one, else 0
+    n_bins: IntArray  # (n_features,): missing not counted
+    n_categories: IntArray  # (n_features,): bins of a categorical one, else 0
 
 
-def find_bin_thresholds(
-    values: NDArray[np.floating], max_bins: int
-) -> NDArray[np.float64]:
+def find_bin_thresholds(values: NDArray[np.floating], max_bins: int) -> FloatArray:
     """Return the ascending thresholds, (n_bins - 1,), between bins of a feature."""
     # NaN has a bin of its own; the values are sorted in place
     values.sort()  # NaN last
@@ -93,9 +92,7 @@ def choose_starts(
     return starts[starts < len(first)] - 1
 
 
-def midpoints(
-    below: NDArray[np.floating], above: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def midpoints(below: NDArray[np.floating], above: NDArray[np.floating]) -> FloatArray:
     """Return thresholds half-way between values, which no value above reaches."""
     below, above = below.astype(np.float64), above.astype(np.float64)
     middle = below / 2 + above / 2  # (below + above) / 2 might overflow
@@ -104,7 +101,7 @@ def midpoints(
 
 def find_sparse_thresholds(
     X: Matrix, max_bins: int, team: ThreadTeam
-) -> list[NDArray[np.float64]]:
+) -> list[FloatArray]:
     """Return the thresholds of each column of a CSC matrix of nonzeros."""
     # as `find_bin_thresholds` of all values; the nonzeros are sorted in place
     n_rows, n_features = X.shape
@@ -112,7 +109,7 @@ def find_sparse_thresholds(
     by_entries = stored_by_entries(sizes, n_rows)
     dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
 
-    def find_in_all_rows(j: int) -> NDArray[np.float64]:
+    def find_in_all_rows(j: int) -> FloatArray:
         values = np.zeros(n_rows, dtype=X.data.dtype)
         values[: sizes[j]] = X.data[X.indptr[j] : X.indptr[j + 1]]
         return find_bin_thresholds(values, max_bins)
@@ -126,7 +123,7 @@ def find_sparse_thresholds(
     return thresholds
 
 
-def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[NDArray[np.float64]]:
+def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[FloatArray]:
     """Yield the thresholds of each column of a CSC matrix of few nonzeros."""
     n_rows, n_features = X.shape
     sizes = np.diff(X.indptr)
@@ -163,8 +160,8 @@ def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[NDArray[np.float64]]
 def write_bins(
     X: NDArray[np.floating],
     rows: NDArray[np.intp],
-    thresholds: NDArray[np.float64],
-    n_thresholds: NDArray[np.int64],
+    thresholds: FloatArray,
+    n_thresholds: IntArray,
     first_row: int,
     columns: NDArray[np.uint8],
 ) -> None:
@@ -214,11 +211,11 @@ class BinMapper:
     categories : CategoryBins
     """
 
-    bin_thresholds: list[NDArray[np.float64]]
+    bin_thresholds: list[FloatArray]
     categories: CategoryBins = NO_CATEGORY_BINS
 
     @property
-    def n_bins(self) -> NDArray[np.int64]:
+    def n_bins(self) -> IntArray:
         """Bins of each feature, missing not counted: (n_features,) int64."""
         return np.array([len(t) + 1 for t in self.bin_thresholds], dtype=np.int64)
 
@@ -354,9 +351,7 @@ class BinnedTable:
         known = self.known_bins._replace(place=self.known_bins.place[rows])
         return BinnedTable(self.source, self.index[rows], known)
 
-    def take(
-        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
-    ) -> Matrix:
+    def take(self, rows: NDArray[np.intp], features: IntArray | None = None) -> Matrix:
         """Return the values of some rows, of some or of all features."""
         return self.source.take(self.index[rows], features)
 
@@ -413,13 +408,13 @@ def fit_bins(
     # Each block of 16 features is sent to one worker, which sorts its values.
     def find_thresholds(
         first: int, read_values: Callable[[], NDArray[np.floating]]
-    ) -> Iterable[tuple[int, NDArray[np.float64]]]:
+    ) -> Iterable[tuple[int, FloatArray]]:
         learned = [find_bin_thresholds(each, max_bins) for each in read_values().T]
         return enumerate(learned, first)
 
     blocks = zip(*own_features(X, sampled, comm), strict=True)
     own = dict(chain(*team.map(find_thresholds, *blocks)))
-    found: dict[int, NDArray[np.float64]] = {}
+    found: dict[int, FloatArray] = {}
     for part in comm.gather(own):
         found |= part
     # copied: arrays of another process may be read-only
@@ -467,7 +462,7 @@ def bin_training(
 
 def shared_category_bins(
     binned: BinnedData, categories: CategoryBins
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[IntArray, FloatArray]:
     """Return the features whose categories share bins, and these bins."""
     # (n_rows, n_shared), NaN if missing
     features = categories.feature[categories.has_shared]
@@ -486,7 +481,7 @@ def add_bin_hashes(
 
 @kernel
 def add_entry_hashes(
-    entries: NDArray[np.int64],
+    entries: IntArray,
     default_bin: NDArray[np.uint8],
     keys: HashArray,
     hashes: HashArray,

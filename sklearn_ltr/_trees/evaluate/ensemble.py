@@ -25,9 +25,10 @@ from sklearn_ltr._trees.evaluate.bit_sliced.conditions import collect_conditions
 from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk
 from sklearn_ltr._trees.evaluate.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
 from sklearn_ltr._trees.growth.workspace import SET_BYTES, GrownTree
+from sklearn_ltr._typing import FloatArray, IntArray
 
 # Adds the trees to the scores of rows
-AddRows = Callable[[NDArray[np.float64], NDArray[np.floating]], None]
+AddRows = Callable[[FloatArray, NDArray[np.floating]], None]
 
 MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
 # Walks (rows times trees) that an ensemble makes in numpy before it is prepared for a
@@ -88,16 +89,16 @@ class TreeEnsemble(ChecksummedArrays):
         ``b % 8`` of byte ``b // 8`` is 1.  Bit 255 is `missing_left`.
     """
 
-    first_node: NDArray[np.int64]
+    first_node: IntArray
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: FloatArray
     missing_left: NDArray[np.bool_]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    value: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    n_rows: NDArray[np.int64]
-    category_node: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    value: FloatArray
+    gain: FloatArray
+    n_rows: IntArray
+    category_node: IntArray = field(default_factory=lambda: NO_NODES)
     category_set: NDArray[np.uint8] = field(default_factory=lambda: NO_SETS)
 
     @classmethod
@@ -154,19 +155,16 @@ class TreeEnsemble(ChecksummedArrays):
         return TreeEnsemble(**arrays)
 
     def predict(
-        self,
-        X: Matrix,
-        team: ThreadTeam,
-        base_score: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+        self, X: Matrix, team: ThreadTeam, base_score: FloatArray | None = None
+    ) -> FloatArray:
         """Return `base_score` (default: 0) plus the sum of the trees for each row."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         self.add_to(scores, X, team)
         return scores
 
     def staged_predict(
-        self, X: Matrix, base_score: NDArray[np.float64] | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+        self, X: Matrix, base_score: FloatArray | None = None
+    ) -> Iterator[FloatArray]:
         """Yield predictions of the first 1, 2, ... trees for each row of X."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         walks = X.shape[0] * len(self) <= MOST_WALKS
@@ -176,7 +174,7 @@ class TreeEnsemble(ChecksummedArrays):
             add_in_parts(add_rows, scores, tested, ONE_THREAD)
             yield scores.copy()
 
-    def add_to(self, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam) -> None:
+    def add_to(self, scores: FloatArray, X: Matrix, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X."""
         # The score of a row of an ndarray with an infinite value, in any feature,
         # becomes NaN, whether a tree tests the feature or not.  Infinite values are not
@@ -210,7 +208,7 @@ class TreeEnsemble(ChecksummedArrays):
         walks = n_rows <= self._few_rows
         return (self._compiled_walk if walks else self._evaluator).add_to
 
-    def leaves(self, X: Matrix, team: ThreadTeam) -> NDArray[np.int64]:
+    def leaves(self, X: Matrix, team: ThreadTeam) -> IntArray:
         """Return the leaf of each tree that a row reaches: (n_rows, n_trees) int64."""
         # Leaves have the numbers of their nodes, counted from the tree's root.  X must
         # be finite, or NaN.
@@ -270,7 +268,7 @@ class TreeEnsemble(ChecksummedArrays):
         """Raise a ValueError unless the arrays are trees that test these features."""
         check_trees(self._arrays(), n_features)
 
-    def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
+    def gain_by_feature(self, n_features: int) -> FloatArray:
         """Sum the gains of the splits of each feature: (n_features,) float64."""
         splits = self.feature >= 0
         sums = np.zeros(n_features)
@@ -279,7 +277,7 @@ class TreeEnsemble(ChecksummedArrays):
 
 
 def add_in_parts(
-    add_rows: AddRows, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam
+    add_rows: AddRows, scores: FloatArray, X: Matrix, team: ThreadTeam
 ) -> None:
     """Add trees to the scores of all rows, which threads divide among them."""
     if len(scores) <= ROW_BLOCK:  # one part, as most queries are
@@ -297,7 +295,7 @@ def add_in_parts(
 
 
 def write_leaves(
-    X: NDArray[np.floating], tree: BitSlicedEvaluator, leaves: NDArray[np.int64]
+    X: NDArray[np.floating], tree: BitSlicedEvaluator, leaves: IntArray
 ) -> None:
     """Write the prediction of a tree for some rows."""
     found = np.zeros(len(X))

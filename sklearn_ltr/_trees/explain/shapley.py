@@ -46,7 +46,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.tables import Matrix, dense_rows
@@ -62,7 +61,7 @@ from sklearn_ltr._trees.explain.shapley_kernels import (
     tabulate,
     weigh_edges,
 )
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
 AddValues = Callable[
     [FloatArray, FloatArray], None
@@ -132,7 +131,7 @@ def explain_rows(
     team.map(explain, range(0, n_rows, step))
 
 
-def in_blocks(X: Matrix, tested: NDArray[np.int64]) -> FloatArray:
+def in_blocks(X: Matrix, tested: IntArray) -> FloatArray:
     """Return the tested features of rows: (n_blocks, n_tested, LANES), padded by 0."""
     values = dense_rows(X[:, tested], slice(None))
     n_blocks = -(-len(values) // LANES)

@@ -49,6 +49,7 @@ from sklearn_ltr._trees.growth.workspace import (
     GrowthWorkspace,
     new_histogram,
 )
+from sklearn_ltr._typing import IntArray
 
 
 class HistogramExchange:
@@ -68,7 +69,7 @@ class HistogramExchange:
         # The message is kept: pages that are new to the process are slow.
         self._message = np.empty(n_histograms * len(self._used), dtype=np.int64)
 
-    def add_up(self, histograms: NDArray[np.int64], blocks: Blocks) -> None:
+    def add_up(self, histograms: IntArray, blocks: Blocks) -> None:
         """Replace histograms by their sums over all workers, in one exchange."""
         # `blocks` are those of all features, or of the features of a tree
         used = self._used if blocks is self._blocks else numbers_in_use(blocks)
@@ -87,9 +88,7 @@ def numbers_in_use(blocks: Blocks) -> NDArray[np.intp]:
 
 
 @kernel
-def take_used(
-    histograms: NDArray[np.int64], used: NDArray[np.intp], message: NDArray[np.int64]
-) -> None:
+def take_used(histograms: IntArray, used: NDArray[np.intp], message: IntArray) -> None:
     """Write the numbers that are used in each histogram into a message."""
     for h in range(len(histograms)):
         for i in range(len(used)):
@@ -97,9 +96,7 @@ def take_used(
 
 
 @kernel
-def put_used(
-    message: NDArray[np.int64], used: NDArray[np.intp], histograms: NDArray[np.int64]
-) -> None:
+def put_used(message: IntArray, used: NDArray[np.intp], histograms: IntArray) -> None:
     """Write the numbers of a message where they are used in each histogram."""
     for h in range(len(histograms)):
         for i in range(len(used)):

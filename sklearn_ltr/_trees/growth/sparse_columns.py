@@ -46,6 +46,7 @@ from sklearn_ltr._trees.growth.workspace import (
     Team,
     is_splittable,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
 # Nanoseconds for an entry of the sample, in all leaves
 ENTRY_TIME = 20.0
@@ -56,7 +57,7 @@ NO_COLUMN = np.iinfo(np.int64).max
 
 
 @subkernel
-def first_own_column(thread: int, n_threads: int, starts: NDArray[np.int64]) -> int:
+def first_own_column(thread: int, n_threads: int, starts: IntArray) -> int:
     """Return the first column of a thread, given where the entries of each begin."""
     wanted = starts[len(starts) - 1] * thread // n_threads
     return first_at_least(starts, 0, len(starts) - 1, wanted)
@@ -271,12 +272,12 @@ def sums_of_feature(
     tree: GrowingTree,
     work: GrowthWorkspace,
     sparse: SparseWorkspace | None,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the packed sum of each bin of a feature in a leaf, (256,)."""
     place = tree.blocks.place[feature]
     block, slot = block_and_slot(place)
     histogram = work.histograms[leaf.histogram_index, block]
-    of_bytes: NDArray[np.int64] = histogram[slot::FEATURE_BLOCK]
+    of_bytes: IntArray = histogram[slot::FEATURE_BLOCK]
     if sparse is None:
         return of_bytes
     if place >= 0:
@@ -300,11 +301,11 @@ def sums_of_root(
     tree: GrowingTree,
     work: GrowthWorkspace,
     sparse: SparseWorkspace | None,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the packed sum of each bin of a feature in the root of levels, (256,)."""
     place = tree.blocks.place[feature]
     block, slot = block_and_slot(place)
-    of_bytes: NDArray[np.int64] = work.levels.root[block, slot::FEATURE_BLOCK]
+    of_bytes: IntArray = work.levels.root[block, slot::FEATURE_BLOCK]
     if sparse is None:
         return of_bytes
     if place >= 0:
@@ -323,8 +324,8 @@ def sums_of_root(
 
 @subkernel
 def with_default(
-    sums: NDArray[np.int64], column: int, rest: int, sparse: SparseWorkspace
-) -> NDArray[np.int64]:
+    sums: IntArray, column: int, rest: int, sparse: SparseWorkspace
+) -> IntArray:
     """Return the sums of a column with that of its default bin, `rest`."""
     sums[sparse.default_bin[column]] = rest
     return sums[::1]  # numba gives this slice the type of those of histograms
@@ -506,7 +507,7 @@ def add_leaf_gains_of_column(
     n_values: int,
     direction: int,
     rule: SplitRule,
-    gains: NDArray[np.float64],
+    gains: FloatArray,
     sparse: SparseWorkspace,
 ) -> None:
     """Add the gain that each threshold of a column gives in one leaf."""

@@ -49,14 +49,14 @@ class Conditions(NamedTuple):
     send it right; each sorted by threshold.
     """
 
-    feature: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
-    first: NDArray[np.int64]  # (n_tested + 1,): where a feature's conditions begin
-    first_missing_right: NDArray[np.int64]  # (n_tested,): from here NaN goes right
+    feature: IntArray  # (n_tested,): the features that nodes test, ascending
+    first: IntArray  # (n_tested + 1,): where a feature's conditions begin
+    first_missing_right: IntArray  # (n_tested,): from here NaN goes right
     # (n_conditions,), float64, or float32 for rows of float32: x <= threshold goes left
     threshold: NDArray[np.floating]
 
 
-def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
+def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, IntArray]:
     """Return the distinct conditions, and the number of each node's condition."""
     # The number is 0 in a leaf, and at a node with a category set.
     inner = np.setdiff1d(np.flatnonzero(nodes.feature >= 0), nodes.category_node)
