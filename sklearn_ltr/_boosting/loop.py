@@ -82,17 +82,10 @@ class Boosting:
         by_set = dict(zip(names, task.measures, strict=True))
         curves = curves_of(by_set, kept.evals_result, kept.n_trees)
         self.trees: list[GrownTree] = []
-        self.monitor = Monitor(
-            curves,
-            first_validation_curve(curves) if p.early_stopping else None,
-            p.n_iter_no_change,
-            p.tol,
-            p.verbose,
-            "tree",
-            kept.n_trees,
-            p.n_estimators,
-            fit.query_index.comm.print_line,
-        )
+        followed = first_validation_curve(curves) if p.early_stopping else None
+        steps = "tree", kept.n_trees, p.n_estimators
+        print_line = fit.query_index.comm.print_line
+        self.monitor = Monitor(curves, followed, p, *steps, print_line)
 
     @property
     def n_trees(self) -> int:

@@ -40,11 +40,7 @@ from sklearn_ltr._lambdas.pair import (
     query_factor,
 )
 from sklearn_ltr._lambdas.pairs import Derivatives, LambdaFactors
-from sklearn_ltr._lambdas.ranked_queries import (
-    RankedQueries,
-    move_queries,
-    swap_table,
-)
+from sklearn_ltr._lambdas.ranked_queries import RankedQueries, move_queries, swap_table
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._closed_form import RankedLists

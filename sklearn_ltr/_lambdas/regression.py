@@ -60,14 +60,8 @@ class Regression:
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
     ) -> None:
         """Add dC/ds and d2C/ds2 to the sums over pairs, (n_documents,) each."""
-        self._team.share(
-            2.5 * len(scores),
-            add_regression,
-            scores,
-            self._arrays,
-            gradient,
-            hessian,
-        )
+        time = 2.5 * len(scores)
+        self._team.share(time, add_regression, scores, self._arrays, gradient, hessian)
 
 
 def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:

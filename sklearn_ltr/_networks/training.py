@@ -198,16 +198,7 @@ class Training:
         if followed is None and p.stops_on_train:
             followed = curves[0]
         last = kept.n_epochs + n_epochs
-        monitor = Monitor(
-            curves,
-            followed,
-            p.n_iter_no_change,
-            p.tol,
-            p.verbose,
-            "epoch",
-            kept.n_epochs,
-            last,
-        )
+        monitor = Monitor(curves, followed, p, "epoch", kept.n_epochs, last)
         best_weights: list[NDArray[np.floating]] | None = None
         for epoch in range(kept.n_epochs, last):
             # visit all queries once, in the epoch's own random order

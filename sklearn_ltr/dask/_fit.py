@@ -80,12 +80,7 @@ from sklearn_ltr.dask._plan import (
     own_queries,
 )
 from sklearn_ltr.dask._tables import PartRows, PartTable, learn_categories
-from sklearn_ltr.dask._watch import (
-    END_SECONDS,
-    TELL_SECONDS,
-    LostWorkerError,
-    wait_for,
-)
+from sklearn_ltr.dask._watch import END_SECONDS, TELL_SECONDS, LostWorkerError, wait_for
 
 if TYPE_CHECKING:
     from distributed import Client, Future

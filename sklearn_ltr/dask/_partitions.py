@@ -34,12 +34,8 @@ USED_SHARE = 0.5
 BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
 HINT = ": give partitions with the same columns, such as ddf[columns]"
-NUMBERS = (
-    "integer",
-    "floating",
-    "mixed-integer-float",
-    "boolean",
-)  # inferred by pandas
+# inferred by pandas
+NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")
 
 
 class Summary(NamedTuple):

@@ -90,10 +90,8 @@ def locate_queries(
         entries = np.concatenate([getattr(summary, name) for _, summary in found])
         return reduce.reduceat(queries.sort(entries), starts)
 
-    low, high = (
-        reduce_queries("lowest", np.fmin),
-        reduce_queries("highest", np.fmax),
-    )
+    low = reduce_queries("lowest", np.fmin)
+    high = reduce_queries("highest", np.fmax)
     counts, names = np.ones(1, dtype=np.bool_), found[0][1].y_columns
     if names:
         counts = label_shares(label_weights, len(names)) > 0

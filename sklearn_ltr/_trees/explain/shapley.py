@@ -63,9 +63,8 @@ from sklearn_ltr._trees.explain.shapley_kernels import (
 )
 from sklearn_ltr._typing import FloatArray, IntArray
 
-AddValues = Callable[
-    [FloatArray, FloatArray], None
-]  # of these columns, to these values
+# of these columns, to these values
+AddValues = Callable[[FloatArray, FloatArray], None]
 
 NODES_PER_PART = 4096  # of trees explained together: bounds the memory of their tables
 MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call

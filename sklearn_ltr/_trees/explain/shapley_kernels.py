@@ -211,9 +211,8 @@ class PathDependentBuffers(NamedTuple):
     """Scratch memory of one thread, for the nodes of one tree."""
 
     state: FloatArray  # (n_nodes, LANES)
-    product: (
-        FloatArray  # (n_nodes, n_points, LANES): P on the way down, A on the way up
-    )
+    # (n_nodes, n_points, LANES): P on the way down, A on the way up
+    product: FloatArray
 
 
 def weigh_edges(paths: TreePaths) -> EdgeWeights:

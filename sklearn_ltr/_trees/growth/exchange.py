@@ -22,13 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import (
-    int64,
-    kernel,
-    subkernel,
-    uint64,
-    wait_at_barrier,
-)
+from sklearn_ltr._compile import int64, kernel, subkernel, uint64, wait_at_barrier
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.growth.best_first import (
     BEST_FIRST,
@@ -177,10 +171,8 @@ def next_leaf(tree: GrowingTree, work: GrowthWorkspace) -> int:
 @subkernel
 def search_sums(tree: GrowingTree, work: GrowthWorkspace) -> None:
     """Find this thread's candidate splits of siblings whose histograms are there."""
-    candidates, n_used_slots = (
-        work.candidates[work.team.thread],
-        tree.blocks.n_used_slots,
-    )
+    candidates = work.candidates[work.team.thread]
+    n_used_slots = tree.blocks.n_used_slots
     candidates[0].gain = candidates[1].gain = 0.0
     if not any_splittable(work.leaves, work.progress[0], tree.rule):
         return

@@ -306,10 +306,8 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
     feature, rule, special = level.feature, tree.rule, work.special
     root = sums_of_root(feature, tree, work, work.sparse)
     mark_left_bins(level, root, rule, special, work.goes_left)
-    is_set, direction = (
-        is_categorical(feature, special),
-        monotonic_sign(feature, special),
-    )
+    is_set = is_categorical(feature, special)
+    direction = monotonic_sign(feature, special)
     if team.thread == 0:
         # here by level, where a best-first tree has features by node
         n_steps = progress.n_steps

@@ -243,11 +243,8 @@ def assign_by_halving(
     first_code, is_upper = ranges.first_code, ranges.is_upper
     while n_ranges > 0:
         n_ranges -= 1
-        first, end, n_codes = (
-            stack[n_ranges, 0],
-            stack[n_ranges, 1],
-            stack[n_ranges, 2],
-        )
+        first, end = stack[n_ranges, 0], stack[n_ranges, 1]
+        n_codes = stack[n_ranges, 2]
         if end == first + 1 and left_of[items[first]] < 0:
             ranges.n_codes[items[first]] = n_codes
             continue
