@@ -6,7 +6,7 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -209,12 +209,13 @@ def value_text(curve: Curve, index: int) -> str:
 
 
 def curves_of(
-    measures: Mapping[str, Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
+    measures: Sequence[Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
 ) -> list[Curve]:
     """Return a curve for each measure of each set, after `n_steps` earlier steps."""
-    # values of the earlier steps are from the earlier fit, NaN where it has none
-    curves = []
-    for set_name, own_measures in measures.items():
+    # The first set is that of the training data.  Values of the earlier steps are from
+    # the earlier fit, NaN where it has none.
+    curves, names = [], [TRAIN, *name_sets(len(measures) - 1)]
+    for set_name, own_measures in zip(names, measures, strict=True):
         for name, measure in own_measures.items():
             before = earlier.get(set_name, {}).get(name, np.empty(0))
             known: list[float] = before[:n_steps].tolist()

@@ -80,7 +80,7 @@ class GradedLambdas:
         sizes = np.diff(self.offsets)
         n_rows = N_ROWS if self._pair_weights is None else N_WEIGHTED_ROWS
         n_threads, longest = self._team.n_threads, int(sizes.max())
-        self._workspaces = tuple(allocate_workspaces(n_threads, longest, n_rows))
+        self._workspaces = allocate_workspaces(n_threads, longest, n_rows)
         self._remains = np.ones(len(sizes), dtype=np.bool_)
         has_short_lists = bool(sizes.min() <= LONGEST_SHORT)
         self._takes_short_lists = self._may_be_side_by_side and has_short_lists

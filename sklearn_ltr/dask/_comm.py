@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import V
 from sklearn_ltr._estimators.base import FittedAttributes
+from sklearn_ltr._typing import IntArray
 
 ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `abort`
 CONNECT_SECONDS = 30
@@ -246,9 +247,7 @@ def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
         missing = missing[n_bytes:]
 
 
-def exchange(
-    connection: socket.socket, given: NDArray[np.int64], taken: NDArray[np.int64]
-) -> None:
+def exchange(connection: socket.socket, given: IntArray, taken: IntArray) -> None:
     """Send the array `given`, while the neighbour sends the array `taken`."""
     # Each sends one block more than it has received, so that bytes are always on their
     # way.  The buffers must hold at most two blocks from each; a block is at most a
@@ -313,7 +312,7 @@ class DaskComm:
         """Close the connections; after an error, this makes all other workers end."""
         self._connections.close()
 
-    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sum(self, values: IntArray) -> IntArray:
         """Return the sum of the arrays of all workers, in the memory of `values`."""
         self.n_exchanges += 1
         total = np.ascontiguousarray(values)
@@ -339,7 +338,7 @@ class DaskComm:
             self._send(other, own)
         return total
 
-    def _sum_halves(self, own: NDArray[np.int64]) -> None:
+    def _sum_halves(self, own: IntArray) -> None:
         """Sum up the array by recursive halving, then exchange the parts."""
         # Two neighbours divide the part of the array that both have.  Each sends one
         # half to the other, and adds up the other half, with which it goes on.
@@ -432,9 +431,7 @@ class DaskComm:
         ]
         return pickle.loads(pickled.data, buffers=arrays)
 
-    def _exchange(
-        self, rank: int, given: NDArray[np.int64], taken: NDArray[np.int64]
-    ) -> None:
+    def _exchange(self, rank: int, given: IntArray, taken: IntArray) -> None:
         """Send an array to a neighbour, and fill another with the array it sends."""
         self.n_bytes += given.nbytes + taken.nbytes
         try:

@@ -443,11 +443,9 @@ def fit_rows(
     p = read_parameters(LambdaMARTParameters, model)
     kept = keep_trees(attributes, p, seed)
     known = read_columns(model, arguments[0].X, p, kept, comm)
-    steps = (
-        None
-        if keep_trees_so_far is None
-        else Steps(keep_trees_so_far, kept.n_trees, known)
-    )
+    steps = None
+    if keep_trees_so_far is not None:
+        steps = Steps(keep_trees_so_far, kept.n_trees, known)
     data = read_data(model, arguments, is_validated, p, comm)
     data = choose_learned(hold_out_queries(data, p, seed, comm), p, comm)
     for scored in (data.learned, *data.validation):

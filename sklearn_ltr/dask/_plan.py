@@ -20,7 +20,7 @@ from sklearn_ltr._data.columns import BY_DOCUMENT
 from sklearn_ltr._data.groups import sort_key
 from sklearn_ltr._data.labels import check_have_judged, label_shares
 from sklearn_ltr._parameters import SMALLEST
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.dask._partitions import Summary, check_alike
 
 # of ids, by the kind of their dtype
@@ -57,7 +57,7 @@ class QueryLocations:
     worker: IntArray
     workers: list[str]
     has_pairs: NDArray[np.bool_]
-    weight: NDArray[np.float64]
+    weight: FloatArray
 
     @property
     def query(self) -> NDArray[np.intp]:

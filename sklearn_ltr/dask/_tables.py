@@ -91,9 +91,7 @@ class PartTable:
         self._checksums: dict[int, int] = {}
         self._held: dict[int, Matrix] = {}  # partitions that are in memory as numbers
 
-    def take(
-        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
-    ) -> Matrix:
+    def take(self, rows: NDArray[np.intp], features: IntArray | None = None) -> Matrix:
         """Return the values of some rows, of some or of all features."""
         needed = np.zeros(self.shape[0], dtype=np.bool_)
         needed[rows] = True

@@ -370,10 +370,7 @@ class BaggingRanker(BaseRanker):
             For what a member refuses, or scores that are not finite.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
-        total = scores[0].copy()
-        for member_scores in scores[1:]:
-            total += member_scores
-        return total / len(scores)
+        return reduce(add, scores) / len(scores)
 
     def predict_std(
         self, X: MatrixLike, *, groups: IdsLike | None = None
