@@ -133,13 +133,8 @@ def learn_bins(
 ) -> BinMapper:
     """Learn the bins of all features from the training rows."""
     p = parameters
-    bins = CategoryBins.fit(
-        categorical,
-        trained.sums,
-        p.max_bins,
-        p.smallest_leaf(index.n_rows),
-        p.category_smoothing,
-    )
+    options = p.max_bins, p.smallest_leaf(index.n_rows), p.category_smoothing
+    bins = CategoryBins.fit(categorical, trained.sums, *options)
     sampled = sample_rows(data, index, seed, team)
     return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
 

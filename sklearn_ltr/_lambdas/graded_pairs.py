@@ -119,15 +119,10 @@ class GradedLambdas:
             self._compute(scores, bounds, self._table)
         gradient, hessian = self._result
         if self._tied_pairs:
-            add_tied_pairs(
-                first,
-                last,
-                (scores, self._queries.grades, self.offsets),
-                self._options.sigma,
-                self._queries.factors.sample_weight,
-                self._pair_weights,
-                gradient,
-            )
+            lists = scores, self._queries.grades, self.offsets
+            sigma, weights = self._options.sigma, self._queries.factors.sample_weight
+            given = lists, sigma, weights, self._pair_weights, gradient
+            add_tied_pairs(first, last, *given)
         return gradient[documents], hessian[documents]
 
     def _compute_by_table(
@@ -156,13 +151,6 @@ class GradedLambdas:
             )
             if not self._remains[first:last].any():
                 return
-        self._team.share(
-            time,
-            compute_query_lambdas,
-            bounds,
-            new_counters(self._team.n_threads),
-            self._remains,
-            *pairs,
-            self._workspaces,
-            self._result,
-        )
+        counters = new_counters(self._team.n_threads)
+        given = bounds, counters, self._remains, *pairs, self._workspaces, self._result
+        self._team.share(time, compute_query_lambdas, *given)

@@ -143,16 +143,10 @@ class JudgedLambdas:
                 self._compute_swap_deltas(scores, shares)
             else:
                 self._compute_by_table(scores, first, last, self._metric)
-        self._team.share_ranges(
-            self._time(shares),
-            shares,
-            add_judged_pairs,
-            self._queries.lists(scores),
-            tuple(self._pairs),
-            self._queries.factors.sample_weight,
-            self._options,
-            self._result,
-        )
+        lists, pairs = self._queries.lists(scores), tuple(self._pairs)
+        weights = self._queries.factors.sample_weight
+        given = lists, pairs, weights, self._options, self._result
+        self._team.share_ranges(self._time(shares), shares, add_judged_pairs, *given)
         gradient, hessian = self._result
         return gradient[documents], hessian[documents]
 
@@ -168,14 +162,9 @@ class JudgedLambdas:
         self._team.share_ranges(
             time, bounds, average_swap_factors, lists, factors, blocks
         )
-        self._team.share_ranges(
-            time,
-            self._pairs.offsets[bounds],
-            compute_swap_deltas,
-            tuple(self._pairs),
-            queries.factors.gain,
-            blocks,
-        )
+        pairs, bounds = tuple(self._pairs), self._pairs.offsets[bounds]
+        given = pairs, queries.factors.gain, blocks
+        self._team.share_ranges(time, bounds, compute_swap_deltas, *given)
 
     def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric

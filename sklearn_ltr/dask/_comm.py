@@ -274,6 +274,7 @@ class DaskComm:
 
     Attributes
     ----------
+    connections : Connections
     n_threads : int
         Threads that Dask gives this worker.
     n_exchanges : int
@@ -288,7 +289,7 @@ class DaskComm:
         self.rank, self.n_workers = rank, len(endpoints)
         self.n_threads: int | None = worker.state.nthreads
         self.n_exchanges = self.n_bytes = 0
-        self._connections: Connections = worker.state.actors[actor.key]
+        self.connections: Connections = worker.state.actors[actor.key]
         self._endpoints, self._worker = endpoints, worker
         neighbours = neighbours_of(rank, len(endpoints))
         corners = n_corners(len(endpoints))
@@ -302,15 +303,15 @@ class DaskComm:
     def __enter__(self) -> Self:
         """Connect to the neighbours."""
         try:
-            self._sockets = self._connections.open(self.rank, self._endpoints)
+            self._sockets = self.connections.open(self.rank, self._endpoints)
         except BaseException:
-            self._connections.close()
+            self.connections.close()
             raise
         return self
 
     def __exit__(self, *error: object) -> None:
         """Close the connections; after an error, this makes all other workers end."""
-        self._connections.close()
+        self.connections.close()
 
     def sum(self, values: IntArray) -> IntArray:
         """Return the sum of the arrays of all workers, in the memory of `values`."""
@@ -403,10 +404,6 @@ class DaskComm:
         self._send_value(rank, by_rank)
         return []
 
-    def keep(self, n_trees: int, fitted: FittedAttributes) -> None:
-        """Keep the function that returns the attributes fitted by `n_trees` trees."""
-        self._connections.keep(n_trees, fitted)
-
     def print_line(self, line: str) -> None:
         """Print a line once, where the user is, whichever workers call this."""
         if self.rank == 0:
@@ -456,7 +453,7 @@ class DaskComm:
 
     def _lost(self, rank: int) -> LostConnectionError:
         """Return the error that says why a neighbour is not connected any more."""
-        self._connections.check()
+        self.connections.check()
         return LostConnectionError(
             f"the worker {self._endpoints[rank].worker}, which this one was waiting "
             "for, has ended the fit"

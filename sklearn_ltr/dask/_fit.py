@@ -411,9 +411,8 @@ def fit_on_worker(
         arguments = list(map(read_worker_rows, parts, numbers))
         attributes, seed = pickle.loads(state)
         with collected_warnings() as found:
-            fitted = fit_rows(
-                attributes, seed, arguments, is_validated, comm, comm.keep
-            )
+            keep = comm.connections.keep
+            fitted = fit_rows(attributes, seed, arguments, is_validated, comm, keep)
     saved = pickle.dumps(fitted) if rank == 0 else b""
     digest = hashlib.sha256(pickle.dumps(fitted["ensemble_"])).hexdigest()
     return digest, saved, found, comm.n_exchanges, comm.n_bytes

@@ -136,17 +136,8 @@ def add_tree(
     """Take the first to the last of the steps; without `sums` they need no values."""
     columns, n_categories, tree = columns_of_splits(binned, tree)
     time = (2.1 + 0.04 * len(tree.feature)) * len(scores)
-    team.share(
-        np.inf if exchanges else time,
-        _add_tree,
-        steps,
-        columns,
-        n_categories,
-        tree,
-        sums,
-        work,
-        scores,
-    )
+    given = steps, columns, n_categories, tree, sums, work, scores
+    team.share(np.inf if exchanges else time, _add_tree, *given)
 
 
 def columns_of_splits(
@@ -178,8 +169,9 @@ def _add_tree(
 ) -> None:
     """Take steps, with a thread's chunk of the rows."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
-    numbers, splits = work.numbers[thread], work.splits[thread]
-    n_splits = number_leaves(tree, numbers, splits)
+    numbers, leaves = work.numbers[thread], work.leaves
+    n_splits = number_leaves(tree, numbers, work.splits[thread])
+    splits = work.splits[thread, :n_splits]
     if steps[0] == FIND_LEAVES:
         if sums is not None:
             sums.totals[thread, : n_splits + 1] = 0
@@ -189,17 +181,10 @@ def _add_tree(
         for start in range(first, last, LEAF_TILE):
             stop = min(start + LEAF_TILE, last)
             _find_leaves(
-                columns,
-                n_categories,
-                tree,
-                numbers,
-                splits[:n_splits],
-                start,
-                stop,
-                work.leaves,
+                columns, n_categories, tree, numbers, splits, start, stop, leaves
             )
             if sums is not None:
-                _add_rows(sums, sums.totals[thread], work.leaves, start, stop)
+                _add_rows(sums, sums.totals[thread], leaves, start, stop)
         wait_at_barrier(work.barrier, n_threads)
     if sums is not None and steps[0] <= SET_VALUES <= steps[1]:
         if thread == 0:
@@ -212,7 +197,7 @@ def _add_tree(
             if tree.feature[node] < 0:
                 values[uint64(numbers[node])] = tree.value[node]
         for i in range(uint64(first), uint64(last)):
-            scores[i] += values[uint64(work.leaves[i])]
+            scores[i] += values[uint64(leaves[i])]
 
 
 @subkernel

@@ -68,23 +68,14 @@ def make_rule(parameters: GrowthParameters, quantization: Quantization) -> Split
     """Return the rule for the splits of one tree."""
     # for least squares on a sample, a row kept with probability p counts as 1 / p rows,
     # and this number is packed in place of its hessian
-    has_hessians = quantization.hessian_bits > 0
+    p, has_hessians = parameters, quantization.hessian_bits > 0
     gain_unit = quantization.hessian_scale if has_hessians else 1.0
-    l2 = 0.0
-    if parameters.second_order:
-        l2 = parameters.l2_regularization * quantization.hessian_scale
+    l2 = p.l2_regularization * quantization.hessian_scale if p.second_order else 0.0
     gradient_scale = quantization.gradient_scale
     if gradient_scale > 0:
         gain_unit = gain_unit / gradient_scale / gradient_scale
-    return SplitRule(
-        quantization,
-        has_hessians,
-        l2,
-        parameters.min_samples_leaf,
-        parameters.max_depth,
-        parameters.category_smoothing,
-        gain_unit,
-    )
+    limits = p.min_samples_leaf, p.max_depth, p.category_smoothing
+    return SplitRule(quantization, has_hessians, l2, *limits, gain_unit)
 
 
 class GrowingTree(NamedTuple):
