@@ -88,14 +88,8 @@ def compute_short_lists(
         for query in queries[n_short:n_queries]:
             remains[query] = True
         for group in range(0, n_short, N_LISTS):
-            add_side_by_side(
-                queries[group : min(group + N_LISTS, n_short)],
-                pair_input,
-                table,
-                weights,
-                result,
-                remains,
-            )
+            own = queries[group : min(group + N_LISTS, n_short)]
+            add_side_by_side(own, pair_input, table, weights, result, remains)
 
 
 @subkernel

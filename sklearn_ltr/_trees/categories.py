@@ -270,8 +270,7 @@ class CategoryBins(ChecksummedArrays):
 
     def check(self, n_bins: IntArray) -> None:
         """Raise a ValueError unless the categories have bins of their features."""
-        names = "feature", "first", "value", "bin", "shared_from", "mean_threshold"
-        arrays = [getattr(self, name) for name in names]
+        arrays = list(self._arrays().values())
         feature, first, value, b, shared_from, thresholds = arrays
         dtypes = [np.int64, np.int64, np.float64, np.uint8, np.int64, np.float64]
         if (
@@ -298,8 +297,8 @@ class CategoryBins(ChecksummedArrays):
             raise ValueError(
                 "the categories of a feature do not ascend, or have no bins"
             )
-        ascends = (thresholds[:, 1:] >= thresholds[:, :-1]).all()
-        if not (ascends and np.array_equal(self.n_bins, n_bins[feature])):
+        are_sorted = (thresholds[:, 1:] >= thresholds[:, :-1]).all()
+        if not (are_sorted and np.array_equal(self.n_bins, n_bins[feature])):
             raise ValueError("the means of categories have other bins")
 
     def bins_in_training(

@@ -45,23 +45,14 @@ class CompiledWalk:
         threshold = np.where(nodes.feature >= 0, nodes.threshold, np.inf)
         threshold[nodes.category_node] = np.arange(len(nodes.category_node))
         by_place = np.argsort(place)
-        self._step, self._threshold = step[by_place], threshold[by_place]
-        self._value = nodes.value[by_place]
-        self._category_set = nodes.category_set.copy()  # it may be read-only
-        self._n_trees = len(roots)
+        arrays = step[by_place], threshold[by_place], nodes.value[by_place]
+        # the sets may be read-only
+        self._arguments = len(roots), *arrays, nodes.category_set.copy()
 
     def add_to(self, scores: FloatArray, X: NDArray[np.floating]) -> None:
         """Add to each row's score the values of its leaves, in tree order."""
         # Rows with an infinite value get NaN, see `TreeEnsemble.add_to`.
-        walk_trees(
-            as_kernel_argument(X),
-            scores,
-            self._n_trees,
-            self._step,
-            self._threshold,
-            self._value,
-            self._category_set,
-        )
+        walk_trees(as_kernel_argument(X), scores, *self._arguments)
 
 
 @kernel

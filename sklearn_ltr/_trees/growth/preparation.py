@@ -183,15 +183,8 @@ class RowPreparer:
         """Measure, sample and quantize the rows; all workers call this together."""
         # the sample is overwritten by the next one
         exchanges, samples = self._comm.n_workers > 1, drawn.subsample < 1.0
-        rule = PreparationRule(
-            True,
-            exchanges,
-            samples,
-            drawn.subsample,
-            drawn.row_stream,
-            drawn.tree_index,
-            second_order,
-        )
+        of_rows = drawn.subsample, drawn.row_stream, drawn.tree_index
+        rule = PreparationRule(True, exchanges, samples, *of_rows, second_order)
         per_row = 5.3 + 2.8 * drawn.subsample if samples else 2.8
         time = np.inf if exchanges else per_row * len(self._row_numbers)
         given = derivatives, self._row_numbers, self._work
