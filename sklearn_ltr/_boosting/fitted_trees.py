@@ -132,11 +132,9 @@ class FittedTrees(NamedTuple):
             check_finite(X, "X", allow_nan=True)
         encoded = self.mapper.categories.encode(X)
         n_threads = effective_n_threads(n_jobs, X.shape[0] * len(self.ensemble))
-        if n_threads == 1:  # a team takes as long to make as one row to score
-            scores = self.ensemble.predict(encoded, ONE_THREAD, base_score)
-        else:
-            with ThreadTeam(n_threads) as team:
-                scores = self.ensemble.predict(encoded, team, base_score)
+        # a team takes as long to make as one row to score
+        with ONE_THREAD if n_threads == 1 else ThreadTeam(n_threads) as team:
+            scores = self.ensemble.predict(encoded, team, base_score)
         if np.count_nonzero(np.isnan(scores)) > 0:
             check_finite(X, "X", allow_nan=True)
         return scores

@@ -274,10 +274,7 @@ def compute_query_lambdas(
 
 @subkernel
 def add_pairs_of_lanes(
-    first: int,
-    packed: PackedList,
-    table: FloatArray | None,
-    weights: FloatArray | None,
+    first: int, packed: PackedList, table: FloatArray | None, weights: FloatArray | None
 ) -> float:
     """Add the pairs of REGISTER_LANES documents with all documents above them."""
     # The documents, one per lane, are those at positions `first` to ``first +

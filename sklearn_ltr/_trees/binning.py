@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,13 +114,11 @@ def find_sparse_thresholds(
         values[: sizes[j]] = X.data[X.indptr[j] : X.indptr[j + 1]]
         return find_bin_thresholds(values, max_bins)
 
-    thresholds: list[Any] = [None] * n_features
     found = team.map(find_in_all_rows, dense)
     if len(sparse) > 0:
         found += thresholds_of_few(X[:, sparse], max_bins)
-    for j, own in zip([*dense, *sparse], found, strict=True):
-        thresholds[j] = own
-    return thresholds
+    thresholds = dict(zip([*dense, *sparse], found, strict=True))
+    return [thresholds[j] for j in range(n_features)]
 
 
 def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[FloatArray]:
@@ -295,12 +293,8 @@ class BinMapper:
         for thresholds in bin_thresholds:
             if thresholds.dtype != np.float64 or thresholds.ndim != 1:
                 raise ValueError("bin_thresholds are not float64")
-            finite = np.isfinite(thresholds).all()
-            if (
-                not finite
-                or len(thresholds) >= MISSING_BIN
-                or (np.diff(thresholds) <= 0).any()
-            ):
+            ascend = np.isfinite(thresholds).all() and (np.diff(thresholds) > 0).all()
+            if not ascend or len(thresholds) >= MISSING_BIN:
                 raise ValueError("bin_thresholds do not ascend, or are too many")
         self.categories.check(self.n_bins)
 

@@ -282,14 +282,11 @@ def _order_above_zero(
     longest = len(bound.discount)
     order = np.empty(n_documents, dtype=np.int64)
     position = np.empty(n_documents)
-    rank_documents(
-        0, n_queries, scores_1, bound.grades, bound.offsets, longest, order, False
-    )
+    given = bound.offsets, longest, order, False
+    rank_documents(0, n_queries, scores_1, bound.grades, *given)
     position[order] = np.arange(n_documents)
     # passed as grades, of which the lower one is ranked first in a tie
-    rank_documents(
-        0, n_queries, scores_2, position, bound.offsets, longest, order, False
-    )
+    rank_documents(0, n_queries, scores_2, position, *given)
     return order
 
 
