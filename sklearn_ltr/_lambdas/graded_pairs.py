@@ -63,8 +63,7 @@ class GradedLambdas:
         *,
         tied_pairs: bool = False,
     ) -> None:
-        self._metric, self._team = metric, team
-        self._options = options.with_exact_types()
+        self._metric, self._options, self._team = metric, options, team
         self._pair_weights, self._tied_pairs = pair_weights, tied_pairs
         self._queries = RankedQueries(data, metric, team)
         self._table = np.empty((0, 0)) if metric is None else None

@@ -93,7 +93,7 @@ class JudgedLambdas:
         team: ThreadTeam,
     ) -> None:
         self._metric, self._team = metric, team
-        self._options = tuple(options.with_exact_types())
+        self._options = tuple(options)
         self._queries = RankedQueries(data, metric, team, below_cutoff=True)
         pairs = data.judged_pairs
         self._allocate(pairs.rows, pairs.offsets, pairs.probabilities, pairs.weights)
