@@ -67,6 +67,7 @@ from sklearn_ltr.ensemble._members import (
     read_rows,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
+    NO_VALIDATION,
     check_estimator,
     features_of,
     with_seeds,
@@ -314,13 +315,9 @@ class BaggingRanker(BaseRanker):
                     "oob_score=True measures grades, and y is None: give y, or "
                     "oob_score=False"
                 )
-            validation = {
-                "X_val": X_val,
-                "y_val": y_val,
-                "groups_val": groups_val,
-                "sample_weight_val": sample_weight_val,
-            }
-            validation = {k: v for k, v in validation.items() if v is not None}
+            sets = X_val, y_val, groups_val, sample_weight_val
+            named = zip(NO_VALIDATION, sets, strict=True)
+            validation = {name: value for name, value in named if value is not None}
 
             # draw queries and seeds, and fit
             n_queries = rows.queries.n_queries
