@@ -183,10 +183,9 @@ def compute_query_lambdas(
     # None, and leaves out what is done otherwise.
     #
     # Networks call this for few queries, so two details save time for short lists.  The
-    # tuples (PairInput and those in it, Derivatives) are passed as plain
-    # ones and named inside, because numba takes half a microsecond to recognise each
-    # named tuple.  And packing is not a separate function, because the call would pass
-    # all arrays again.
+    # tuples (PairInput and those in it, Derivatives) are passed as plain ones and named
+    # inside, because numba takes half a microsecond to recognise each named tuple.  And
+    # packing is not a separate function, because the call would pass all arrays again.
     prefer_long_vectors()
     lists, factors, options = read_input(pair_input)
     result = Derivatives(*result)
@@ -537,11 +536,9 @@ def is_equal(
 def allocate_workspaces(
     n_threads: int, longest: int, n_rows: int
 ) -> tuple[FloatArray, IntArray]:
-    """Allocate buffers of threads, the first axis, for lists of up to this length.
-
-    These are the `documents` of each, (n_threads, n_rows, width), and the position of
-    each document of the query, (n_threads, width).
-    """
+    """Allocate buffers of threads, the first axis, for lists of up to this length."""
+    # `documents`, (n_threads, n_rows, width), and the position of each document of the
+    # query, (n_threads, width)
     width = -(-longest // DOCUMENT_BLOCK) * DOCUMENT_BLOCK + DOCUMENT_BLOCK
     # Rows start at multiples of a cache line, since width is a multiple of a block.
     return (

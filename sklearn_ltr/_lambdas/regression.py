@@ -145,7 +145,7 @@ def add_regression(
     hessian: FloatArray,
 ) -> None:
     """Add the derivatives of the regression of a thread's share of the queries."""
-    # t_i, (n_documents,); (n_queries + 1,); w_i, (n_documents,), or None; r; and sigma
+    # t_i and w_i of each document, w_i None if all are 1; `weight` is r
     targets, offsets, document_weight, weight, sigma = arrays
     n_queries = len(offsets) - 1
     first, last = n_queries * thread // n_threads, n_queries * (thread + 1) // n_threads
