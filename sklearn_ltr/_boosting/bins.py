@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._boosting.parameters import BoostingParameters
 from sklearn_ltr._boosting.warm_start import KeptTrees
@@ -38,7 +37,7 @@ from sklearn_ltr._trees.binning import (
 from sklearn_ltr._trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import TreeParameters, step_of_growth
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
 STEPS_PER_VALUE = 4  # of X: a fit of 500,000 values is faster with two threads
 
@@ -73,7 +72,7 @@ def fit_threads(n_jobs: int | None, n_values: int, comm: Comm = ONE_PROCESS) -> 
 def bin_data(
     data: FitData,
     parameters: BoostingParameters,
-    categorical: NDArray[np.int64],
+    categorical: IntArray,
     kept: KeptTrees,
     team: ThreadTeam,
     comm: Comm = ONE_PROCESS,
@@ -99,7 +98,7 @@ def bin_data(
 def bin_learned(
     data: TrainingData,
     parameters: TreeParameters,
-    categorical: NDArray[np.int64],
+    categorical: IntArray,
     kept: KeptTrees,
     index: QueryIndex,
     team: ThreadTeam,
@@ -126,7 +125,7 @@ def bin_learned(
 def learn_bins(
     data: TrainingData,
     parameters: TreeParameters,
-    categorical: NDArray[np.int64],
+    categorical: IntArray,
     trained: TrainingCategories,
     seed: int,
     index: QueryIndex,
@@ -134,13 +133,8 @@ def learn_bins(
 ) -> BinMapper:
     """Learn the bins of all features from the training rows."""
     p = parameters
-    bins = CategoryBins.fit(
-        categorical,
-        trained.sums,
-        p.max_bins,
-        p.smallest_leaf(index.n_rows),
-        p.category_smoothing,
-    )
+    options = p.max_bins, p.smallest_leaf(index.n_rows), p.category_smoothing
+    bins = CategoryBins.fit(categorical, trained.sums, *options)
     sampled = sample_rows(data, index, seed, team)
     return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
 
@@ -149,7 +143,7 @@ def learn_shared_table(
     data: TrainingData,
     learned: TrainingData,
     parameters: BoostingParameters,
-    categorical: NDArray[np.int64],
+    categorical: IntArray,
     seed: int,
 ) -> BinnedTable:
     """Learn bins from the rows to learn from, and bin all rows that fits may need."""

@@ -28,7 +28,7 @@ from sklearn_ltr._trees.binning import BinMapper
 from sklearn_ltr._trees.constraints import Constraints, read_constraints
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import TreeParameters
-from sklearn_ltr._typing import FeaturesLike, FloatArray, MatrixLike
+from sklearn_ltr._typing import FeaturesLike, FloatArray, IntArray, MatrixLike
 
 CURVE = "(n_trees + 1,)"
 #: attributes of every fitted estimator of trees
@@ -132,11 +132,9 @@ class FittedTrees(NamedTuple):
             check_finite(X, "X", allow_nan=True)
         encoded = self.mapper.categories.encode(X)
         n_threads = effective_n_threads(n_jobs, X.shape[0] * len(self.ensemble))
-        if n_threads == 1:  # a team takes as long to make as one row to score
-            scores = self.ensemble.predict(encoded, ONE_THREAD, base_score)
-        else:
-            with ThreadTeam(n_threads) as team:
-                scores = self.ensemble.predict(encoded, team, base_score)
+        # a team takes as long to make as one row to score
+        with ONE_THREAD if n_threads == 1 else ThreadTeam(n_threads) as team:
+            scores = self.ensemble.predict(encoded, team, base_score)
         if np.count_nonzero(np.isnan(scores)) > 0:
             check_finite(X, "X", allow_nan=True)
         return scores
@@ -146,7 +144,7 @@ class FittedTrees(NamedTuple):
         encoded = self.mapper.categories.encode(X)
         yield from self.ensemble.staged_predict(encoded, base_score)
 
-    def leaves(self, X: Matrix, n_jobs: int | None) -> NDArray[np.int64]:
+    def leaves(self, X: Matrix, n_jobs: int | None) -> IntArray:
         """Return the leaf of each tree that a row reaches, (n_rows, n_trees)."""
         encoded = self.mapper.categories.encode(X)
         work = X.shape[0] * len(self.ensemble)

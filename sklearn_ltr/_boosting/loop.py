@@ -21,13 +21,7 @@ from sklearn_ltr._boosting.nothing_learned import warn_if_nothing_learned
 from sklearn_ltr._boosting.parameters import BoostingParameters
 from sklearn_ltr._boosting.warm_start import KeptTrees
 from sklearn_ltr._estimators.base import StepListener
-from sklearn_ltr._estimators.monitor import (
-    TRAIN,
-    Monitor,
-    curves_of,
-    first_validation_curve,
-    name_sets,
-)
+from sklearn_ltr._estimators.monitor import Monitor, curves_of, first_validation_curve
 from sklearn_ltr._estimators.objective import Objective, Task
 from sklearn_ltr._parameters import LARGEST_SCORE
 from sklearn_ltr._trees.constraints import Constraints
@@ -78,21 +72,13 @@ class Boosting:
     ) -> None:
         self._fit, self._task, self._parameters = fit, task, parameters
         self._kept, self._sets = kept, [fit.learned, *fit.validation]
-        p, names = parameters, [TRAIN, *name_sets(len(fit.validation))]
-        by_set = dict(zip(names, task.measures, strict=True))
-        curves = curves_of(by_set, kept.evals_result, kept.n_trees)
+        p = parameters
+        curves = curves_of(task.measures, kept.evals_result, kept.n_trees)
         self.trees: list[GrownTree] = []
-        self.monitor = Monitor(
-            curves,
-            first_validation_curve(curves) if p.early_stopping else None,
-            p.n_iter_no_change,
-            p.tol,
-            p.verbose,
-            "tree",
-            kept.n_trees,
-            p.n_estimators,
-            fit.query_index.comm.print_line,
-        )
+        followed = first_validation_curve(curves) if p.early_stopping else None
+        steps = "tree", kept.n_trees, p.n_estimators
+        print_line = fit.query_index.comm.print_line
+        self.monitor = Monitor(curves, followed, p, *steps, print_line)
 
     @property
     def n_trees(self) -> int:

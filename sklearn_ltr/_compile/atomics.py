@@ -21,10 +21,10 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile.arithmetic import allocate_aligned
 from sklearn_ltr._compile.kernels import INTERPRETED, subkernel
+from sklearn_ltr._typing import IntArray
 
 LOOKS_BEFORE_SLEEP = 20_000  # of a thread that waits: they take 0.2 to 1 millisecond
 # Microseconds of a sleep, the first and the longest; Windows counts milliseconds, and
@@ -120,7 +120,7 @@ llvmlite.binding.add_symbol(SLEEP_SYMBOL, _address_of_sleep())
 
 
 @subkernel
-def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
+def wait_while(array: IntArray, index: int, value: int) -> None:
     """Return when an element is no longer `value`."""
     # A thread that waits long goes to sleep: when there are more threads than cores, it
     # would otherwise keep a core from the thread that it waits for.  A thread that has
@@ -136,16 +136,16 @@ def wait_while(array: NDArray[np.int64], index: int, value: int) -> None:
             duration = min(2 * duration, LONGEST_SLEEP)
 
 
-def new_barrier() -> NDArray[np.int64]:
+def new_barrier() -> IntArray:
     """Return the counters of a barrier that no thread has come to."""
     # nothing else is in their cache line
-    counters: NDArray[np.int64] = allocate_aligned((1, 8), np.int64)[0]
+    counters: IntArray = allocate_aligned((1, 8), np.int64)[0]
     counters[:] = 0
     return counters
 
 
 @subkernel
-def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
+def wait_at_barrier(barrier: IntArray, n_threads: int) -> None:
     """Return when all `n_threads` threads have arrived here."""
     # If a thread raised an error before it arrives, the others would wait for ever.
     if n_threads == 1:
@@ -158,7 +158,7 @@ def wait_at_barrier(barrier: NDArray[np.int64], n_threads: int) -> None:
         wait_while(barrier, N_PHASES, phase)
 
 
-def new_counters(n_threads: int) -> NDArray[np.int64]:
+def new_counters(n_threads: int) -> IntArray:
     """Return a counter of each thread, 0, as the first number of a row of its own."""
     # two cache lines long, so that no two counters are in one
     return np.zeros((n_threads, 16), dtype=np.int64)
@@ -166,7 +166,7 @@ def new_counters(n_threads: int) -> NDArray[np.int64]:
 
 @subkernel
 def next_of_range(
-    thread: int, n_threads: int, n_ranges: int, counters: NDArray[np.int64]
+    thread: int, n_threads: int, n_ranges: int, counters: IntArray
 ) -> int:
     """Return the next range for a thread to do, `n_ranges` if all have been taken."""
     # Each thread has neighbouring ranges, the same ones in each kernel, whose rows are
@@ -182,7 +182,7 @@ def next_of_range(
 
 
 @subkernel
-def fetch_add(counter: NDArray[np.int64]) -> int:
+def fetch_add(counter: IntArray) -> int:
     """Return the number in a counter of shape (1,) and add 1 to it, atomically."""
     if INTERPRETED:  # by one thread
         counter[0] += 1

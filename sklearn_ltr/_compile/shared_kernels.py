@@ -73,7 +73,6 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile.arithmetic import allocate_aligned
 from sklearn_ltr._compile.atomics import (
@@ -89,6 +88,7 @@ from sklearn_ltr._compile.atomics import (
     wait_while,
 )
 from sklearn_ltr._compile.kernels import INTERPRETED, int64, kernel, subkernel
+from sklearn_ltr._typing import IntArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,9 +111,9 @@ TOO_LATE = -(2**40)  # is added to TAKING_PART
 NANOSECONDS_PER_LOOK, MOST_LOOKS = 200.0, 10 * LOOKS_BEFORE_SLEEP
 
 
-def new_announcements() -> NDArray[np.int64]:
+def new_announcements() -> IntArray:
     """Return the cells of a team that has announced nothing yet."""
-    announcements: NDArray[np.int64] = allocate_aligned((N_CELLS,), np.int64)
+    announcements: IntArray = allocate_aligned((N_CELLS,), np.int64)
     announcements[:] = 0
     # closed: a thread that is late for a release, before anything is announced, must
     # not take part in the first announcement while it is written
@@ -126,11 +126,7 @@ def new_announcements() -> NDArray[np.int64]:
 
 @subkernel
 def _run_parts(
-    function: int,
-    arguments: int,
-    announcements: NDArray[np.int64],
-    n_threads: int,
-    time: float,
+    function: int, arguments: int, announcements: IntArray, n_threads: int, time: float
 ) -> None:
     """Run the parts of a function, given by addresses; raise the first error."""
     _announce(announcements, function, arguments)
@@ -145,7 +141,7 @@ def _run_parts(
 
 
 @subkernel
-def _announce(announcements: NDArray[np.int64], function: int, arguments: int) -> None:
+def _announce(announcements: IntArray, function: int, arguments: int) -> None:
     """Step 1: write what to call, open the announcement, and wake the threads."""
     atomic_exchange(announcements, FUNCTION, function)
     announcements[ARGUMENTS] = arguments
@@ -157,9 +153,7 @@ def _announce(announcements: NDArray[np.int64], function: int, arguments: int) -
 
 
 @subkernel
-def _wait_for_threads(
-    announcements: NDArray[np.int64], n_threads: int, time: float
-) -> None:
+def _wait_for_threads(announcements: IntArray, n_threads: int, time: float) -> None:
     """Step 2: wait until all threads are there, but not for long if `time` is short."""
     patience = time / NANOSECONDS_PER_LOOK
     if time < np.inf:
@@ -176,7 +170,7 @@ def _wait_for_threads(
 
 
 @subkernel
-def _start(announcements: NDArray[np.int64]) -> None:
+def _start(announcements: IntArray) -> None:
     """Step 3: close the announcement; start the threads that have come."""
     n_others = atomic_add(announcements, TAKING_PART, TOO_LATE)
     announcements[N_PARTS] = n_others + 1
@@ -185,7 +179,7 @@ def _start(announcements: NDArray[np.int64]) -> None:
 
 
 @subkernel
-def _wait_for_parts(announcements: NDArray[np.int64]) -> None:
+def _wait_for_parts(announcements: IntArray) -> None:
     """Step 5: wait until all other threads have done their parts."""
     n_running = atomic_load(announcements, N_RUNNING)
     while n_running > 0:
@@ -194,7 +188,7 @@ def _wait_for_parts(announcements: NDArray[np.int64]) -> None:
 
 
 @kernel
-def release(announcements: NDArray[np.int64]) -> None:
+def release(announcements: IntArray) -> None:
     """Let threads that serve return to the interpreter, without waiting for them."""
     atomic_exchange(announcements, FUNCTION, int64(NOTHING))
     atomic_add(announcements, ANNOUNCED, 1)
@@ -204,9 +198,7 @@ def release(announcements: NDArray[np.int64]) -> None:
 
 
 @kernel
-def serve(
-    thread: int, n_threads: int, announcements: NDArray[np.int64], last: int
-) -> None:
+def serve(thread: int, n_threads: int, announcements: IntArray, last: int) -> None:
     """Take part in all that is announced after number `last`, until released."""
     while True:
         wait_while(announcements, ANNOUNCED, last)
@@ -220,7 +212,7 @@ def serve(
 
 @subkernel
 def _take_part(
-    announcements: NDArray[np.int64], thread: int, n_threads: int, place: int
+    announcements: IntArray, thread: int, n_threads: int, place: int
 ) -> None:
     """Step C, of a thread that was number `place` to count itself in."""
     # until this thread has done its part, nothing else is announced
@@ -233,7 +225,7 @@ def _take_part(
 
 
 @subkernel
-def _do_part(announcements: NDArray[np.int64], number: int) -> None:
+def _do_part(announcements: IntArray, number: int) -> None:
     """Do a part, in any thread; if it is the first that fails, keep its error."""
     function = announcements[FUNCTION]
     arguments = announcements[ARGUMENTS]
@@ -367,7 +359,7 @@ class SharedKernel:
         as_part: Any = None if INTERPRETED else _as_part(part)
 
         def entry(
-            announcements: NDArray[np.int64],
+            announcements: IntArray,
             thread: int,
             n_threads: int,
             time: float,
@@ -393,11 +385,7 @@ class SharedKernel:
         self._run(_NO_TEAM, thread, n_threads, 0.0, arguments)
 
     def run_parts(
-        self,
-        announcements: NDArray[np.int64],
-        n_threads: int,
-        time: float,
-        *arguments: Any,
+        self, announcements: IntArray, n_threads: int, time: float, *arguments: Any
     ) -> None:
         """Do all parts, together with threads that serve; raise the first error."""
         self._run(announcements, ALL_PARTS, n_threads, time, arguments)
@@ -432,8 +420,8 @@ class RangeKernel:
         def in_ranges(
             thread: int,
             n_threads: int,
-            bounds: NDArray[np.int64],
-            counters: NDArray[np.int64],
+            bounds: IntArray,
+            counters: IntArray,
             arguments: tuple[Any, ...],
         ) -> None:
             n_ranges = len(bounds) - 1

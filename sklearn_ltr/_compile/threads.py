@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable
 from multiprocessing import current_process
 from numbers import Integral
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any
 
 import joblib
@@ -40,6 +39,7 @@ from sklearn_ltr._compile.shared_kernels import (
     release,
     serve,
 )
+from sklearn_ltr._typing import IntArray
 
 STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
 
@@ -81,7 +81,6 @@ def check_n_jobs(n_jobs: Any) -> None:
         raise ValueError(f"n_jobs must be None or an integer but 0, got {n_jobs!r}")
 
 
-IntArray = NDArray[np.int64]
 _Inbox = SimpleQueue[Callable[[], None] | None]  # jobs of a thread, None ends it
 
 
@@ -120,15 +119,10 @@ class ThreadTeam:
             self._start_threads()
             self.n_threads = max(1, len(self._threads))
             if self.n_threads == 1:
-                self.__exit__(None, None, None)
+                self.__exit__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for thread in self._dismiss_threads():
             thread.join()
 

@@ -6,7 +6,7 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._compile import COMPILE_CLOCK, ThreadTeam, working_time
+from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._typing import FloatArray
 
 EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
@@ -73,13 +74,10 @@ class Monitor:
     curves : list of Curve
     followed : Curve or None
         The curve that decides early stopping; None: no early stopping.
-    n_iter_no_change : int
-        Steps to wait for an improvement.
-    tol : float
-        Smallest difference to the best value that counts as an improvement.
-    verbose : int
-        0: print nothing; 1: a line every few seconds, and one at the end; more: a line
-        after every step.
+    parameters : FitParameters
+        `n_iter_no_change`, the steps to wait for an improvement; `tol`, the smallest
+        difference to the best value that counts as one; `verbose`, 0: print nothing; 1:
+        a line every few seconds, and one at the end; more: a line after every step.
     kind : str
         The name of a step in printed lines: "tree" or "epoch".
     n_earlier, n_steps : int
@@ -93,9 +91,7 @@ class Monitor:
 
     curves: list[Curve]
     followed: Curve | None
-    n_iter_no_change: int
-    tol: float
-    verbose: int
+    parameters: FitParameters
     kind: str
     n_earlier: int
     n_steps: int
@@ -120,12 +116,13 @@ class Monitor:
         if self.followed is not None:
             self._compare(self.followed, self._last_index)
         seconds = time.perf_counter() - self._line_time
-        if self.verbose > 1 or (self.verbose == 1 and seconds >= SECONDS_PER_LINE):
+        verbose = self.parameters.verbose
+        if verbose > 1 or (verbose == 1 and seconds >= SECONDS_PER_LINE):
             self._print_progress(step)
         if self.followed is None:
             return False
         waited = self._last_index - max(self.best_index, self._waiting_since)
-        return waited >= self.n_iter_no_change
+        return waited >= self.parameters.n_iter_no_change
 
     def _print_progress(self, step: int) -> None:
         """Print the step, the time per step since the last line, and the best score."""
@@ -148,7 +145,7 @@ class Monitor:
 
     def print_end(self, step: int, best_step: int | None) -> None:
         """Print the last step, and the step that early stopping keeps."""
-        if self.verbose == 0:
+        if self.parameters.verbose == 0:
             return
         line = f"{self.kind} {step} of {self.n_steps}"
         line = f"stopped at {line}" if step < self.n_steps else line
@@ -177,7 +174,7 @@ class Monitor:
         """Store a value as best if it is better by more than `tol`; NaN never is."""
         value = followed.values[index]
         quality = value if followed.measure.higher_is_better else -value
-        if quality > self._highest + self.tol:
+        if quality > self._highest + self.parameters.tol:
             self.best_index, self._highest = index, quality
 
     @property
@@ -212,12 +209,13 @@ def value_text(curve: Curve, index: int) -> str:
 
 
 def curves_of(
-    measures: Mapping[str, Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
+    measures: Sequence[Mapping[str, Measure]], earlier: EvalsResult, n_steps: int
 ) -> list[Curve]:
     """Return a curve for each measure of each set, after `n_steps` earlier steps."""
-    # values of the earlier steps are from the earlier fit, NaN where it has none
-    curves = []
-    for set_name, own_measures in measures.items():
+    # The first set is that of the training data.  Values of the earlier steps are from
+    # the earlier fit, NaN where it has none.
+    curves, names = [], [TRAIN, *name_sets(len(measures) - 1)]
+    for set_name, own_measures in zip(names, measures, strict=True):
         for name, measure in own_measures.items():
             before = earlier.get(set_name, {}).get(name, np.empty(0))
             known: list[float] = before[:n_steps].tolist()

@@ -63,8 +63,7 @@ class GradedLambdas:
         *,
         tied_pairs: bool = False,
     ) -> None:
-        self._metric, self._team = metric, team
-        self._options = options.with_exact_types()
+        self._metric, self._options, self._team = metric, options, team
         self._pair_weights, self._tied_pairs = pair_weights, tied_pairs
         self._queries = RankedQueries(data, metric, team)
         self._table = np.empty((0, 0)) if metric is None else None
@@ -80,7 +79,7 @@ class GradedLambdas:
         sizes = np.diff(self.offsets)
         n_rows = N_ROWS if self._pair_weights is None else N_WEIGHTED_ROWS
         n_threads, longest = self._team.n_threads, int(sizes.max())
-        self._workspaces = tuple(allocate_workspaces(n_threads, longest, n_rows))
+        self._workspaces = allocate_workspaces(n_threads, longest, n_rows)
         self._remains = np.ones(len(sizes), dtype=np.bool_)
         has_short_lists = bool(sizes.min() <= LONGEST_SHORT)
         self._takes_short_lists = self._may_be_side_by_side and has_short_lists
@@ -119,15 +118,10 @@ class GradedLambdas:
             self._compute(scores, bounds, self._table)
         gradient, hessian = self._result
         if self._tied_pairs:
-            add_tied_pairs(
-                first,
-                last,
-                (scores, self._queries.grades, self.offsets),
-                self._options.sigma,
-                self._queries.factors.sample_weight,
-                self._pair_weights,
-                gradient,
-            )
+            lists = scores, self._queries.grades, self.offsets
+            sigma, weights = self._options.sigma, self._queries.factors.sample_weight
+            given = lists, sigma, weights, self._pair_weights, gradient
+            add_tied_pairs(first, last, *given)
         return gradient[documents], hessian[documents]
 
     def _compute_by_table(
@@ -156,13 +150,6 @@ class GradedLambdas:
             )
             if not self._remains[first:last].any():
                 return
-        self._team.share(
-            time,
-            compute_query_lambdas,
-            bounds,
-            new_counters(self._team.n_threads),
-            self._remains,
-            *pairs,
-            self._workspaces,
-            self._result,
-        )
+        counters = new_counters(self._team.n_threads)
+        given = bounds, counters, self._remains, *pairs, self._workspaces, self._result
+        self._team.share(time, compute_query_lambdas, *given)

@@ -40,11 +40,7 @@ from sklearn_ltr._lambdas.pair import (
     query_factor,
 )
 from sklearn_ltr._lambdas.pairs import Derivatives, LambdaFactors
-from sklearn_ltr._lambdas.ranked_queries import (
-    RankedQueries,
-    move_queries,
-    swap_table,
-)
+from sklearn_ltr._lambdas.ranked_queries import RankedQueries, move_queries, swap_table
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._closed_form import RankedLists
@@ -97,7 +93,7 @@ class JudgedLambdas:
         team: ThreadTeam,
     ) -> None:
         self._metric, self._team = metric, team
-        self._options = tuple(options.with_exact_types())
+        self._options = tuple(options)
         self._queries = RankedQueries(data, metric, team, below_cutoff=True)
         pairs = data.judged_pairs
         self._allocate(pairs.rows, pairs.offsets, pairs.probabilities, pairs.weights)
@@ -147,16 +143,10 @@ class JudgedLambdas:
                 self._compute_swap_deltas(scores, shares)
             else:
                 self._compute_by_table(scores, first, last, self._metric)
-        self._team.share_ranges(
-            self._time(shares),
-            shares,
-            add_judged_pairs,
-            self._queries.lists(scores),
-            tuple(self._pairs),
-            self._queries.factors.sample_weight,
-            self._options,
-            self._result,
-        )
+        lists, pairs = self._queries.lists(scores), tuple(self._pairs)
+        weights = self._queries.factors.sample_weight
+        given = lists, pairs, weights, self._options, self._result
+        self._team.share_ranges(self._time(shares), shares, add_judged_pairs, *given)
         gradient, hessian = self._result
         return gradient[documents], hessian[documents]
 
@@ -172,14 +162,9 @@ class JudgedLambdas:
         self._team.share_ranges(
             time, bounds, average_swap_factors, lists, factors, blocks
         )
-        self._team.share_ranges(
-            time,
-            self._pairs.offsets[bounds],
-            compute_swap_deltas,
-            tuple(self._pairs),
-            queries.factors.gain,
-            blocks,
-        )
+        pairs, bounds = tuple(self._pairs), self._pairs.offsets[bounds]
+        given = pairs, queries.factors.gain, blocks
+        self._team.share_ranges(time, bounds, compute_swap_deltas, *given)
 
     def _compute_by_table(
         self, scores: FloatArray, first: int, last: int, metric: Metric

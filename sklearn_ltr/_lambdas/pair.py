@@ -31,6 +31,7 @@ NORMALIZATIONS = Choice(True, False, "distance", "query")  # of lambdas
 class PairOptions(NamedTuple):
     """How a pair counts."""
 
+    # exactly of these types, since numba compiles kernels anew for others
     sigma: float  # > 0, steepness of the sigmoid
     by_distance: bool = False  # divide a pair by MIN_SCORE_DISTANCE + |x|
     by_query: bool = False  # multiply the lambdas of a query by `query_factor`
@@ -43,11 +44,6 @@ class PairOptions(NamedTuple):
             normalize_lambdas in (True, "distance"),
             normalize_lambdas in (True, "query"),
         )
-
-    def with_exact_types(self) -> PairOptions:
-        """Return the same options; numba compiles kernels anew for other types."""
-        sigma, by_distance, by_query = self
-        return PairOptions(float(sigma), bool(by_distance), bool(by_query))
 
 
 @subkernel

@@ -145,13 +145,6 @@ class PackedList(NamedTuple):
     min_distance: float
 
 
-class Workspaces(NamedTuple):
-    """Buffers of threads, for lists up to a length."""
-
-    documents: FloatArray  # (n_threads, N_ROWS or more, width), see above
-    position: IntArray  # (n_threads, width): of each document of the query
-
-
 class Derivatives(NamedTuple):
     """The result, OUT."""
 
@@ -190,10 +183,9 @@ def compute_query_lambdas(
     # None, and leaves out what is done otherwise.
     #
     # Networks call this for few queries, so two details save time for short lists.  The
-    # tuples (PairInput and those in it, Workspaces, Derivatives) are passed as plain
-    # ones and named inside, because numba takes half a microsecond to recognise each
-    # named tuple.  And packing is not a separate function, because the call would pass
-    # all arrays again.
+    # tuples (PairInput and those in it, Derivatives) are passed as plain ones and named
+    # inside, because numba takes half a microsecond to recognise each named tuple.  And
+    # packing is not a separate function, because the call would pass all arrays again.
     prefer_long_vectors()
     lists, factors, options = read_input(pair_input)
     result = Derivatives(*result)
@@ -281,10 +273,7 @@ def compute_query_lambdas(
 
 @subkernel
 def add_pairs_of_lanes(
-    first: int,
-    packed: PackedList,
-    table: FloatArray | None,
-    weights: FloatArray | None,
+    first: int, packed: PackedList, table: FloatArray | None, weights: FloatArray | None
 ) -> float:
     """Add the pairs of REGISTER_LANES documents with all documents above them."""
     # The documents, one per lane, are those at positions `first` to ``first +
@@ -544,11 +533,15 @@ def is_equal(
     return bool(equal)
 
 
-def allocate_workspaces(n_threads: int, longest: int, n_rows: int) -> Workspaces:
+def allocate_workspaces(
+    n_threads: int, longest: int, n_rows: int
+) -> tuple[FloatArray, IntArray]:
     """Allocate buffers of threads, the first axis, for lists of up to this length."""
+    # `documents`, (n_threads, n_rows, width), and the position of each document of the
+    # query, (n_threads, width)
     width = -(-longest // DOCUMENT_BLOCK) * DOCUMENT_BLOCK + DOCUMENT_BLOCK
     # Rows start at multiples of a cache line, since width is a multiple of a block.
-    return Workspaces(
+    return (
         allocate_aligned((n_threads, n_rows, width), np.float64),
         allocate_aligned((n_threads, width), np.int64),
     )

@@ -50,10 +50,7 @@ def cost_of_document_by_products(
 
 @kernel
 def pair_costs(
-    lists: GradedLists,
-    sigma: float,
-    tied_pairs: bool,
-    costs: FloatArray,
+    lists: GradedLists, sigma: float, tied_pairs: bool, costs: FloatArray
 ) -> None:
     """Write the cost of each query, the sum over its pairs, to `costs` (n_queries,)."""
     # the documents of a query must be in order of decreasing grade

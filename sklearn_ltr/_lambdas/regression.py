@@ -20,7 +20,7 @@ documents, also on those below the cutoff that no pair reaches.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,22 +29,9 @@ from sklearn_ltr._data import TrainingData
 from sklearn_ltr._data.query_index import QueryIndex
 from sklearn_ltr._typing import FloatArray, IntArray
 
-
-class RegressionArrays(NamedTuple):
-    """What the regression of all queries is computed from, with scores and hessians."""
-
-    targets: FloatArray  # (n_documents,) t_i above
-    offsets: IntArray  # (n_queries + 1,)
-    document_weight: FloatArray | None  # (n_documents,) w_i above
-    weight: float  # r above
-    sigma: float
-
-
-class GradeSpread(NamedTuple):
-    """The unit of the grades, and their spread."""
-
-    largest: float  # squares of grades in units of the largest are finite
-    deviation: float  # weighted standard deviation of the centred ones, in this unit
+# The largest grade, since squares of grades in units of it are finite; and the weighted
+# standard deviation of the centred ones, in this unit
+GradeSpread: TypeAlias = tuple[float, float]
 
 
 class Regression:
@@ -62,25 +49,19 @@ class Regression:
         team: ThreadTeam,
     ) -> None:
         self._team, document_weight = team, data.columns.document_weight
-        spread = spread_on_all_workers(data, index)
-        targets = data.y / spread.largest
+        largest, deviation = spread_on_all_workers(data, index)
+        targets = data.y / largest
         centre_grades(data.offsets, document_weight, targets)
-        targets /= spread.deviation
-        arrays = RegressionArrays(targets, data.offsets, document_weight, weight, sigma)
-        self._arrays = tuple(arrays)
+        targets /= deviation
+        # a plain tuple, which numba recognises faster than a named one
+        self._arrays = targets, data.offsets, document_weight, weight, sigma
 
     def add(
         self, scores: FloatArray, gradient: FloatArray, hessian: FloatArray
     ) -> None:
         """Add dC/ds and d2C/ds2 to the sums over pairs, (n_documents,) each."""
-        self._team.share(
-            2.5 * len(scores),
-            add_regression,
-            scores,
-            self._arrays,
-            gradient,
-            hessian,
-        )
+        time = 2.5 * len(scores)
+        self._team.share(time, add_regression, scores, self._arrays, gradient, hessian)
 
 
 def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:
@@ -108,7 +89,7 @@ def spread_of_grades(
     centred = y / largest
     centre_grades(offsets, document_weight, centred)
     deviation = weighted_deviation(centred, offsets, weights, document_weight)
-    return GradeSpread(largest, deviation)
+    return largest, deviation
 
 
 @subkernel
@@ -164,7 +145,7 @@ def add_regression(
     hessian: FloatArray,
 ) -> None:
     """Add the derivatives of the regression of a thread's share of the queries."""
-    # RegressionArrays as a plain tuple, which numba recognises faster than a named one
+    # t_i and w_i of each document, w_i None if all are 1; `weight` is r
     targets, offsets, document_weight, weight, sigma = arrays
     n_queries = len(offsets) - 1
     first, last = n_queries * thread // n_threads, n_queries * (thread + 1) // n_threads

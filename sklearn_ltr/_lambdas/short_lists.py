@@ -88,14 +88,8 @@ def compute_short_lists(
         for query in queries[n_short:n_queries]:
             remains[query] = True
         for group in range(0, n_short, N_LISTS):
-            add_side_by_side(
-                queries[group : min(group + N_LISTS, n_short)],
-                pair_input,
-                table,
-                weights,
-                result,
-                remains,
-            )
+            own = queries[group : min(group + N_LISTS, n_short)]
+            add_side_by_side(own, pair_input, table, weights, result, remains)
 
 
 @subkernel
@@ -162,11 +156,8 @@ def add_side_by_side(
     # 2. Add the pairs, as `add_pairs_of_lanes` does: `pair_rho` and 1 minus it are
     # quotients of the exponentials of documents.  `sums` are the eight partial sums of
     # `sum_of_lanes`, of the lambdas and of the hessians of the pairs of one document.
-    sums, upper_gradient, upper_hessian = (
-        sum_lanes(),
-        document_lanes(),
-        document_lanes(),
-    )
+    sums = sum_lanes()
+    upper_gradient, upper_hessian = document_lanes(), document_lanes()
     for p in range(k):
         for index in range(uint64(2 * SUM_LANES * N_LISTS)):
             sums[index] = 0.0

@@ -17,7 +17,7 @@ with the values that they may have.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
@@ -65,8 +65,8 @@ def momentum_step(
     u: WeightArray,
     rate: float,
     momentum: float,
-    decay: float,
     nesterov: bool,
+    decay: float,
 ) -> None:
     """Update the weights and their velocity u in place; all arrays are (n_weights,)."""
     for i in range(len(w)):
@@ -127,6 +127,10 @@ class Optimizer:
         """Return the shape of the state of an array of weights."""
         raise NotImplementedError
 
+    def next_update(self, w: WeightArray) -> tuple[Callable[..., None], list[Any]]:
+        """Return the kernel of the next step, and its numbers in the dtype of w."""
+        raise NotImplementedError
+
     def step(
         self,
         weights: Sequence[WeightArray],
@@ -134,7 +138,14 @@ class Optimizer:
         decay: float,
     ) -> None:
         """Update all weights, C-contiguous arrays of one dtype, in place."""
-        raise NotImplementedError
+        states = self.arrays
+        if not states:
+            states += [np.zeros(self.shape_of(w), w.dtype) for w in weights]
+        update, numbers = self.next_update(weights[0])
+        decay, no_decay = cast_to_dtype_of(weights[0], decay, 0.0)
+        for w, g, state in zip(weights, gradients, states, strict=True):
+            own_decay = decay if w.ndim > 1 else no_decay
+            update(w.reshape(-1), flat_gradient(g, w), state, *numbers, own_decay)
 
     def end_epoch(self, size: int) -> None:
         """Apply the schedule after an epoch of `size` queries (or pairs)."""
@@ -189,33 +200,13 @@ class Adam(Optimizer):
         """Return the shape of the moments of an array of weights."""
         return 2, w.size
 
-    def step(
-        self,
-        weights: Sequence[WeightArray],
-        gradients: Sequence[WeightArray],
-        decay: float,
-    ) -> None:
-        """Update all weights in place."""
-        if not self.moments:
-            self.moments = [np.zeros((2, w.size), w.dtype) for w in weights]
+    def next_update(self, w: WeightArray) -> tuple[Callable[..., None], list[Any]]:
+        """Return the kernel of the next step, and its numbers in the dtype of w."""
         self.n_steps += 1
         rate = self.rate * np.sqrt(1.0 - self.beta_2**self.n_steps)
         rate /= 1.0 - self.beta_1**self.n_steps
-        rate, one_minus_beta_1, one_minus_beta_2, epsilon = cast_to_dtype_of(
-            weights[0], rate, 1.0 - self.beta_1, 1.0 - self.beta_2, self.epsilon
-        )
-        decay, no_decay = cast_to_dtype_of(weights[0], decay, 0.0)
-        for w, g, moments in zip(weights, gradients, self.moments, strict=True):
-            adam_step(
-                w.reshape(-1),
-                flat_gradient(g, w),
-                moments,
-                rate,
-                one_minus_beta_1,
-                one_minus_beta_2,
-                epsilon,
-                decay if w.ndim > 1 else no_decay,
-            )
+        numbers = rate, 1.0 - self.beta_1, 1.0 - self.beta_2, self.epsilon
+        return adam_step, cast_to_dtype_of(w, *numbers)
 
 
 @saved_part
@@ -249,23 +240,10 @@ class SGD(Optimizer):
         """Return the shape of the velocities of an array of weights."""
         return (w.size,)
 
-    def step(
-        self,
-        weights: Sequence[WeightArray],
-        gradients: Sequence[WeightArray],
-        decay: float,
-    ) -> None:
-        """Update all weights in place."""
-        if not self.velocities:
-            self.velocities = [np.zeros(w.size, w.dtype) for w in weights]
-        rate, momentum = cast_to_dtype_of(weights[0], self.rate, self.momentum)
-        decay, no_decay = cast_to_dtype_of(weights[0], decay, 0.0)
-        nesterov = bool(self.nesterovs_momentum)
-        for w, g, u in zip(weights, gradients, self.velocities, strict=True):
-            decay_w = decay if w.ndim > 1 else no_decay
-            momentum_step(
-                w.reshape(-1), flat_gradient(g, w), u, rate, momentum, decay_w, nesterov
-            )
+    def next_update(self, w: WeightArray) -> tuple[Callable[..., None], list[Any]]:
+        """Return the kernel of the next step, and its numbers in the dtype of w."""
+        numbers = cast_to_dtype_of(w, self.rate, self.momentum)
+        return momentum_step, [*numbers, bool(self.nesterovs_momentum)]
 
     def end_epoch(self, size: int) -> None:
         """Divide the initial rate by ``(1 + t_)^power_t`` if "invscaling"."""

@@ -276,38 +276,32 @@ class MultilayerPerceptron:
         self, function: Callable[[int], None], tasks: range, n_rows: int
     ) -> None:
         """Call the function once for each task; threads share those of many rows."""
-        remaining = iter(tasks)
 
-        def work(thread: int) -> None:
+        def run(task: int) -> None:
             with np.errstate(all="ignore"):  # callers check that scores are finite
-                for task in remaining:
-                    function(task)
+                function(task)
 
         n_products = n_rows * sum(w.size for w in self.coefs)
-        if len(tasks) > 1 and n_products >= MIN_SHARED_PRODUCTS:
-            self._team.run(work)
-        else:
-            work(0)
+        is_shared = len(tasks) > 1 and n_products >= MIN_SHARED_PRODUCTS
+        (self._team if is_shared else ONE_THREAD).map(run, tasks)
 
     def predict(self, X: Matrix, team: ThreadTeam) -> Float32Array:
         """Return scores, (n_documents,), that do not depend on the other rows of X."""
         scores = np.empty(X.shape[0], dtype=np.float32)
-        starts = iter(range(0, X.shape[0], ROWS_PER_TASK))
         forward = ACTIVATIONS[self.activation].forward
         # joblib loads read-only arrays, for which numba would compile kernels once more
         intercepts = [np.require(b, requirements=["C", "W"]) for b in self.intercepts]
 
-        def work(thread: int) -> None:
-            for start in starts:
-                rows = slice(start, start + ROWS_PER_TASK)
-                a = X[rows]
-                for w, b in zip(self.coefs, intercepts, strict=False):
-                    a = multiply_row_by_row(a, w)
-                    forward(a, b)
-                scores[rows] = multiply_row_by_row(a, self.coefs[-1])[:, 0]
+        def predict_rows(start: int) -> None:
+            rows = slice(start, start + ROWS_PER_TASK)
+            a = X[rows]
+            for w, b in zip(self.coefs, intercepts, strict=False):
+                a = multiply_row_by_row(a, w)
+                forward(a, b)
+            scores[rows] = multiply_row_by_row(a, self.coefs[-1])[:, 0]
 
         with one_blas_thread, np.errstate(all="ignore"):
-            team.run(work)
+            team.map(predict_rows, range(0, X.shape[0], ROWS_PER_TASK))
         return scores
 
 

@@ -26,12 +26,10 @@ from sklearn_ltr._data.tables import Matrix, Table, dense_rows
 from sklearn_ltr._estimators.base import StepListener, draw_seed
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.monitor import (
-    TRAIN,
     Monitor,
     append_results,
     curves_of,
     first_validation_curve,
-    name_sets,
 )
 from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._estimators.objective import Objective, Task
@@ -191,23 +189,13 @@ class Training:
     def run(self, n_epochs: int, listener: StepListener | None) -> dict[str, object]:
         """Train for up to `n_epochs` epochs; return the fitted attributes."""
         p, kept, optimizer = self._parameters, self._kept, self._optimizer
-        names = [TRAIN, *name_sets(len(self._held_out))]
-        curves = curves_of(dict(zip(names, self._measures, strict=True)), {}, 0)
+        curves = curves_of(self._measures, {}, 0)
         held_out_curve = first_validation_curve(curves) if p.early_stopping else None
         followed = held_out_curve
         if followed is None and p.stops_on_train:
             followed = curves[0]
         last = kept.n_epochs + n_epochs
-        monitor = Monitor(
-            curves,
-            followed,
-            p.n_iter_no_change,
-            p.tol,
-            p.verbose,
-            "epoch",
-            kept.n_epochs,
-            last,
-        )
+        monitor = Monitor(curves, followed, p, "epoch", kept.n_epochs, last)
         best_weights: list[NDArray[np.floating]] | None = None
         for epoch in range(kept.n_epochs, last):
             # visit all queries once, in the epoch's own random order

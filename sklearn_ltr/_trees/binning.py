@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ from sklearn_ltr._trees.categories import (
     CategoryBins,
     TrainingCategories,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
 MISSING_BIN = 255  # the bin of NaN
 MAX_SAMPLE_ROWS = 200_000  # rows from which the quantiles are computed
@@ -63,13 +64,11 @@ class BinnedData(NamedTuple):
     """Binned values of a table."""
 
     stored: BinnedColumns
-    n_bins: NDArray[np.int64]  # (n_features,): missing not counted
-    n_categories: NDArray[np.int64]  # (n_features,): bins of a categorical one, else 0
+    n_bins: IntArray  # (n_features,): missing not counted
+    n_categories: IntArray  # (n_features,): bins of a categorical one, else 0
 
 
-def find_bin_thresholds(
-    values: NDArray[np.floating], max_bins: int
-) -> NDArray[np.float64]:
+def find_bin_thresholds(values: NDArray[np.floating], max_bins: int) -> FloatArray:
     """Return the ascending thresholds, (n_bins - 1,), between bins of a feature."""
     # NaN has a bin of its own; the values are sorted in place
     values.sort()  # NaN last
@@ -93,9 +92,7 @@ def choose_starts(
     return starts[starts < len(first)] - 1
 
 
-def midpoints(
-    below: NDArray[np.floating], above: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def midpoints(below: NDArray[np.floating], above: NDArray[np.floating]) -> FloatArray:
     """Return thresholds half-way between values, which no value above reaches."""
     below, above = below.astype(np.float64), above.astype(np.float64)
     middle = below / 2 + above / 2  # (below + above) / 2 might overflow
@@ -104,7 +101,7 @@ def midpoints(
 
 def find_sparse_thresholds(
     X: Matrix, max_bins: int, team: ThreadTeam
-) -> list[NDArray[np.float64]]:
+) -> list[FloatArray]:
     """Return the thresholds of each column of a CSC matrix of nonzeros."""
     # as `find_bin_thresholds` of all values; the nonzeros are sorted in place
     n_rows, n_features = X.shape
@@ -112,21 +109,19 @@ def find_sparse_thresholds(
     by_entries = stored_by_entries(sizes, n_rows)
     dense, sparse = np.flatnonzero(~by_entries), np.flatnonzero(by_entries)
 
-    def find_in_all_rows(j: int) -> NDArray[np.float64]:
+    def find_in_all_rows(j: int) -> FloatArray:
         values = np.zeros(n_rows, dtype=X.data.dtype)
         values[: sizes[j]] = X.data[X.indptr[j] : X.indptr[j + 1]]
         return find_bin_thresholds(values, max_bins)
 
-    thresholds: list[Any] = [None] * n_features
     found = team.map(find_in_all_rows, dense)
     if len(sparse) > 0:
         found += thresholds_of_few(X[:, sparse], max_bins)
-    for j, own in zip([*dense, *sparse], found, strict=True):
-        thresholds[j] = own
-    return thresholds
+    thresholds = dict(zip([*dense, *sparse], found, strict=True))
+    return [thresholds[j] for j in range(n_features)]
 
 
-def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[NDArray[np.float64]]:
+def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[FloatArray]:
     """Yield the thresholds of each column of a CSC matrix of few nonzeros."""
     n_rows, n_features = X.shape
     sizes = np.diff(X.indptr)
@@ -159,21 +154,13 @@ def thresholds_of_few(X: Matrix, max_bins: int) -> Iterator[NDArray[np.float64]]
         yield own.copy()
 
 
-class TileBuffers(NamedTuple):
-    """Memory of one thread for a tile of rows."""
-
-    values: NDArray[np.float64]  # (ROW_TILE,)
-    bins: NDArray[np.uint64]  # (ROW_TILE,)
-
-
 @kernel
 def write_bins(
     X: NDArray[np.floating],
     rows: NDArray[np.intp],
-    thresholds: NDArray[np.float64],
-    n_thresholds: NDArray[np.int64],
+    thresholds: FloatArray,
+    n_thresholds: IntArray,
     first_row: int,
-    buffers: TileBuffers,
     columns: NDArray[np.uint8],
 ) -> None:
     """Bin rows of X, and store row ``rows[i]`` as row ``first_row + i``."""
@@ -182,7 +169,7 @@ def write_bins(
     # threshold, then they search the 15 that follow by bisection.  `thresholds`,
     # (n_features, 255), are padded with inf, so bisection needs no bounds checks;
     # `n_thresholds` does not count the padding.
-    values, bins = buffers.values, buffers.bins
+    values, bins = np.empty(ROW_TILE), np.empty(ROW_TILE, np.uint64)
     # unsigned, since numba checks signed indices for negative values
     zero, one, step = uint64(0), uint64(1), uint64(COARSE_STEP)
     for start in range(0, len(rows), ROW_TILE):
@@ -222,11 +209,11 @@ class BinMapper:
     categories : CategoryBins
     """
 
-    bin_thresholds: list[NDArray[np.float64]]
+    bin_thresholds: list[FloatArray]
     categories: CategoryBins = NO_CATEGORY_BINS
 
     @property
-    def n_bins(self) -> NDArray[np.int64]:
+    def n_bins(self) -> IntArray:
         """Bins of each feature, missing not counted: (n_features,) int64."""
         return np.array([len(t) + 1 for t in self.bin_thresholds], dtype=np.int64)
 
@@ -248,18 +235,13 @@ class BinMapper:
         for j, thresholds in enumerate(self.bin_thresholds):
             padded[j, : len(thresholds)] = thresholds
         n_rows_per_call = 4 * ROW_TILE
-        firsts = iter(range(0, len(rows), n_rows_per_call))  # shared by the threads
 
-        def bin_part(thread: int) -> None:
-            buffers = TileBuffers(
-                np.empty(ROW_TILE), np.empty(ROW_TILE, dtype=np.uint64)
-            )
-            for first in firsts:
-                part = rows[first : first + n_rows_per_call]
-                table, part = self.categories.encode_rows(X, part)
-                write_bins(table, part, padded, n_thresholds, first, buffers, columns)
+        def bin_part(first: int) -> None:
+            part = rows[first : first + n_rows_per_call]
+            table, part = self.categories.encode_rows(X, part)
+            write_bins(table, part, padded, n_thresholds, first, columns)
 
-        team.run(bin_part)
+        team.map(bin_part, range(0, len(rows), n_rows_per_call))
         return columns
 
     def bin_nonzeros(self, X: Matrix, team: ThreadTeam) -> BinnedColumns:
@@ -311,12 +293,8 @@ class BinMapper:
         for thresholds in bin_thresholds:
             if thresholds.dtype != np.float64 or thresholds.ndim != 1:
                 raise ValueError("bin_thresholds are not float64")
-            finite = np.isfinite(thresholds).all()
-            if (
-                not finite
-                or len(thresholds) >= MISSING_BIN
-                or (np.diff(thresholds) <= 0).any()
-            ):
+            ascend = np.isfinite(thresholds).all() and (np.diff(thresholds) > 0).all()
+            if not ascend or len(thresholds) >= MISSING_BIN:
                 raise ValueError("bin_thresholds do not ascend, or are too many")
         self.categories.check(self.n_bins)
 
@@ -367,9 +345,7 @@ class BinnedTable:
         known = self.known_bins._replace(place=self.known_bins.place[rows])
         return BinnedTable(self.source, self.index[rows], known)
 
-    def take(
-        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
-    ) -> Matrix:
+    def take(self, rows: NDArray[np.intp], features: IntArray | None = None) -> Matrix:
         """Return the values of some rows, of some or of all features."""
         return self.source.take(self.index[rows], features)
 
@@ -426,13 +402,13 @@ def fit_bins(
     # Each block of 16 features is sent to one worker, which sorts its values.
     def find_thresholds(
         first: int, read_values: Callable[[], NDArray[np.floating]]
-    ) -> Iterable[tuple[int, NDArray[np.float64]]]:
+    ) -> Iterable[tuple[int, FloatArray]]:
         learned = [find_bin_thresholds(each, max_bins) for each in read_values().T]
         return enumerate(learned, first)
 
     blocks = zip(*own_features(X, sampled, comm), strict=True)
     own = dict(chain(*team.map(find_thresholds, *blocks)))
-    found: dict[int, NDArray[np.float64]] = {}
+    found: dict[int, FloatArray] = {}
     for part in comm.gather(own):
         found |= part
     # copied: arrays of another process may be read-only
@@ -480,7 +456,7 @@ def bin_training(
 
 def shared_category_bins(
     binned: BinnedData, categories: CategoryBins
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[IntArray, FloatArray]:
     """Return the features whose categories share bins, and these bins."""
     # (n_rows, n_shared), NaN if missing
     features = categories.feature[categories.has_shared]
@@ -499,7 +475,7 @@ def add_bin_hashes(
 
 @kernel
 def add_entry_hashes(
-    entries: NDArray[np.int64],
+    entries: IntArray,
     default_bin: NDArray[np.uint8],
     keys: HashArray,
     hashes: HashArray,
@@ -528,14 +504,12 @@ def hash_bins(binned: BinnedData, team: ThreadTeam) -> HashArray:
         own = keys[sparse.feature]
         add_entry_hashes(sparse.entries, sparse.default_bin, own, hashes)
         keys = np.delete(keys, sparse.feature)
-    firsts = iter(range(0, n_rows, ROWS_PER_HASH_TASK))  # shared by the threads
 
-    def hash_part(thread: int) -> None:
+    def hash_part(first: int) -> None:
+        last = min(first + ROWS_PER_HASH_TASK, n_rows)
         with np.errstate(over="ignore"):
-            for first in firsts:
-                last = min(first + ROWS_PER_HASH_TASK, n_rows)
-                for column, key in zip(columns, keys, strict=True):
-                    add_bin_hashes(column, key, first, last, hashes)
+            for column, key in zip(columns, keys, strict=True):
+                add_bin_hashes(column, key, first, last, hashes)
 
-    team.run(hash_part)
+    team.map(hash_part, range(0, n_rows, ROWS_PER_HASH_TASK))
     return hashes

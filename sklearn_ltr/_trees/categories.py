@@ -60,7 +60,7 @@ class RowTargets(NamedTuple):
     # sums of these two have no rounding errors, see `exact`
     weighted: FloatArray  # weight times target
     weight: FloatArray
-    fold: NDArray[np.int64]  # 0 to N_FOLDS - 1
+    fold: IntArray  # 0 to N_FOLDS - 1
 
 
 class CategorySums(NamedTuple):
@@ -69,7 +69,7 @@ class CategorySums(NamedTuple):
     value: FloatArray  # (n_categories,): the categories, ascending
     weighted: FloatArray  # (N_FOLDS, n_categories): of weight times target
     weight: FloatArray
-    n_rows: NDArray[np.int64]
+    n_rows: IntArray
 
     @classmethod
     def add_up(cls, x: FloatArray, targets: RowTargets) -> CategorySums:
@@ -175,11 +175,7 @@ class TrainingCategories(NamedTuple):
 
     @classmethod
     def find(
-        cls,
-        data: TrainingData,
-        features: IntArray,
-        index: QueryIndex,
-        team: ThreadTeam,
+        cls, data: TrainingData, features: IntArray, index: QueryIndex, team: ThreadTeam
     ) -> TrainingCategories:
         """Find the categories of these features, and their sums."""
         if len(features) == 0:
@@ -229,17 +225,17 @@ class CategoryBins(ChecksummedArrays):
         Thresholds between the means of the categories in these, padded with inf.
     """
 
-    feature: NDArray[np.int64]
-    first: NDArray[np.int64]
-    value: NDArray[np.float64]
+    feature: IntArray
+    first: IntArray
+    value: FloatArray
     bin: NDArray[np.uint8]
-    shared_from: NDArray[np.int64]
-    mean_threshold: NDArray[np.float64]
+    shared_from: IntArray
+    mean_threshold: FloatArray
 
     @classmethod
     def fit(
         cls,
-        features: NDArray[np.int64],
+        features: IntArray,
         sums: list[CategorySums],
         max_bins: int,
         min_samples_category: int,
@@ -261,7 +257,7 @@ class CategoryBins(ChecksummedArrays):
         )
 
     @property
-    def n_bins(self) -> NDArray[np.int64]:
+    def n_bins(self) -> IntArray:
         """Bins of each of the features, at least 1: (n_categorical,) int64."""
         n_shared = 1 + np.isfinite(self.mean_threshold).sum(axis=1)
         n_shared = np.where(self.has_shared, n_shared, 0)
@@ -272,10 +268,9 @@ class CategoryBins(ChecksummedArrays):
         """Whether categories of each of the features share bins, (n_categorical,)."""
         return np.diff(self.first) > self.shared_from
 
-    def check(self, n_bins: NDArray[np.int64]) -> None:
+    def check(self, n_bins: IntArray) -> None:
         """Raise a ValueError unless the categories have bins of their features."""
-        names = "feature", "first", "value", "bin", "shared_from", "mean_threshold"
-        arrays = [getattr(self, name) for name in names]
+        arrays = list(self._arrays().values())
         feature, first, value, b, shared_from, thresholds = arrays
         dtypes = [np.int64, np.int64, np.float64, np.uint8, np.int64, np.float64]
         if (
@@ -302,8 +297,8 @@ class CategoryBins(ChecksummedArrays):
             raise ValueError(
                 "the categories of a feature do not ascend, or have no bins"
             )
-        ascends = (thresholds[:, 1:] >= thresholds[:, :-1]).all()
-        if not (ascends and np.array_equal(self.n_bins, n_bins[feature])):
+        are_sorted = (thresholds[:, 1:] >= thresholds[:, :-1]).all()
+        if not (are_sorted and np.array_equal(self.n_bins, n_bins[feature])):
             raise ValueError("the means of categories have other bins")
 
     def bins_in_training(
@@ -374,7 +369,7 @@ class CategoryBins(ChecksummedArrays):
 
 def fit_feature(
     sums: CategorySums, max_bins: int, min_samples_category: int, smoothing: float
-) -> tuple[NDArray[np.uint8], int, NDArray[np.float64]]:
+) -> tuple[NDArray[np.uint8], int, FloatArray]:
     """Return the bins of categories, and `shared_from` and `mean_threshold`."""
     n_categories, n_shared = len(sums.value), count_shared_bins(max_bins)
     if n_categories <= max_bins:

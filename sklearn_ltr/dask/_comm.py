@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._comm import V
 from sklearn_ltr._estimators.base import FittedAttributes
+from sklearn_ltr._typing import IntArray
 
 ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `abort`
 CONNECT_SECONDS = 30
@@ -246,9 +247,7 @@ def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
         missing = missing[n_bytes:]
 
 
-def exchange(
-    connection: socket.socket, given: NDArray[np.int64], taken: NDArray[np.int64]
-) -> None:
+def exchange(connection: socket.socket, given: IntArray, taken: IntArray) -> None:
     """Send the array `given`, while the neighbour sends the array `taken`."""
     # Each sends one block more than it has received, so that bytes are always on their
     # way.  The buffers must hold at most two blocks from each; a block is at most a
@@ -275,6 +274,7 @@ class DaskComm:
 
     Attributes
     ----------
+    connections : Connections
     n_threads : int
         Threads that Dask gives this worker.
     n_exchanges : int
@@ -289,7 +289,7 @@ class DaskComm:
         self.rank, self.n_workers = rank, len(endpoints)
         self.n_threads: int | None = worker.state.nthreads
         self.n_exchanges = self.n_bytes = 0
-        self._connections: Connections = worker.state.actors[actor.key]
+        self.connections: Connections = worker.state.actors[actor.key]
         self._endpoints, self._worker = endpoints, worker
         neighbours = neighbours_of(rank, len(endpoints))
         corners = n_corners(len(endpoints))
@@ -303,17 +303,17 @@ class DaskComm:
     def __enter__(self) -> Self:
         """Connect to the neighbours."""
         try:
-            self._sockets = self._connections.open(self.rank, self._endpoints)
+            self._sockets = self.connections.open(self.rank, self._endpoints)
         except BaseException:
-            self._connections.close()
+            self.connections.close()
             raise
         return self
 
     def __exit__(self, *error: object) -> None:
         """Close the connections; after an error, this makes all other workers end."""
-        self._connections.close()
+        self.connections.close()
 
-    def sum(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sum(self, values: IntArray) -> IntArray:
         """Return the sum of the arrays of all workers, in the memory of `values`."""
         self.n_exchanges += 1
         total = np.ascontiguousarray(values)
@@ -339,7 +339,7 @@ class DaskComm:
             self._send(other, own)
         return total
 
-    def _sum_halves(self, own: NDArray[np.int64]) -> None:
+    def _sum_halves(self, own: IntArray) -> None:
         """Sum up the array by recursive halving, then exchange the parts."""
         # Two neighbours divide the part of the array that both have.  Each sends one
         # half to the other, and adds up the other half, with which it goes on.
@@ -404,10 +404,6 @@ class DaskComm:
         self._send_value(rank, by_rank)
         return []
 
-    def keep(self, n_trees: int, fitted: FittedAttributes) -> None:
-        """Keep the function that returns the attributes fitted by `n_trees` trees."""
-        self._connections.keep(n_trees, fitted)
-
     def print_line(self, line: str) -> None:
         """Print a line once, where the user is, whichever workers call this."""
         if self.rank == 0:
@@ -432,9 +428,7 @@ class DaskComm:
         ]
         return pickle.loads(pickled.data, buffers=arrays)
 
-    def _exchange(
-        self, rank: int, given: NDArray[np.int64], taken: NDArray[np.int64]
-    ) -> None:
+    def _exchange(self, rank: int, given: IntArray, taken: IntArray) -> None:
         """Send an array to a neighbour, and fill another with the array it sends."""
         self.n_bytes += given.nbytes + taken.nbytes
         try:
@@ -459,7 +453,7 @@ class DaskComm:
 
     def _lost(self, rank: int) -> LostConnectionError:
         """Return the error that says why a neighbour is not connected any more."""
-        self._connections.check()
+        self.connections.check()
         return LostConnectionError(
             f"the worker {self._endpoints[rank].worker}, which this one was waiting "
             "for, has ended the fit"

@@ -41,6 +41,7 @@ from sklearn_ltr._data import (
     check_base_scores,
 )
 from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._estimators.attributes import FEATURES
 from sklearn_ltr._estimators.base import FittedAttributes
@@ -61,7 +62,6 @@ from sklearn_ltr.dask._partitions import (
     Partition,
     PartitionGraph,
     Summary,
-    count_rows_of,
     delayed_partitions,
     join_rows,
     make_partition_graphs,
@@ -71,7 +71,6 @@ from sklearn_ltr.dask._partitions import (
     rows_in_queries,
     select_queries,
     summarize,
-    take_rows,
     workers_with_room,
 )
 from sklearn_ltr.dask._plan import (
@@ -81,12 +80,7 @@ from sklearn_ltr.dask._plan import (
     own_queries,
 )
 from sklearn_ltr.dask._tables import PartRows, PartTable, learn_categories
-from sklearn_ltr.dask._watch import (
-    END_SECONDS,
-    TELL_SECONDS,
-    LostWorkerError,
-    wait_for,
-)
+from sklearn_ltr.dask._watch import END_SECONDS, TELL_SECONDS, LostWorkerError, wait_for
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -115,8 +109,8 @@ class Traffic(NamedTuple):
 class WorkerData(NamedTuple):
     """The data that one worker fits, of training or of validation."""
 
-    # number, partition, chosen queries
-    parts: list[tuple[int, Future | PartitionGraph, IntArray | None]]
+    # partition, and the chosen queries of it, None: all
+    parts: list[tuple[Future | PartitionGraph, IntArray | None]]
     numbers: IntArray  # of its queries, in the order of their ids
 
 
@@ -262,7 +256,7 @@ def divide(
 ) -> Divided:
     """Give each worker its queries; the rows to be sent are cut out where they are."""
     query, workers = locations.query, locations.workers
-    parts: dict[str, list[tuple[int, Future | PartitionGraph, IntArray | None]]] = {}
+    parts: dict[str, list[tuple[Future | PartitionGraph, IntArray | None]]] = {}
     to = owner[query]
     for number in np.unique(locations.partition).tolist():
         inside = locations.partition == number
@@ -279,7 +273,7 @@ def divide(
                     select_queries, part, suffix, chosen, workers=[source], pure=False
                 )
                 chosen = None
-            parts.setdefault(workers[receiver], []).append((number, part, chosen))
+            parts.setdefault(workers[receiver], []).append((part, chosen))
     moves = to != locations.worker
     worker_data = {
         address: WorkerData(
@@ -322,8 +316,7 @@ def run_fits(
                 endpoints,
                 placed[rank],
                 client.scatter(numbers, workers=[address], hash=False),
-                [[part for _, part, _ in own.parts] for own in worker_data],
-                [[chosen for *_, chosen in own.parts] for own in worker_data],
+                [own.parts for own in worker_data],
                 (ids.get(address), len(divided) > 1),
                 workers=[address],
                 allow_other_workers=False,
@@ -397,14 +390,13 @@ def fit_on_worker(
     endpoints: list[Endpoint],
     actor: Any,
     numbers: list[IntArray],
-    partitions: list[list[Partition | PartitionGraph]],
-    chosen: list[list[IntArray | None]],
+    parts: list[list[tuple[Partition | PartitionGraph, IntArray | None]]],
     expected: tuple[str | None, bool],
 ) -> tuple[str, bytes, list[Found], int, int]:
     """Learn from the rows of one worker together with the other workers; run on it."""
     # The lists have an entry for the training data and, if there are any, one for the
     # validation data: `numbers` of this worker's queries among all, in the order of
-    # their ids; `partitions`; and which queries of each are `chosen`, None: all.
+    # their ids; and `parts`: each partition, and its chosen queries, None: all.
     # `endpoints` are where all workers listen, `actor` has the connections of this one;
     # `expected` is its id, and whether any worker has validation data.  Returned are a
     # digest of the model, the pickled fitted attributes (only from rank 0), what to
@@ -416,15 +408,11 @@ def fit_on_worker(
         raise RuntimeError(f"the worker {worker.address} was restarted during the fit")
     secede()  # frees the slot of this task: others must not wait behind it
     with DaskComm(rank, endpoints, actor, worker) as comm:
-        arguments = [
-            read_worker_rows(*given)
-            for given in zip(partitions, chosen, numbers, strict=True)
-        ]
+        arguments = list(map(read_worker_rows, parts, numbers))
         attributes, seed = pickle.loads(state)
         with collected_warnings() as found:
-            fitted = fit_rows(
-                attributes, seed, arguments, is_validated, comm, comm.keep
-            )
+            keep = comm.connections.keep
+            fitted = fit_rows(attributes, seed, arguments, is_validated, comm, keep)
     saved = pickle.dumps(fitted) if rank == 0 else b""
     digest = hashlib.sha256(pickle.dumps(fitted["ensemble_"])).hexdigest()
     return digest, saved, found, comm.n_exchanges, comm.n_bytes
@@ -454,11 +442,9 @@ def fit_rows(
     p = read_parameters(LambdaMARTParameters, model)
     kept = keep_trees(attributes, p, seed)
     known = read_columns(model, arguments[0].X, p, kept, comm)
-    steps = (
-        None
-        if keep_trees_so_far is None
-        else Steps(keep_trees_so_far, kept.n_trees, known)
-    )
+    steps = None
+    if keep_trees_so_far is not None:
+        steps = Steps(keep_trees_so_far, kept.n_trees, known)
     data = read_data(model, arguments, is_validated, p, comm)
     data = choose_learned(hold_out_queries(data, p, seed, comm), p, comm)
     for scored in (data.learned, *data.validation):
@@ -579,15 +565,14 @@ def no_documents(train: TrainingData) -> TrainingData:
 
 
 def read_worker_rows(
-    parts: list[Partition | PartitionGraph],
-    chosen: list[IntArray | None],
-    numbers: IntArray,
+    given: list[tuple[Partition | PartitionGraph, IntArray | None]], numbers: IntArray
 ) -> WorkerRows:
     """Return the arguments of one worker: X as `PartRows`, the others read."""
+    parts = [part for part, _ in given]
     suffix = "" if "X" in names_of(parts[0]) else "_val"
     rows: list[NDArray[np.intp] | None] = []
     others: list[Partition] = []
-    for part, queries in zip(parts, chosen, strict=True):
+    for part, queries in given:
         names = [name for name in names_of(part) if name != f"X{suffix}"]
         other = {
             name.removesuffix(suffix): values
@@ -595,10 +580,10 @@ def read_worker_rows(
         }
         own = None if queries is None else rows_in_queries(other["groups"], queries)
         if own is not None:
-            other = {name: take_rows(values, own) for name, values in other.items()}
+            other = {name: index_rows(values, own) for name, values in other.items()}
         rows.append(own)
         others.append(other)
-    sizes = [count_rows_of(other["groups"]) for other in others]
+    sizes = [n_rows(other["groups"]) for other in others]
     joined = {name: narrowed(values) for name, values in join_rows(others).items()}
     return WorkerRows(PartRows(f"X{suffix}", parts, rows, sizes), joined, numbers)
 

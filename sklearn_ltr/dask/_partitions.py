@@ -17,15 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from sklearn_ltr._data import (
-    QueryGroups,
-    check_grades,
-    count_rows,
-    read_numbers,
-)
+from sklearn_ltr._data import QueryGroups, check_grades, read_numbers
 from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._data.groups import QueryIds
 from sklearn_ltr._data.labels import n_label_columns, read_label_grades
+from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._typing import FloatArray, IntArray
 
 Graph = dict[Any, Any]
@@ -38,12 +34,8 @@ USED_SHARE = 0.5
 BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
 HINT = ": give partitions with the same columns, such as ddf[columns]"
-NUMBERS = (
-    "integer",
-    "floating",
-    "mixed-integer-float",
-    "boolean",
-)  # inferred by pandas
+# inferred by pandas
+NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")
 
 
 class Summary(NamedTuple):
@@ -155,33 +147,29 @@ def summarize(
 ) -> Summary | None:
     """Return the summary of a partition, None if it has no rows; run where it is."""
     # errors of the arguments begin with the number of the partition
-    from distributed import get_worker
-
     if isinstance(part, PartitionGraph):
         return part.summary
-    worker = get_worker()
     try:
-        return _summarize(part, suffix, worker.address, worker.id, room_left())
+        return _summarize(part, suffix)
     except (TypeError, ValueError) as error:
         raise type(error)(f"partition {number}: {error}") from error
 
 
-def _summarize(
-    partition: Partition, suffix: str, address: str, worker_id: str, room: float
-) -> Summary | None:
-    X = partition[f"X{suffix}"]
-    n_rows = int(X.shape[0])
+def _summarize(partition: Partition, suffix: str) -> Summary | None:
+    from distributed import get_worker
+
+    X, worker, room = partition[f"X{suffix}"], get_worker(), room_left()
+    n = int(X.shape[0])
     for name, values in partition.items():
-        if not name.startswith("X") and len(values) != n_rows:
+        if not name.startswith("X") and len(values) != n:
             raise ValueError(
-                f"{name} has {len(values)} rows, but X{suffix} has {n_rows}: give one "
+                f"{name} has {len(values)} rows, but X{suffix} has {n}: give one "
                 "value per row"
             )
-    if n_rows == 0:
+    if n == 0:
         return None
-    queries = QueryGroups.from_groups(
-        partition[f"groups{suffix}"], n_rows, f"groups{suffix}"
-    )
+    name = f"groups{suffix}"
+    queries = QueryGroups.from_groups(partition[name], n, name)
     starts = queries.offsets[:-1]
     y, names = partition[f"y{suffix}"], tuple[str, ...]()
     if n_label_columns(y) > 1:
@@ -190,9 +178,9 @@ def _summarize(
     else:
         grades = check_grades(y, queries, f"y{suffix}")[:, np.newaxis]
     name = f"sample_weight{suffix}"
-    weights = np.ones(n_rows)
+    weights = np.ones(n)
     if name in partition:
-        weights = queries.sort(read_numbers(partition[name], n_rows, name))
+        weights = queries.sort(read_numbers(partition[name], n, name))
     columns, categorical = columns_of(X)
     check_no_infinity(X, f"X{suffix}")
     return Summary(
@@ -205,8 +193,8 @@ def _summarize(
         np.fmax.reduceat(grades, starts),
         np.minimum.reduceat(weights, starts),
         np.maximum.reduceat(weights, starts),
-        address,
-        worker_id,
+        worker.address,
+        worker.id,
         room,
     )
 
@@ -274,25 +262,13 @@ def select_queries(
     """Return the rows of some queries, numbered in the order of their ids."""
     partition = read_part(part)
     rows = rows_in_queries(partition[f"groups{suffix}"], chosen)
-    return {name: take_rows(values, rows) for name, values in partition.items()}
+    return {name: index_rows(values, rows) for name, values in partition.items()}
 
 
 def rows_in_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
     """Return the rows of some queries, numbered in the order of their ids."""
-    queries = QueryGroups.from_groups(groups, count_rows_of(groups), "groups")
+    queries = QueryGroups.from_groups(groups, n_rows(groups), "groups")
     return np.flatnonzero(np.isin(queries.query_of_row, chosen))
-
-
-def count_rows_of(values: Any) -> int:
-    """Return the number of rows of a part of a collection."""
-    return int(values.shape[0]) if hasattr(values, "shape") else count_rows(values, "")
-
-
-def take_rows(values: Any, rows: NDArray[np.intp]) -> Any:
-    """Return some rows of a part of a collection."""
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    return (values.tocsr() if issparse(values) else values)[rows]
 
 
 def join_rows(parts: list[Partition]) -> Partition:
@@ -321,6 +297,7 @@ def _concatenate(values: list[Any]) -> Any:
 class PartitionGraph(NamedTuple):
     """The graphs of the arguments of one partition, pickled."""
 
+    names: list[str]  # of the arguments
     graphs: bytes  # a dict of (graph, key) by the name of the argument
     summary: Summary | None = None  # once it was read; None also if it has no rows
 
@@ -330,7 +307,7 @@ class PartitionGraph(NamedTuple):
         import dask
 
         graphs = cloudpickle.loads(self.graphs)
-        names = list(graphs) if names is None else names
+        names = self.names if names is None else names
         together: Graph = {}  # a file that several arguments need is read once
         for name in names:
             together |= graphs[name][0]
@@ -340,12 +317,6 @@ class PartitionGraph(NamedTuple):
         if arrow is not None:  # it would keep the memory that it has read files with
             arrow.default_memory_pool().release_unused()
         return dict(zip(names, values, strict=True))
-
-    def names(self) -> list[str]:
-        """Return the names of the arguments."""
-        import cloudpickle
-
-        return list(cloudpickle.loads(self.graphs))
 
 
 class NotRepeatableError(Exception):
@@ -363,7 +334,7 @@ def read_part(
 
 def names_of(part: Partition | PartitionGraph) -> list[str]:
     """Return the names of the arguments of a partition."""
-    return part.names() if isinstance(part, PartitionGraph) else list(part)
+    return part.names if isinstance(part, PartitionGraph) else list(part)
 
 
 def make_partition_graphs(
@@ -434,7 +405,7 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None
         GraphPickler(file).dump(graphs)
     except NotRepeatableError:
         return None
-    return PartitionGraph(file.getvalue())
+    return PartitionGraph(list(graphs), file.getvalue())
 
 
 class BoundedFile(io.BytesIO):

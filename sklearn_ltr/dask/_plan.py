@@ -20,7 +20,7 @@ from sklearn_ltr._data.columns import BY_DOCUMENT
 from sklearn_ltr._data.groups import sort_key
 from sklearn_ltr._data.labels import check_have_judged, label_shares
 from sklearn_ltr._parameters import SMALLEST
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.dask._partitions import Summary, check_alike
 
 # of ids, by the kind of their dtype
@@ -57,7 +57,7 @@ class QueryLocations:
     worker: IntArray
     workers: list[str]
     has_pairs: NDArray[np.bool_]
-    weight: NDArray[np.float64]
+    weight: FloatArray
 
     @property
     def query(self) -> NDArray[np.intp]:
@@ -90,10 +90,8 @@ def locate_queries(
         entries = np.concatenate([getattr(summary, name) for _, summary in found])
         return reduce.reduceat(queries.sort(entries), starts)
 
-    low, high = (
-        reduce_queries("lowest", np.fmin),
-        reduce_queries("highest", np.fmax),
-    )
+    low = reduce_queries("lowest", np.fmin)
+    high = reduce_queries("highest", np.fmax)
     counts, names = np.ones(1, dtype=np.bool_), found[0][1].y_columns
     if names:
         counts = label_shares(label_weights, len(names)) > 0

@@ -12,12 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._boosting.warm_start import keep_trees
-from sklearn_ltr._data import (
-    COLUMNS,
-    FitArguments,
-    QueryGroups,
-    takes_columns,
-)
+from sklearn_ltr._data import COLUMNS, FitArguments, QueryGroups, takes_columns
+from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
 from sklearn_ltr._parameters import read_parameters
@@ -31,12 +27,7 @@ from sklearn_ltr._typing import (
     MatrixLike,
 )
 from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
-from sklearn_ltr.dask._partitions import (
-    count_rows_of,
-    delayed_parts,
-    is_collection,
-    join_rows,
-)
+from sklearn_ltr.dask._partitions import delayed_parts, is_collection, join_rows
 from sklearn_ltr.dask._plan import check_same_kinds
 from sklearn_ltr.dask._watch import current_client
 
@@ -140,16 +131,8 @@ shape (n_documents, n_labels)
         """
         arguments: dict[str, Any] = {"X": X, "y": y, "groups": groups}
         arguments |= {name: columns.get(name) for name in COLUMNS}
-        validation: dict[str, Any] = {
-            "X_val": X_val,
-            "y_val": y_val,
-            "groups_val": groups_val,
-        }
-        validation |= {
-            name: columns.get(name)
-            for name in (f"{column}_val" for column in COLUMNS)
-            if name in columns
-        }
+        validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        validation |= {f"{name}_val": columns.get(f"{name}_val") for name in COLUMNS}
         with refit(self) as model:
             p = read_parameters(LambdaMARTParameters, model)
             row_columns = {name: arguments[name] for name in COLUMNS}
@@ -363,9 +346,9 @@ def computed(*values: Any, groups: Any) -> tuple[Any, ...]:
         return (*found, groups)
     parts = dask.compute(*delayed_parts(groups))
     labels = {
-        number: QueryGroups.from_groups(part, count_rows_of(part)).query_ids
+        number: QueryGroups.from_groups(part, n_rows(part)).query_ids
         for number, part in enumerate(parts)
-        if count_rows_of(part) > 0
+        if n_rows(part) > 0
     }
     check_same_kinds(labels, "groups")
     return (*found, join_rows([{"groups": part} for part in parts])["groups"])

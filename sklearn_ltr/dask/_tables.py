@@ -19,6 +19,7 @@ from sklearn_ltr._data.binned_columns import BinnedColumns
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._data.row_hashes import HashArray
+from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._data.tables import (
     ColumnReader,
     Matrix,
@@ -28,12 +29,7 @@ from sklearn_ltr._data.tables import (
     table_of,
 )
 from sklearn_ltr._typing import FeaturesLike, IntArray
-from sklearn_ltr.dask._partitions import (
-    Partition,
-    PartitionGraph,
-    read_part,
-    take_rows,
-)
+from sklearn_ltr.dask._partitions import Partition, PartitionGraph, read_part
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,7 @@ class PartRows:
         """Return the rows of a partition."""
         X = read_part(self.parts[number], [self.name])[self.name]
         rows = self.chosen[number]
-        return X if rows is None else take_rows(X, rows)
+        return X if rows is None else index_rows(X, rows)
 
     def read_all(self) -> Iterator[Any]:
         """Yield the rows of each partition."""
@@ -95,9 +91,7 @@ class PartTable:
         self._checksums: dict[int, int] = {}
         self._held: dict[int, Matrix] = {}  # partitions that are in memory as numbers
 
-    def take(
-        self, rows: NDArray[np.intp], features: NDArray[np.int64] | None = None
-    ) -> Matrix:
+    def take(self, rows: NDArray[np.intp], features: IntArray | None = None) -> Matrix:
         """Return the values of some rows, of some or of all features."""
         needed = np.zeros(self.shape[0], dtype=np.bool_)
         needed[rows] = True

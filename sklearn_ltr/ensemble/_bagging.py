@@ -67,6 +67,7 @@ from sklearn_ltr.ensemble._members import (
     read_rows,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
+    NO_VALIDATION,
     check_estimator,
     features_of,
     with_seeds,
@@ -314,13 +315,9 @@ class BaggingRanker(BaseRanker):
                     "oob_score=True measures grades, and y is None: give y, or "
                     "oob_score=False"
                 )
-            validation = {
-                "X_val": X_val,
-                "y_val": y_val,
-                "groups_val": groups_val,
-                "sample_weight_val": sample_weight_val,
-            }
-            validation = {k: v for k, v in validation.items() if v is not None}
+            sets = X_val, y_val, groups_val, sample_weight_val
+            named = zip(NO_VALIDATION, sets, strict=True)
+            validation = {name: value for name, value in named if value is not None}
 
             # draw queries and seeds, and fit
             n_queries = rows.queries.n_queries
@@ -370,10 +367,7 @@ class BaggingRanker(BaseRanker):
             For what a member refuses, or scores that are not finite.
         """
         scores = predict_scores(self._fitted().estimators_, X, "estimators_")
-        total = scores[0].copy()
-        for member_scores in scores[1:]:
-            total += member_scores
-        return total / len(scores)
+        return reduce(add, scores) / len(scores)
 
     def predict_std(
         self, X: MatrixLike, *, groups: IdsLike | None = None
@@ -739,13 +733,9 @@ def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
 
 def has_same_categories(one: LambdaMARTRanker, other: LambdaMARTRanker) -> bool:
     """Return whether two rankers have the same numbers for the same categories."""
-    return all(
-        np.array_equal(a, b)
-        for a, b in (
-            (one._categories.feature, other._categories.feature),
-            (one._mapper.categories.first, other._mapper.categories.first),
-            (one._mapper.categories.value, other._mapper.categories.value),
-            (one._mapper.categories.bin, other._mapper.categories.bin),
-            *zip(one._categories.text, other._categories.text, strict=False),
-        )
-    )
+
+    def numbers(ranker: LambdaMARTRanker) -> list[NDArray[Any]]:
+        read, binned = ranker._categories, ranker._mapper.categories
+        return [read.feature, binned.first, binned.value, binned.bin, *read.text]
+
+    return all(map(np.array_equal, numbers(one), numbers(other)))

@@ -181,10 +181,7 @@ def sweep_alphas(
     labels: Sequence[BoundLabel], scores_1: FloatArray, scores_2: FloatArray
 ) -> BlendCurve:
     """Return the best blend for the weighted mean of the metric of labels."""
-    curves = [
-        _curve(one.bound, scores_1[one.rows], scores_2[one.rows], one.sample_weight)
-        for one in labels
-    ]
+    curves = [_curve(one, scores_1, scores_2) for one in labels]
     change_points = np.unique(np.concatenate([points for points, _ in curves]))
     values = np.zeros(len(change_points) + 1)
     for one, (points, own_values) in zip(labels, curves, strict=True):
@@ -238,10 +235,11 @@ def _best_alpha(
 
 
 def _curve(
-    bound: BoundMetric, scores_1: FloatArray, scores_2: FloatArray, weights: FloatArray
+    label: BoundLabel, scores_1: FloatArray, scores_2: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the alphas where the mean changes, and its values between them."""
-    scores_1, scores_2 = _scale_to_one(scores_1, scores_2)
+    bound, weights = label.bound, label.sample_weight
+    scores_1, scores_2 = _scale_to_one(scores_1[label.rows], scores_2[label.rows])
     order = _order_above_zero(bound, scores_1, scores_2)
     decreasing = np.empty(len(order))
     decreasing[order] = -np.arange(len(order), dtype=np.float64)
@@ -282,14 +280,11 @@ def _order_above_zero(
     longest = len(bound.discount)
     order = np.empty(n_documents, dtype=np.int64)
     position = np.empty(n_documents)
-    rank_documents(
-        0, n_queries, scores_1, bound.grades, bound.offsets, longest, order, False
-    )
+    given = bound.offsets, longest, order, False
+    rank_documents(0, n_queries, scores_1, bound.grades, *given)
     position[order] = np.arange(n_documents)
     # passed as grades, of which the lower one is ranked first in a tie
-    rank_documents(
-        0, n_queries, scores_2, position, bound.offsets, longest, order, False
-    )
+    rank_documents(0, n_queries, scores_2, position, *given)
     return order
 
 

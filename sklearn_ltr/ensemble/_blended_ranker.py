@@ -9,16 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    Self,
-    TypeAlias,
-    TypeGuard,
-    cast,
-)
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import sklearn

@@ -11,11 +11,7 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import (
-    BaseCrossValidator,
-    GroupKFold,
-    check_cv,
-)
+from sklearn.model_selection import BaseCrossValidator, GroupKFold, check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 

@@ -90,21 +90,16 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
         columns = {"groups": queries.column, **read}
     if y is not None and data.n_labels == 1:
         y = queries.unsort(data.y)
-    weights = data.sample_weight
+    weights, have_queries = data.sample_weight, groups is not None
+    every = np.ones(n_documents, np.bool_), np.ones(data.n_queries, np.bool_)
+    rows = FitRows(X, y, columns, pairs, queries, data, *every, have_queries)
     if weights.all() or n_rows(X) == 0:
-        kept = np.ones(n_documents, dtype=np.bool_)
-        kept_queries = np.ones(data.n_queries, dtype=np.bool_)
-        of_rows = columns, pairs, queries, data, kept, kept_queries
-        return FitRows(X, y, *of_rows, have_queries=groups is not None)
+        return rows
     kept = read["sample_weight"] > 0
-    of_rows = columns, pairs, queries, data, kept, weights > 0
-    every = FitRows(X, y, *of_rows, have_queries=groups is not None)
-    X, y, taken = every.take(np.flatnonzero(kept))
+    X, y, taken = rows.take(np.flatnonzero(kept))
     groups = taken.pop("groups", None)
-    rows = read_rows(FitArguments.of(X, y, groups, **taken), labels)
-    return rows._replace(
-        kept=kept, kept_queries=weights > 0, have_queries=every.have_queries
-    )
+    own = read_rows(FitArguments.of(X, y, groups, **taken), labels)
+    return own._replace(kept=kept, kept_queries=weights > 0, have_queries=have_queries)
 
 
 def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:

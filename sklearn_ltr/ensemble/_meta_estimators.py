@@ -28,9 +28,7 @@ def is_estimator(value: object) -> bool:
     return hasattr(value, "predict") and not isinstance(value, type)
 
 
-def features_of(
-    member: Callable[[Any], BaseEstimator],
-) -> tuple[property, property]:
+def features_of(member: Callable[[Any], BaseEstimator]) -> tuple[property, property]:
     """Return the properties `n_features_in_` and `feature_names_in_`, of a member."""
     return (
         property(

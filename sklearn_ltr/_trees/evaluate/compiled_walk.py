@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import as_kernel_argument, int64, kernel
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
+from sklearn_ltr._typing import FloatArray, IntArray
 
 # Parts of the integer that tells where a node leads
 MISSING_RIGHT, BY_SET = 1, 2
@@ -44,33 +45,24 @@ class CompiledWalk:
         threshold = np.where(nodes.feature >= 0, nodes.threshold, np.inf)
         threshold[nodes.category_node] = np.arange(len(nodes.category_node))
         by_place = np.argsort(place)
-        self._step, self._threshold = step[by_place], threshold[by_place]
-        self._value = nodes.value[by_place]
-        self._category_set = nodes.category_set.copy()  # it may be read-only
-        self._n_trees = len(roots)
+        arrays = step[by_place], threshold[by_place], nodes.value[by_place]
+        # the sets may be read-only
+        self._arguments = len(roots), *arrays, nodes.category_set.copy()
 
-    def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
+    def add_to(self, scores: FloatArray, X: NDArray[np.floating]) -> None:
         """Add to each row's score the values of its leaves, in tree order."""
         # Rows with an infinite value get NaN, see `TreeEnsemble.add_to`.
-        walk_trees(
-            as_kernel_argument(X),
-            scores,
-            self._n_trees,
-            self._step,
-            self._threshold,
-            self._value,
-            self._category_set,
-        )
+        walk_trees(as_kernel_argument(X), scores, *self._arguments)
 
 
 @kernel
 def walk_trees(
     X: NDArray[np.floating],
-    scores: NDArray[np.float64],
+    scores: FloatArray,
     n_trees: int,
-    step: NDArray[np.int64],
-    threshold: NDArray[np.float64],
-    value: NDArray[np.float64],
+    step: IntArray,
+    threshold: FloatArray,
+    value: FloatArray,
     category_set: NDArray[np.uint8],
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order."""

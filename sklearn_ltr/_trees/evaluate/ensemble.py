@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +25,10 @@ from sklearn_ltr._trees.evaluate.bit_sliced.conditions import collect_conditions
 from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk
 from sklearn_ltr._trees.evaluate.tree_walk import NO_NODES, NO_SETS, TreeNodes, TreeWalk
 from sklearn_ltr._trees.growth.workspace import SET_BYTES, GrownTree
+from sklearn_ltr._typing import FloatArray, IntArray
 
 # Adds the trees to the scores of rows
-AddRows = Callable[[NDArray[np.float64], NDArray[np.floating]], None]
+AddRows = Callable[[FloatArray, NDArray[np.floating]], None]
 
 MAX_ROW_BLOCKS = 8  # of ROW_BLOCK rows, which a thread evaluates in one call
 # Walks (rows times trees) that an ensemble makes in numpy before it is prepared for a
@@ -88,57 +89,43 @@ class TreeEnsemble(ChecksummedArrays):
         ``b % 8`` of byte ``b // 8`` is 1.  Bit 255 is `missing_left`.
     """
 
-    first_node: NDArray[np.int64]
+    first_node: IntArray
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: FloatArray
     missing_left: NDArray[np.bool_]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    value: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    n_rows: NDArray[np.int64]
-    category_node: NDArray[np.int64] = field(default_factory=lambda: NO_NODES)
+    value: FloatArray
+    gain: FloatArray
+    n_rows: IntArray
+    category_node: IntArray = field(default_factory=lambda: NO_NODES)
     category_set: NDArray[np.uint8] = field(default_factory=lambda: NO_SETS)
 
     @classmethod
     def empty(cls) -> TreeEnsemble:
         """Return an ensemble without trees, which predicts 0."""
-        return cls(
-            first_node=np.empty(0, dtype=np.int64),
-            feature=np.empty(0, dtype=np.int32),
-            threshold=np.empty(0),
-            missing_left=np.empty(0, dtype=np.bool_),
-            left=np.empty(0, dtype=np.int32),
-            right=np.empty(0, dtype=np.int32),
-            value=np.empty(0),
-            gain=np.empty(0),
-            n_rows=np.empty(0, dtype=np.int64),
-        )
+        arrays: dict[str, Any] = {n: np.empty(0, dtype) for n, dtype in DTYPES.items()}
+        return cls(**arrays)
 
     @classmethod
     def from_grown(cls, trees: list[GrownTree], mapper: BinMapper) -> TreeEnsemble:
         """Join trees, and translate bins to thresholds in units of X."""
         sizes = [len(tree.feature) for tree in trees]
-        feature, last_bin = _joined(trees, "feature"), _joined(trees, "threshold")
-        threshold = np.zeros(len(feature))
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(tree, name) for tree in trees])
+            for name in (*NODE_DTYPES, "category_set")
+        }
+        feature, last_bin = arrays["feature"], arrays["threshold"]
+        arrays["threshold"] = threshold = np.zeros(len(feature))
         is_set = np.isin(feature, mapper.categories.feature)
         for node in np.flatnonzero((feature >= 0) & ~is_set):
             thresholds, b = mapper.bin_thresholds[feature[node]], last_bin[node]
             # a split at the last bin separates missing values (right) from all others
             threshold[node] = thresholds[b] if b < len(thresholds) else np.inf
-        return cls(
-            first_node=np.cumsum([0, *sizes], dtype=np.int64)[:-1],
-            feature=feature,
-            threshold=threshold,
-            missing_left=_joined(trees, "missing_left"),
-            left=_joined(trees, "left"),
-            right=_joined(trees, "right"),
-            value=_joined(trees, "value"),
-            gain=_joined(trees, "gain"),
-            n_rows=_joined(trees, "n_rows"),
-            category_node=np.flatnonzero(is_set),
-            category_set=_joined(trees, "category_set")[np.flatnonzero(is_set)],
-        )
+        arrays["first_node"] = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
+        arrays["category_node"] = set_node = np.flatnonzero(is_set)
+        arrays["category_set"] = arrays["category_set"][set_node]
+        return cls(**arrays)
 
     def __len__(self) -> int:
         """Return the number of trees."""
@@ -168,19 +155,16 @@ class TreeEnsemble(ChecksummedArrays):
         return TreeEnsemble(**arrays)
 
     def predict(
-        self,
-        X: Matrix,
-        team: ThreadTeam,
-        base_score: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+        self, X: Matrix, team: ThreadTeam, base_score: FloatArray | None = None
+    ) -> FloatArray:
         """Return `base_score` (default: 0) plus the sum of the trees for each row."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         self.add_to(scores, X, team)
         return scores
 
     def staged_predict(
-        self, X: Matrix, base_score: NDArray[np.float64] | None = None
-    ) -> Iterator[NDArray[np.float64]]:
+        self, X: Matrix, base_score: FloatArray | None = None
+    ) -> Iterator[FloatArray]:
         """Yield predictions of the first 1, 2, ... trees for each row of X."""
         scores = np.zeros(X.shape[0]) if base_score is None else base_score.copy()
         walks = X.shape[0] * len(self) <= MOST_WALKS
@@ -190,7 +174,7 @@ class TreeEnsemble(ChecksummedArrays):
             add_in_parts(add_rows, scores, tested, ONE_THREAD)
             yield scores.copy()
 
-    def add_to(self, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam) -> None:
+    def add_to(self, scores: FloatArray, X: Matrix, team: ThreadTeam) -> None:
         """Add the trees, one after another, to the score of each row of X."""
         # The score of a row of an ndarray with an infinite value, in any feature,
         # becomes NaN, whether a tree tests the feature or not.  Infinite values are not
@@ -224,7 +208,7 @@ class TreeEnsemble(ChecksummedArrays):
         walks = n_rows <= self._few_rows
         return (self._compiled_walk if walks else self._evaluator).add_to
 
-    def leaves(self, X: Matrix, team: ThreadTeam) -> NDArray[np.int64]:
+    def leaves(self, X: Matrix, team: ThreadTeam) -> IntArray:
         """Return the leaf of each tree that a row reaches: (n_rows, n_trees) int64."""
         # Leaves have the numbers of their nodes, counted from the tree's root.  X must
         # be finite, or NaN.
@@ -242,24 +226,15 @@ class TreeEnsemble(ChecksummedArrays):
         leaves = np.empty((n_rows, n_trees), dtype=np.int64)
         for first in range(0, n_rows, LEAF_ROWS):
             part = slice(first, first + LEAF_ROWS)
-            numbered = iter(enumerate(trees))  # shared: a thread takes the next tree
-            team.run(write_leaves, numbered, dense_rows(X, part), leaves[part])
+            write = partial(write_leaves, dense_rows(X, part))
+            team.map(write, trees, leaves[part].T)
         return leaves
 
     @cached_property
     def _nodes(self) -> TreeNodes:
         """The arrays that evaluators take."""
-        return TreeNodes(
-            np.append(self.first_node, len(self.feature)),
-            self.feature,
-            self.threshold,
-            self.missing_left,
-            self.left,
-            self.right,
-            self.value,
-            self.category_node,
-            self.category_set,
-        )
+        nodes = TreeNodes(*(getattr(self, name) for name in TreeNodes._fields))
+        return nodes._replace(first_node=np.append(self.first_node, len(self.feature)))
 
     @cached_property
     def _walk(self) -> TreeWalk:
@@ -293,7 +268,7 @@ class TreeEnsemble(ChecksummedArrays):
         """Raise a ValueError unless the arrays are trees that test these features."""
         check_trees(self._arrays(), n_features)
 
-    def gain_by_feature(self, n_features: int) -> NDArray[np.float64]:
+    def gain_by_feature(self, n_features: int) -> FloatArray:
         """Sum the gains of the splits of each feature: (n_features,) float64."""
         splits = self.feature >= 0
         sums = np.zeros(n_features)
@@ -302,7 +277,7 @@ class TreeEnsemble(ChecksummedArrays):
 
 
 def add_in_parts(
-    add_rows: AddRows, scores: NDArray[np.float64], X: Matrix, team: ThreadTeam
+    add_rows: AddRows, scores: FloatArray, X: Matrix, team: ThreadTeam
 ) -> None:
     """Add trees to the scores of all rows, which threads divide among them."""
     if len(scores) <= ROW_BLOCK:  # one part, as most queries are
@@ -311,32 +286,21 @@ def add_in_parts(
     # about four parts per thread; a sparse part is made dense, so it is one block
     n_row_blocks = min(len(scores) // (4 * team.n_threads * ROW_BLOCK), MAX_ROW_BLOCKS)
     step = ROW_BLOCK * (1 if issparse(X) else max(1, n_row_blocks))
-    firsts = iter(range(0, len(scores), step))  # shared: a thread takes the next part
 
-    def add(thread: int) -> None:
-        for first in firsts:
-            part = slice(first, first + step)
-            add_rows(scores[part], dense_rows(X, part))
+    def add(first: int) -> None:
+        part = slice(first, first + step)
+        add_rows(scores[part], dense_rows(X, part))
 
-    team.run(add)
+    team.map(add, range(0, len(scores), step))
 
 
 def write_leaves(
-    thread: int,
-    numbered: Iterator[tuple[int, BitSlicedEvaluator]],
-    X: NDArray[np.floating],
-    leaves: NDArray[np.int64],
+    X: NDArray[np.floating], tree: BitSlicedEvaluator, leaves: IntArray
 ) -> None:
-    """Write the prediction of each tree for some rows to its column."""
-    for number, tree in numbered:
-        found = np.zeros(len(X))
-        tree.add_to(found, X)
-        leaves[:, number] = found
-
-
-def _joined(trees: list[GrownTree], name: str) -> NDArray[Any]:
-    """Return an array over the nodes of all trees."""
-    return np.concatenate([getattr(tree, name) for tree in trees])
+    """Write the prediction of a tree for some rows."""
+    found = np.zeros(len(X))
+    tree.add_to(found, X)
+    leaves[:] = found
 
 
 # --- whether arrays are trees, which the kernels of predictions take for granted ------

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._typing import FloatArray, IntArray
 
 STEPS_PER_SELECTION = 3  # of the walks that are not at a leaf yet
 
@@ -27,14 +28,14 @@ class TreeNodes(NamedTuple):
     `first_node` alone differs: its last element is the number of nodes.
     """
 
-    first_node: NDArray[np.int64]  # (n_trees + 1,): the root of each tree, and n_nodes
+    first_node: IntArray  # (n_trees + 1,): the root of each tree, and n_nodes
     feature: NDArray[np.int32]  # (n_nodes,): -1 in a leaf
-    threshold: NDArray[np.float64]  # (n_nodes,): ``x <= threshold`` goes left
+    threshold: FloatArray  # (n_nodes,): ``x <= threshold`` goes left
     missing_left: NDArray[np.bool_]  # (n_nodes,): whether NaN goes left
     left: NDArray[np.int32]  # (n_nodes,): children, counted from the tree's root
     right: NDArray[np.int32]
-    value: NDArray[np.float64]  # (n_nodes,): a leaf adds its value to the score
-    category_node: NDArray[np.int64] = NO_NODES  # (n_sets,): nodes with a category set
+    value: FloatArray  # (n_nodes,): a leaf adds its value to the score
+    category_node: IntArray = NO_NODES  # (n_sets,): nodes with a category set
     category_set: NDArray[np.uint8] = NO_SETS  # (n_sets, 32): bits of bins; left if 1
 
 
@@ -56,20 +57,20 @@ class TreeWalk:
         self._is_inner = is_inner
         self._feature = np.where(is_inner, nodes.feature, 0).astype(np.intp)
         self._threshold, self._missing_right = nodes.threshold, ~nodes.missing_left
-        self._set_of_node: NDArray[np.int64] | None = None
+        self._set_of_node: IntArray | None = None
         if len(nodes.category_node) > 0:
             self._set_of_node = np.full(len(node), -1)
             self._set_of_node[nodes.category_node] = np.arange(len(nodes.category_node))
             self._goes_right = ~unpack_sets(nodes.category_set)
 
-    def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
+    def add_to(self, scores: FloatArray, X: NDArray[np.floating]) -> None:
         """Add to each row's score the values of its leaves, in tree order."""
         # Rows with an infinite value get NaN, see `TreeEnsemble.add_to`.
         terms = np.concatenate([scores[np.newaxis], self._value[self.leaves(X)]])
         scores[:] = np.add.accumulate(terms)[-1]  # a plain sum may add in another order
         scores[np.isinf(X).any(axis=1)] = np.nan
 
-    def leaves(self, X: NDArray[np.floating]) -> NDArray[np.int64]:
+    def leaves(self, X: NDArray[np.floating]) -> IntArray:
         """Return the leaf, a node, that each row reaches: (n_trees, n_rows) int64."""
         # All walks take a step at a time, until all have come to a leaf.
         n_trees, (n_rows, n_features) = len(self._roots), X.shape
@@ -89,9 +90,7 @@ class TreeWalk:
             walk = going if isinstance(walk, slice) else walk.take(going)
         return reached.reshape(n_trees, n_rows)
 
-    def _step(
-        self, node: NDArray[np.int64], x: NDArray[np.float64], has_missing: bool
-    ) -> NDArray[np.int64]:
+    def _step(self, node: IntArray, x: FloatArray, has_missing: bool) -> IntArray:
         """Return the nodes that follow, for the values that the nodes test."""
         with np.errstate(invalid="ignore"):
             right = x > self._threshold.take(node)

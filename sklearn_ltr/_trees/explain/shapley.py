@@ -46,7 +46,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data.tables import Matrix, dense_rows
@@ -62,11 +61,10 @@ from sklearn_ltr._trees.explain.shapley_kernels import (
     tabulate,
     weigh_edges,
 )
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
-AddValues = Callable[
-    [FloatArray, FloatArray], None
-]  # of these columns, to these values
+# of these columns, to these values
+AddValues = Callable[[FloatArray, FloatArray], None]
 
 NODES_PER_PART = 4096  # of trees explained together: bounds the memory of their tables
 MAX_BLOCKS = 8  # of LANES rows, which a thread explains in one call
@@ -120,21 +118,19 @@ def explain_rows(
     # about four parts per thread
     n_blocks = min(n_rows // (4 * team.n_threads * LANES), MAX_BLOCKS)
     step = LANES * max(1, n_blocks)
-    firsts = iter(range(0, n_rows, step))  # shared: a thread takes the next part
 
-    def explain(thread: int) -> None:
-        for first in firsts:
-            part = slice(first, first + step)
-            columns = in_blocks(X[part], paths.tested)
-            added = np.zeros_like(columns)
-            add_values(columns, added)
-            by_row = added.swapaxes(1, 2).reshape(-1, len(paths.tested))
-            values[part, paths.tested] += by_row[: len(values[part])]
+    def explain(first: int) -> None:
+        part = slice(first, first + step)
+        columns = in_blocks(X[part], paths.tested)
+        added = np.zeros_like(columns)
+        add_values(columns, added)
+        by_row = added.swapaxes(1, 2).reshape(-1, len(paths.tested))
+        values[part, paths.tested] += by_row[: len(values[part])]
 
-    team.run(explain)
+    team.map(explain, range(0, n_rows, step))
 
 
-def in_blocks(X: Matrix, tested: NDArray[np.int64]) -> FloatArray:
+def in_blocks(X: Matrix, tested: IntArray) -> FloatArray:
     """Return the tested features of rows: (n_blocks, n_tested, LANES), padded by 0."""
     values = dense_rows(X[:, tested], slice(None))
     n_blocks = -(-len(values) // LANES)

@@ -65,7 +65,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import int64, kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
 Masks = NDArray[np.uint64]  # of features: bit s stands for the feature of slot s
 
@@ -100,25 +100,25 @@ class TreePaths(NamedTuple):
     All nodes are counted from the first tree's root.
     """
 
-    first_node: NDArray[np.int64]  # (n_trees + 1,): the root of each tree, and n_nodes
-    column: NDArray[np.int64]  # place of a node's feature in `tested`; -1 in a leaf
-    threshold: NDArray[np.float64]
+    first_node: IntArray  # (n_trees + 1,): the root of each tree, and n_nodes
+    column: IntArray  # place of a node's feature in `tested`; -1 in a leaf
+    threshold: FloatArray
     missing_left: NDArray[np.bool_]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float64]
-    cover: NDArray[np.float64]  # training rows
-    set_number: NDArray[np.int64]  # row of `category_set`; -1: the threshold decides
+    left: IntArray
+    right: IntArray
+    value: FloatArray
+    cover: FloatArray  # training rows
+    set_number: IntArray  # row of `category_set`; -1: the threshold decides
     category_set: NDArray[np.uint8]  # (n_sets, 32)
     # of the edge that ends in a node (-1 in a root):
-    parent: NDArray[np.int64]
-    same_feature: NDArray[np.int64]  # the last edge above that tests its feature; or -1
-    slot: NDArray[np.int64]  # place of its feature among the features of the path
-    n_slots: NDArray[np.int64]  # distinct features on the path to a node
-    tested: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
+    parent: IntArray
+    same_feature: IntArray  # the last edge above that tests its feature; or -1
+    slot: IntArray  # place of its feature among the features of the path
+    n_slots: IntArray  # distinct features on the path to a node
+    tested: IntArray  # (n_tested,): the features that nodes test, ascending
 
 
-def find_paths(nodes: TreeNodes, n_rows: NDArray[np.int64]) -> TreePaths:
+def find_paths(nodes: TreeNodes, n_rows: IntArray) -> TreePaths:
     """Return the paths of trees, of which `n_rows` are the training rows of leaves."""
     n_nodes = len(nodes.feature)
     root = np.repeat(nodes.first_node[:-1], np.diff(nodes.first_node))
@@ -172,7 +172,7 @@ def follow_edges(paths: TreePaths) -> None:
 
 @subkernel
 def find_left_rows(
-    paths: TreePaths, node: int, columns: NDArray[np.float64], goes_left: NDArray[Any]
+    paths: TreePaths, node: int, columns: FloatArray, goes_left: NDArray[Any]
 ) -> None:
     """Write whether each of LANES rows goes left at a node, 1.0 or 0.0."""
     # `columns` has the tested features of these rows, (n_tested, LANES).
@@ -198,8 +198,8 @@ def find_left_rows(
 class EdgeWeights(NamedTuple):
     """The factors and shares of edges, at each quadrature point and in each state."""
 
-    n_points: NDArray[np.int64]  # (n_trees,)
-    first: NDArray[np.int64]  # (n_nodes,): where the points of an edge begin below
+    n_points: IntArray  # (n_trees,)
+    first: IntArray  # (n_nodes,): where the points of an edge begin below
     # (n, 3): f_k, divided by f_k of the last edge above that tests feature k
     factor: FloatArray
     # (n, 2): (b_k - p_k) / f_k, less the same of that edge above, times the quadrature
@@ -211,9 +211,8 @@ class PathDependentBuffers(NamedTuple):
     """Scratch memory of one thread, for the nodes of one tree."""
 
     state: FloatArray  # (n_nodes, LANES)
-    product: (
-        FloatArray  # (n_nodes, n_points, LANES): P on the way down, A on the way up
-    )
+    # (n_nodes, n_points, LANES): P on the way down, A on the way up
+    product: FloatArray
 
 
 def weigh_edges(paths: TreePaths) -> EdgeWeights:
@@ -396,14 +395,14 @@ def add_edge(
 class LeafTables(NamedTuple):
     """For each leaf a table of phi, or its distinct background rows."""
 
-    n_slots: NDArray[np.int64]  # (n_leaves,): d
-    first_slot: NDArray[np.int64]  # (n_leaves + 1,): where its features begin below
-    column: NDArray[np.int64]  # the features on the path
+    n_slots: IntArray  # (n_leaves,): d
+    first_slot: IntArray  # (n_leaves + 1,): where its features begin below
+    column: IntArray  # the features on the path
     value: FloatArray  # (n_leaves,): w
-    first_phi: NDArray[np.int64]  # (n_leaves + 1,): where its table begins below
+    first_phi: IntArray  # (n_leaves + 1,): where its table begins below
     phi: FloatArray  # of each B its d values; B is read as a binary number
     # (n_leaves + 1,): without a table, where its distinct background rows begin below
-    first_background: NDArray[np.int64]
+    first_background: IntArray
     satisfied: Masks  # C of each
     share: FloatArray  # the fraction of the background rows that have this C
     coalition_weight: FloatArray
@@ -445,7 +444,7 @@ def tabulate(
     return tables
 
 
-def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets_of(sizes: IntArray) -> IntArray:
     """Return where parts of these sizes begin, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import ThreadTeam, int64, shared_kernel, subkernel, uint64
 from sklearn_ltr._trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._trees.growth.quantization import chunk_bounds
+from sklearn_ltr._typing import IntArray
 
 FEATURE_BLOCK = 16  # features of a block
 HISTOGRAM_BINS = MISSING_BIN + 1
@@ -28,16 +29,16 @@ class Blocks(NamedTuple):
     """The bins of the rows of a sample, and the block and slot of each feature."""
 
     values: NDArray[np.uint8]  # (n_blocks, n_rows, 16); a sample uses the first rows
-    feature: NDArray[np.int64]  # (n_blocks, 16): feature in a slot; -1: not used
+    feature: IntArray  # (n_blocks, 16): feature in a slot; -1: not used
     # (n_blocks,): slots from this number on hold no feature; 0: the block is skipped.
     # (A lower slot may be unused, too: see restrict_features.)
-    n_used_slots: NDArray[np.int64]
-    n_bins: NDArray[np.int64]  # (n_blocks,): largest number of bins of its features
+    n_used_slots: IntArray
+    n_bins: IntArray  # (n_blocks,): largest number of bins of its features
     # (n_features,): feature j is in ``values[block, :, slot]`` with
     # ``block, slot = divmod(place[j], 16)``, or if place[j] is below 0, it is the
     # sparse column ``-1 - place[j]``
-    place: NDArray[np.int64]
-    column: NDArray[np.int64]  # (n_blocks, 16): of bytes, of the feature in a slot
+    place: IntArray
+    column: IntArray  # (n_blocks, 16): of bytes, of the feature in a slot
 
 
 def allocate_blocks(binned: BinnedData) -> Blocks:
@@ -66,7 +67,7 @@ def allocate_blocks(binned: BinnedData) -> Blocks:
     )
 
 
-def restrict_features(blocks: Blocks, features: NDArray[np.int64]) -> Blocks:
+def restrict_features(blocks: Blocks, features: IntArray) -> Blocks:
     """Return the same blocks, with only `features` to split by."""
     feature = np.where(np.isin(blocks.feature, features), blocks.feature, -1)
     n_used_slots = np.where((feature >= 0).any(axis=1), blocks.n_used_slots, 0)
@@ -92,8 +93,8 @@ def _pack_blocks(
     n_threads: int,
     columns: NDArray[np.uint8],
     rows: NDArray[np.int32],
-    column: NDArray[np.int64],
-    in_use: NDArray[np.int64],
+    column: IntArray,
+    in_use: IntArray,
     words: NDArray[np.uint64],
 ) -> None:
     """Copy the bins of a thread's share of `rows` and blocks to the blocks in use."""
@@ -110,7 +111,7 @@ def _pack_blocks(
 def _pack_block(
     columns: NDArray[np.uint8],
     rows: NDArray[np.int32],
-    numbers: NDArray[np.int64],
+    numbers: IntArray,
     words: NDArray[np.uint64],
 ) -> None:
     """Copy the bins of `rows` in the columns of a block, (16,), eight to a word."""

@@ -22,13 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import (
-    int64,
-    kernel,
-    subkernel,
-    uint64,
-    wait_at_barrier,
-)
+from sklearn_ltr._compile import int64, kernel, subkernel, uint64, wait_at_barrier
 from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.growth.best_first import (
     BEST_FIRST,
@@ -49,6 +43,7 @@ from sklearn_ltr._trees.growth.workspace import (
     GrowthWorkspace,
     new_histogram,
 )
+from sklearn_ltr._typing import IntArray
 
 
 class HistogramExchange:
@@ -68,7 +63,7 @@ class HistogramExchange:
         # The message is kept: pages that are new to the process are slow.
         self._message = np.empty(n_histograms * len(self._used), dtype=np.int64)
 
-    def add_up(self, histograms: NDArray[np.int64], blocks: Blocks) -> None:
+    def add_up(self, histograms: IntArray, blocks: Blocks) -> None:
         """Replace histograms by their sums over all workers, in one exchange."""
         # `blocks` are those of all features, or of the features of a tree
         used = self._used if blocks is self._blocks else numbers_in_use(blocks)
@@ -87,9 +82,7 @@ def numbers_in_use(blocks: Blocks) -> NDArray[np.intp]:
 
 
 @kernel
-def take_used(
-    histograms: NDArray[np.int64], used: NDArray[np.intp], message: NDArray[np.int64]
-) -> None:
+def take_used(histograms: IntArray, used: NDArray[np.intp], message: IntArray) -> None:
     """Write the numbers that are used in each histogram into a message."""
     for h in range(len(histograms)):
         for i in range(len(used)):
@@ -97,9 +90,7 @@ def take_used(
 
 
 @kernel
-def put_used(
-    message: NDArray[np.int64], used: NDArray[np.intp], histograms: NDArray[np.int64]
-) -> None:
+def put_used(message: IntArray, used: NDArray[np.intp], histograms: IntArray) -> None:
     """Write the numbers of a message where they are used in each histogram."""
     for h in range(len(histograms)):
         for i in range(len(used)):
@@ -180,10 +171,8 @@ def next_leaf(tree: GrowingTree, work: GrowthWorkspace) -> int:
 @subkernel
 def search_sums(tree: GrowingTree, work: GrowthWorkspace) -> None:
     """Find this thread's candidate splits of siblings whose histograms are there."""
-    candidates, n_used_slots = (
-        work.candidates[work.team.thread],
-        tree.blocks.n_used_slots,
-    )
+    candidates = work.candidates[work.team.thread]
+    n_used_slots = tree.blocks.n_used_slots
     candidates[0].gain = candidates[1].gain = 0.0
     if not any_splittable(work.leaves, work.progress[0], tree.rule):
         return

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import SharedKernel, ThreadTeam
+from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._trees.binning import BinnedData
 from sklearn_ltr._trees.growth import best_first, symmetric
 from sklearn_ltr._trees.growth.blocks import (
@@ -107,19 +107,15 @@ class TreeGrower:
         shape = team.n_threads, parameters.max_leaf_nodes + 8, 3
         self._leaf_totals = np.zeros(shape, dtype=np.int64)
         self._has_categories = bool(binned.n_categories.any())
-        self._kernel: SharedKernel = (
-            symmetric.grow_symmetric
-            if parameters.symmetric
-            else best_first.grow_best_first
-        )
-        self._exchange: HistogramExchange | None = None
-        if exchanges and parameters.symmetric:
-            self._kernel = grow_symmetric_together
+        kernel, together = best_first.grow_best_first, grow_best_first_together
+        most = 1 + LEAVES_AHEAD
+        if parameters.symmetric:
+            kernel, together = symmetric.grow_symmetric, grow_symmetric_together
             most = parameters.max_leaf_nodes // 2
+        self._kernel = together if exchanges else kernel
+        self._exchange: HistogramExchange | None = None
+        if exchanges:
             self._exchange = HistogramExchange(self._blocks, most, comm)
-        elif exchanges:
-            self._kernel = grow_best_first_together
-            self._exchange = HistogramExchange(self._blocks, 1 + LEAVES_AHEAD, comm)
 
     def grow(
         self,

@@ -18,16 +18,17 @@ from sklearn_ltr._trees.binning import MISSING_BIN
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.growth.quantization import chunk_bounds
 from sklearn_ltr._trees.growth.workspace import Team
+from sklearn_ltr._typing import IntArray
 
 HISTOGRAM_PREFETCH_DISTANCE = 64  # rows between the prefetch of a row and its use
 
 
 @subkernel
 def fill_histogram(
-    histogram: NDArray[np.int64],
+    histogram: IntArray,
     block: int,
     rows: NDArray[np.int32],
-    gradients: NDArray[np.int64],
+    gradients: IntArray,
     blocks: Blocks,
 ) -> None:
     """Make the histogram of a block; ``gradients[i]`` belongs to row ``rows[i]``."""
@@ -41,8 +42,8 @@ def fill_histogram(
 def add_rows_to_histogram(
     values: NDArray[np.uint8],  # (n_rows, 16): binned values of the block
     rows: NDArray[np.int32],
-    gradients: NDArray[np.int64],
-    histogram: NDArray[np.int64],
+    gradients: IntArray,
+    histogram: IntArray,
     n_used_slots: int,
 ) -> None:
     """Add ``gradients[i]`` to the bin of row ``rows[i]`` in each used slot."""
@@ -77,7 +78,7 @@ def prefetch_first_rows(
 
 
 @subkernel
-def clear_histogram(histogram: NDArray[np.int64], n_bins: int) -> None:
+def clear_histogram(histogram: IntArray, n_bins: int) -> None:
     """Set the first bins of a block, and the missing bin, to zero."""
     for i in range(n_bins * FEATURE_BLOCK):
         histogram[i] = 0
@@ -86,9 +87,7 @@ def clear_histogram(histogram: NDArray[np.int64], n_bins: int) -> None:
 
 
 @subkernel
-def add_histogram(
-    histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
-) -> None:
+def add_histogram(histogram: IntArray, other: IntArray, n_bins: int) -> None:
     """Add the histogram of a chunk of the rows to another one."""
     for i in range(n_bins * FEATURE_BLOCK):  # vectorises
         histogram[i] += other[i]
@@ -97,9 +96,7 @@ def add_histogram(
 
 
 @subkernel
-def subtract_histogram(
-    histogram: NDArray[np.int64], other: NDArray[np.int64], n_bins: int
-) -> None:
+def subtract_histogram(histogram: IntArray, other: IntArray, n_bins: int) -> None:
     """Turn a parent's histogram into one child's by subtracting the other child's."""
     for i in range(n_bins * FEATURE_BLOCK):  # vectorises
         histogram[i] -= other[i]
@@ -112,10 +109,7 @@ def subtract_histogram(
 
 @subkernel
 def next_task(
-    n_chunks: int,
-    n_used_slots: NDArray[np.int64],
-    team: Team,
-    counters: NDArray[np.int64],
+    n_chunks: int, n_used_slots: IntArray, team: Team, counters: IntArray
 ) -> int:
     """Return the next task of a block in use, or a number past the last task."""
     # Task number ``c * n_blocks + b`` is chunk c of the rows in block b.  Thread t has
@@ -145,7 +139,7 @@ def part_of_task(
 
 
 @subkernel
-def is_last_chunk(n_chunks: int, n_filled: NDArray[np.int64]) -> bool:
+def is_last_chunk(n_chunks: int, n_filled: IntArray) -> bool:
     """Count a filled histogram of a block; return whether all of its chunks are."""
     if n_chunks == 1:
         return True

@@ -48,7 +48,7 @@ from sklearn_ltr._trees.growth.quantization import (
     scale_to_fit,
 )
 from sklearn_ltr._trees.growth.workspace import GrownTree, Records
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._typing import FloatArray, IntArray
 
 Leaves = NDArray[np.unsignedinteger]  # (n_rows,): number of the leaf of each row
 Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a node
@@ -82,7 +82,7 @@ class LeafSums(NamedTuple):
     totals: IntArray  # (n_threads, n_leaves or more, 3): gradient, hessian and 1; OUT
     l2_regularization: float
     learning_rate: float
-    of_leaf: NDArray[np.float64]  # (n_nodes,): sum of hessians of a leaf; OUT
+    of_leaf: FloatArray  # (n_nodes,): sum of hessians of a leaf; OUT
 
 
 class LeafWorkspace(NamedTuple):
@@ -93,7 +93,7 @@ class LeafWorkspace(NamedTuple):
     # (n_threads, n_nodes), a thread's own: number of the leaf that a node was or is,
     # from 0 in the order in which leaves were made; and the value of this leaf
     numbers: Leaves
-    values: NDArray[np.float64]
+    values: FloatArray
     # (n_threads, n_nodes): the nodes in the order in which they were split
     splits: IntArray
 
@@ -113,7 +113,7 @@ def new_leaf_workspace(n_rows: int, n_nodes: int, n_threads: int) -> LeafWorkspa
 
 
 def add_binned(
-    binned: BinnedData, tree: GrownTree, scores: NDArray[np.float64], team: ThreadTeam
+    binned: BinnedData, tree: GrownTree, scores: FloatArray, team: ThreadTeam
 ) -> None:
     """Add to the score of each row the value of its leaf."""
     n_rows, n_nodes = len(scores), len(tree.feature)
@@ -128,7 +128,7 @@ def add_tree(
     tree: GrownTree,
     sums: LeafSums | None,
     work: LeafWorkspace,
-    scores: NDArray[np.float64],
+    scores: FloatArray,
     team: ThreadTeam,
     *,
     exchanges: bool = False,
@@ -136,17 +136,8 @@ def add_tree(
     """Take the first to the last of the steps; without `sums` they need no values."""
     columns, n_categories, tree = columns_of_splits(binned, tree)
     time = (2.1 + 0.04 * len(tree.feature)) * len(scores)
-    team.share(
-        np.inf if exchanges else time,
-        _add_tree,
-        steps,
-        columns,
-        n_categories,
-        tree,
-        sums,
-        work,
-        scores,
-    )
+    given = steps, columns, n_categories, tree, sums, work, scores
+    team.share(np.inf if exchanges else time, _add_tree, *given)
 
 
 def columns_of_splits(
@@ -174,12 +165,13 @@ def _add_tree(
     tree: GrownTree,
     sums: LeafSums | None,
     work: LeafWorkspace,
-    scores: NDArray[np.float64],
+    scores: FloatArray,
 ) -> None:
     """Take steps, with a thread's chunk of the rows."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
-    numbers, splits = work.numbers[thread], work.splits[thread]
-    n_splits = number_leaves(tree, numbers, splits)
+    numbers, leaves = work.numbers[thread], work.leaves
+    n_splits = number_leaves(tree, numbers, work.splits[thread])
+    splits = work.splits[thread, :n_splits]
     if steps[0] == FIND_LEAVES:
         if sums is not None:
             sums.totals[thread, : n_splits + 1] = 0
@@ -189,17 +181,10 @@ def _add_tree(
         for start in range(first, last, LEAF_TILE):
             stop = min(start + LEAF_TILE, last)
             _find_leaves(
-                columns,
-                n_categories,
-                tree,
-                numbers,
-                splits[:n_splits],
-                start,
-                stop,
-                work.leaves,
+                columns, n_categories, tree, numbers, splits, start, stop, leaves
             )
             if sums is not None:
-                _add_rows(sums, sums.totals[thread], work.leaves, start, stop)
+                _add_rows(sums, sums.totals[thread], leaves, start, stop)
         wait_at_barrier(work.barrier, n_threads)
     if sums is not None and steps[0] <= SET_VALUES <= steps[1]:
         if thread == 0:
@@ -212,7 +197,7 @@ def _add_tree(
             if tree.feature[node] < 0:
                 values[uint64(numbers[node])] = tree.value[node]
         for i in range(uint64(first), uint64(last)):
-            scores[i] += values[uint64(work.leaves[i])]
+            scores[i] += values[uint64(leaves[i])]
 
 
 @subkernel
@@ -360,7 +345,7 @@ def order_leaf_values(
 
 
 @subkernel
-def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> NDArray[np.int64]:
+def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> IntArray:
     """Return the nodes of the leaves so that no leaf must be above a later one."""
     # At a split of a constrained feature, the leaves of the child with the lower values
     # come first.  At any other split it does not matter which child's leaves do.
@@ -384,9 +369,7 @@ def leaves_in_order(nodes: Records, monotonic: NDArray[np.int8]) -> NDArray[np.i
 
 
 @subkernel
-def used_features(
-    nodes: Records, n_features: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def used_features(nodes: Records, n_features: int) -> tuple[IntArray, IntArray]:
     """Return the features that the tree splits by, and the position of each in them."""
     column, feature = np.full(n_features, -1), np.empty(n_features, dtype=np.int64)
     n_used = 0
@@ -402,9 +385,9 @@ def used_features(
 @subkernel
 def node_regions(
     nodes: Records,
-    column: NDArray[np.int64],
+    column: IntArray,
     n_used: int,
-    n_categories: NDArray[np.int64],
+    n_categories: IntArray,
     category_set: NDArray[np.uint8],
 ) -> Regions:
     """Return which bins of each feature can reach a node."""
@@ -433,8 +416,8 @@ def node_regions(
 @subkernel
 def ordered_pairs(
     regions: Regions,
-    leaf_nodes: NDArray[np.int64],
-    feature: NDArray[np.int64],
+    leaf_nodes: IntArray,
+    feature: IntArray,
     monotonic: NDArray[np.int8],
 ) -> NDArray[np.bool_]:
     """Return (n_leaves, n_leaves): whether leaf i must not be above leaf j > i."""
@@ -476,9 +459,7 @@ def has_values(bins: NDArray[np.bool_]) -> bool:
 
 @subkernel
 def pool_leaves(
-    pairs: NDArray[np.bool_],
-    values: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    pairs: NDArray[np.bool_], values: FloatArray, weights: FloatArray
 ) -> None:
     """Replace values that are out of order by weighted means of pools of leaves."""
     # Leaf after leaf becomes a pool.  While an earlier pool whose values must not be

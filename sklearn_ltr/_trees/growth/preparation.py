@@ -57,6 +57,7 @@ from sklearn_ltr._trees.growth.workspace import (
     own_records,
     record_dtype,
 )
+from sklearn_ltr._typing import IntArray
 
 (
     FIND_LARGEST,
@@ -124,16 +125,16 @@ class PreparationRule(NamedTuple):
 class PreparationWorkspace(NamedTuple):
     """Memory for preparing rows, reused from tree to tree."""
 
-    barrier: NDArray[np.int64]
-    sums: NDArray[np.int64]  # (2, n_threads, N_BUCKETS)
-    counts: NDArray[np.int64]  # (n_threads, N_BUCKETS): a thread's own, of all threads
+    barrier: IntArray
+    sums: IntArray  # (2, n_threads, N_BUCKETS)
+    counts: IntArray  # (n_threads, N_BUCKETS): a thread's own, of all threads
     # the same in all threads
     state: Records  # (n_threads, 1) STATE
     magnitudes: Records  # (n_threads, 2) MAGNITUDES, of all rows and of the sample
     importance: NDArray[np.float32]  # (n_rows,)
     kept: NDArray[np.int32]  # (n_rows,)
     sampled: RowSample
-    packed_gradients: NDArray[np.int64]  # as in RowBuffers; OUT
+    packed_gradients: IntArray  # as in RowBuffers; OUT
 
 
 class RowPreparer:
@@ -152,7 +153,7 @@ class RowPreparer:
     def __init__(
         self,
         row_numbers: NDArray[np.uint32],
-        packed_gradients: NDArray[np.int64],
+        packed_gradients: IntArray,
         team: ThreadTeam,
         comm: Comm,
     ) -> None:
@@ -182,15 +183,8 @@ class RowPreparer:
         """Measure, sample and quantize the rows; all workers call this together."""
         # the sample is overwritten by the next one
         exchanges, samples = self._comm.n_workers > 1, drawn.subsample < 1.0
-        rule = PreparationRule(
-            True,
-            exchanges,
-            samples,
-            drawn.subsample,
-            drawn.row_stream,
-            drawn.tree_index,
-            second_order,
-        )
+        of_rows = drawn.subsample, drawn.row_stream, drawn.tree_index
+        rule = PreparationRule(True, exchanges, samples, *of_rows, second_order)
         per_row = 5.3 + 2.8 * drawn.subsample if samples else 2.8
         time = np.inf if exchanges else per_row * len(self._row_numbers)
         given = derivatives, self._row_numbers, self._work
@@ -312,9 +306,9 @@ def take_step(
 @subkernel
 def read_sums(
     n_threads: int,
-    sums: NDArray[np.int64],
+    sums: IntArray,
     rule: PreparationRule,
-    counts: NDArray[np.int64],
+    counts: IntArray,
     state: Record,
     magnitudes: Records,
 ) -> int:

@@ -36,6 +36,7 @@ from sklearn_ltr._compile import (
     subkernel,
     uint64,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
 GOLDEN = 2654435769  # 2**32 divided by the golden ratio
 MAGNITUDE_MASK = (1 << 63) - 1  # all bits of a float64 but its sign
@@ -45,8 +46,8 @@ SMALLEST_TOTAL = 1e-270  # the scale for a smaller total might overflow
 class RowDerivatives(NamedTuple):
     """First and second derivative of the cost by each row's score."""
 
-    gradient: NDArray[np.float64]  # (n_rows,)
-    hessian: NDArray[np.float64]  # (n_rows,), >= 0
+    gradient: FloatArray  # (n_rows,)
+    hessian: FloatArray  # (n_rows,), >= 0
 
 
 class Quantization(NamedTuple):
@@ -74,7 +75,7 @@ class Quantization(NamedTuple):
 
 @subkernel
 def find_largest(
-    derivatives: RowDerivatives, first: int, last: int, found: NDArray[np.int64]
+    derivatives: RowDerivatives, first: int, last: int, found: IntArray
 ) -> None:
     """Find the bits of the largest ``|gradient|`` and hessian, and count the rows."""
     found[0] = _largest_magnitude(derivatives.gradient, first, last)
@@ -90,11 +91,7 @@ def exponent_above(bits: int) -> int:
 
 @subkernel
 def sum_magnitudes(
-    derivatives: RowDerivatives,
-    magnitudes: Any,
-    first: int,
-    last: int,
-    sums: NDArray[np.int64],
+    derivatives: RowDerivatives, magnitudes: Any, first: int, last: int, sums: IntArray
 ) -> None:
     """Add up ``|gradient|`` and hessian, as integers."""
     g_unit, h_unit = sum_units(magnitudes)
@@ -137,7 +134,7 @@ def chunk_bounds(chunk: int, n_chunks: int, start: int, stop: int) -> tuple[int,
 
 
 @subkernel
-def _largest_magnitude(values: NDArray[np.float64], first: int, last: int) -> int:
+def _largest_magnitude(values: FloatArray, first: int, last: int) -> int:
     """Return the bits of the largest ``|values[first:last]|``."""
     # the bits of positive floats are in the order of the floats, and a loop that
     # compares integers vectorizes
@@ -148,9 +145,7 @@ def _largest_magnitude(values: NDArray[np.float64], first: int, last: int) -> in
 
 
 @subkernel
-def _sum_fixed_point(
-    values: NDArray[np.float64], first: int, last: int, unit: float
-) -> int:
+def _sum_fixed_point(values: FloatArray, first: int, last: int, unit: float) -> int:
     """Return the sum of ``|values[first:last]| * unit``, rounded to integers."""
     total = int64(0)
     for i in range(uint64(first), uint64(last)):
@@ -211,8 +206,8 @@ def quantize(
     quantization: Any,
     first: int,
     last: int,
-    packed: NDArray[np.int64],
-    sums: NDArray[np.int64],
+    packed: IntArray,
+    sums: IntArray,
 ) -> None:
     """Pack gradients; sum up their ``|g|``, h and packed numbers."""
     # the number of a row and the number of the tree decide how the row's gradient is
@@ -237,7 +232,7 @@ def quantize(
 
 def with_variance(
     quantization: Quantization,
-    packed: NDArray[np.int64],
+    packed: IntArray,
     total: int,
     team: ThreadTeam,
     comm: Comm,
@@ -257,11 +252,7 @@ def with_variance(
 
 @shared_kernel
 def _add_squares(
-    thread: int,
-    n_threads: int,
-    packed: NDArray[np.int64],
-    shift: int,
-    squares: NDArray[np.int64],
+    thread: int, n_threads: int, packed: IntArray, shift: int, squares: IntArray
 ) -> None:
     """Add up the squares of the gradients in a thread's chunk, without low bits."""
     first, last = chunk_bounds(thread, n_threads, int64(0), len(packed))

@@ -58,7 +58,7 @@ class TreeSample(NamedTuple):
     """The features and the fraction of the rows that are drawn for one tree."""
 
     tree_index: int  # number of the tree; rounding of gradients depends on it
-    features: NDArray[np.int64]  # (n_used_features,), ascending
+    features: IntArray  # (n_used_features,), ascending
     # (2 * max_leaf_nodes - 1, n_features): whether a feature may split a node
     allowed: NDArray[np.bool_]
     subsample: float  # expected fraction of the rows

@@ -19,6 +19,8 @@ makes the lists of these columns, and searches them.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,7 @@ from sklearn_ltr._trees.growth.workspace import (
     Team,
     is_splittable,
 )
+from sklearn_ltr._typing import FloatArray, IntArray
 
 # Nanoseconds for an entry of the sample, in all leaves
 ENTRY_TIME = 20.0
@@ -54,7 +57,7 @@ NO_COLUMN = np.iinfo(np.int64).max
 
 
 @subkernel
-def first_own_column(thread: int, n_threads: int, starts: NDArray[np.int64]) -> int:
+def first_own_column(thread: int, n_threads: int, starts: IntArray) -> int:
     """Return the first column of a thread, given where the entries of each begin."""
     wanted = starts[len(starts) - 1] * thread // n_threads
     return first_at_least(starts, 0, len(starts) - 1, wanted)
@@ -233,16 +236,27 @@ def make_room(
 # --- the sums of a column -------------------------------------------------------------
 
 
+class ColumnPart(NamedTuple):
+    """The part of a leaf's list that is of one column, and what is not in the list."""
+
+    first: int  # of its keys
+    end: int
+    default: int  # the default bin
+    rest: int  # packed sum of this bin
+    total: int  # packed sum of the leaf
+
+
 @subkernel
-def sum_keys(
-    first: int, last: int, column: int, sparse: SparseWorkspace
-) -> tuple[int, int]:
-    """Return where the keys of a column, from `first` on, end, and their sum."""
-    i, total, next_column = uint64(first), int64(0), sparse.first_key[column + 1]
+def part_of_column(
+    first: int, last: int, column: int, total: int, sparse: SparseWorkspace
+) -> ColumnPart:
+    """Return the part of a column, which begins at `first`, of the list of a leaf."""
+    i, rest, next_column = uint64(first), total, sparse.first_key[column + 1]
     while i < uint64(last) and int64(sparse.list_keys[i]) < next_column:
-        total += sparse.list_sums[i]
+        rest -= sparse.list_sums[i]
         i += uint64(1)
-    return int64(i), total
+    default = int64(sparse.default_bin[column])
+    return ColumnPart(int64(first), int64(i), default, rest, total)
 
 
 @subkernel
@@ -258,12 +272,12 @@ def sums_of_feature(
     tree: GrowingTree,
     work: GrowthWorkspace,
     sparse: SparseWorkspace | None,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the packed sum of each bin of a feature in a leaf, (256,)."""
     place = tree.blocks.place[feature]
     block, slot = block_and_slot(place)
     histogram = work.histograms[leaf.histogram_index, block]
-    of_bytes: NDArray[np.int64] = histogram[slot::FEATURE_BLOCK]
+    of_bytes: IntArray = histogram[slot::FEATURE_BLOCK]
     if sparse is None:
         return of_bytes
     if place >= 0:
@@ -275,10 +289,10 @@ def sums_of_feature(
         owner += 1
     keys, bounds = sparse.list_keys, sparse.bounds[owner, leaf.histogram_index]
     first = first_at_least(keys, bounds[0], bounds[1], sparse.first_key[column])
-    last, of_keys = sum_keys(first, bounds[1], column, sparse)
-    for i in range(first, last):
+    part = part_of_column(first, bounds[1], column, leaf.total, sparse)
+    for i in range(part.first, part.end):
         sums[sparse.key_bin[keys[i]]] = sparse.list_sums[i]
-    return with_default(sums, column, leaf.total - of_keys, sparse)
+    return with_default(sums, column, part.rest, sparse)
 
 
 @subkernel
@@ -287,11 +301,11 @@ def sums_of_root(
     tree: GrowingTree,
     work: GrowthWorkspace,
     sparse: SparseWorkspace | None,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Return the packed sum of each bin of a feature in the root of levels, (256,)."""
     place = tree.blocks.place[feature]
     block, slot = block_and_slot(place)
-    of_bytes: NDArray[np.int64] = work.levels.root[block, slot::FEATURE_BLOCK]
+    of_bytes: IntArray = work.levels.root[block, slot::FEATURE_BLOCK]
     if sparse is None:
         return of_bytes
     if place >= 0:
@@ -310,8 +324,8 @@ def sums_of_root(
 
 @subkernel
 def with_default(
-    sums: NDArray[np.int64], column: int, rest: int, sparse: SparseWorkspace
-) -> NDArray[np.int64]:
+    sums: IntArray, column: int, rest: int, sparse: SparseWorkspace
+) -> IntArray:
     """Return the sums of a column with that of its default bin, `rest`."""
     sums[sparse.default_bin[column]] = rest
     return sums[::1]  # numba gives this slice the type of those of histograms
@@ -336,31 +350,22 @@ def search_list(
     parent_score = child_score(leaf.total, tree.rule)
     while i < last:
         column = int64(sparse.key_column[sparse.list_keys[uint64(i)]])
-        end, of_keys = sum_keys(i, last, column, sparse)
+        part = part_of_column(i, last, column, leaf.total, sparse)
         feature = sparse.feature[column]
         if tree.allowed[leaf.node, feature]:
             direction = monotonic_sign(feature, work.special)
-            default, rest = int64(sparse.default_bin[column]), leaf.total - of_keys
-            score, threshold = best_threshold(
-                i, end, default, rest, leaf.total, direction, tree.rule, sparse
-            )
+            score, threshold = best_threshold(part, direction, tree.rule, sparse)
             keep_better(score - parent_score, feature, threshold, candidate)
-        i = end
+        i = part.end
 
 
 @subkernel
 def best_threshold(
-    first: int,
-    end: int,
-    default: int,
-    rest: int,
-    total: int,
-    direction: int,
-    rule: SplitRule,
-    sparse: SparseWorkspace,
+    part: ColumnPart, direction: int, rule: SplitRule, sparse: SparseWorkspace
 ) -> tuple[float, int]:
     """Return the highest score of an allowed threshold, and the first with it."""
-    # As `scan_thresholds`, of bins that have rows: `rest` is the sum of the default one
+    # as `scan_thresholds`, of bins that have rows
+    first, end, default, rest, total = part
     keys, bins, sums = sparse.list_keys, sparse.key_bin, sparse.list_sums
     missing, lowest = int64(0), min(default, int64(bins[keys[uint64(first)]]))
     if bins[keys[uint64(end - 1)]] == MISSING_BIN:
@@ -484,22 +489,10 @@ def add_column_gains(
         number = work.levels.order[position] if direction == 0 else position
         leaf, i = work.leaves[number], place[number]
         last = sparse.bounds[work.team.thread, leaf.histogram_index, 1]
-        end, of_keys = sum_keys(i, last, column, sparse)
-        if end > i:  # else no threshold divides the leaf
-            place[number] = end
-            rest, default = leaf.total - of_keys, int64(sparse.default_bin[column])
-            add_leaf_gains_of_column(
-                i,
-                end,
-                default,
-                rest,
-                leaf.total,
-                n_values,
-                direction,
-                rule,
-                gains,
-                sparse,
-            )
+        part = part_of_column(i, last, column, leaf.total, sparse)
+        if part.end > i:  # else no threshold divides the leaf
+            place[number] = part.end
+            add_leaf_gains_of_column(part, n_values, direction, rule, gains, sparse)
     best, highest = int64(0), 0.0
     for side in range(2):
         for b in range(n_values):
@@ -510,18 +503,15 @@ def add_column_gains(
 
 @subkernel
 def add_leaf_gains_of_column(
-    first: int,
-    end: int,
-    default: int,
-    rest: int,
-    total: int,
+    part: ColumnPart,
     n_values: int,
     direction: int,
     rule: SplitRule,
-    gains: NDArray[np.float64],
+    gains: FloatArray,
     sparse: SparseWorkspace,
 ) -> None:
     """Add the gain that each threshold of a column gives in one leaf."""
+    first, end, default, rest, total = part
     keys, bins, sums = sparse.list_keys, sparse.key_bin, sparse.list_sums
     missing, parent_score = int64(0), child_score(total, rule)
     if bins[keys[uint64(end - 1)]] == MISSING_BIN:

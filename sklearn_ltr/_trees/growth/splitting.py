@@ -79,6 +79,7 @@ from sklearn_ltr._trees.growth.workspace import (
     SpecialFeatures,
     SplitRule,
 )
+from sklearn_ltr._typing import IntArray
 
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # a gain must be larger, see `rounding_gain`
@@ -164,11 +165,7 @@ def allowed_score(left: int, total: int, direction: int, rule: SplitRule) -> flo
 
 @subkernel
 def find_block_splits(
-    histogram: NDArray[np.int64],
-    n_bins: int,
-    total: int,
-    rule: SplitRule,
-    splits: BlockSplits,
+    histogram: IntArray, n_bins: int, total: int, rule: SplitRule, splits: BlockSplits
 ) -> None:
     """Find the best threshold of each feature of a block, in a leaf of sum `total`."""
     # `n_bins` is the largest number of bins of these features, missing not counted
@@ -190,7 +187,7 @@ def find_block_splits(
 
 @subkernel
 def scan_thresholds(
-    histogram: NDArray[np.int64],
+    histogram: IntArray,
     n_bins: int,
     total: int,
     rule: SplitRule,
@@ -219,7 +216,7 @@ def scan_thresholds(
 class OrderedBins(NamedTuple):
     """The bins of a feature, in the order in which thresholds divide them."""
 
-    bins: NDArray[np.int64]  # those that are in the order; all others stay together
+    bins: IntArray  # those that are in the order; all others stay together
     most: int  # of these bins are on the left, or on the right, of a threshold
     direction: int  # sign of a monotonic constraint
     fraction: float  # of a gain: what is not expected by chance
@@ -250,7 +247,7 @@ def is_special(feature: int, special: SpecialFeatures) -> bool:
 @subkernel
 def order_bins(
     feature: int,
-    sums: NDArray[np.int64],
+    sums: IntArray,
     n_bins: int,
     total: int,
     rule: SplitRule,
@@ -270,7 +267,7 @@ def order_bins(
 
 
 @subkernel
-def sum_of_others(sums: NDArray[np.int64], bins: NDArray[np.int64], total: int) -> int:
+def sum_of_others(sums: IntArray, bins: IntArray, total: int) -> int:
     """Return the packed sum of the rows of a leaf that are in none of these bins."""
     rest = total
     for b in bins:
@@ -280,7 +277,7 @@ def sum_of_others(sums: NDArray[np.int64], bins: NDArray[np.int64], total: int) 
 
 @subkernel
 def scan_ordered(
-    sums: NDArray[np.int64], total: int, ordered: OrderedBins, rule: SplitRule
+    sums: IntArray, total: int, ordered: OrderedBins, rule: SplitRule
 ) -> tuple[float, int]:
     """Return the highest score of an allowed threshold, and the first with it."""
     rest, n_bins = sum_of_others(sums, ordered.bins, total), len(ordered.bins)
@@ -302,7 +299,7 @@ def scan_ordered(
 @subkernel
 def find_special_splits(
     block: int,
-    histogram: NDArray[np.int64],
+    histogram: IntArray,
     total: int,
     tree: GrowingTree,
     special: SpecialFeatures | None,
@@ -328,11 +325,7 @@ def find_special_splits(
 
 @subkernel
 def sort_categories(
-    sums: NDArray[np.int64],
-    n_categories: int,
-    total: int,
-    rule: SplitRule,
-    order: CategoryOrder,
+    sums: IntArray, n_categories: int, total: int, rule: SplitRule, order: CategoryOrder
 ) -> int:
     """Sort the categories of a leaf by gradient over weight; return their number."""
     # categories of too few rows are left out; of equal ratios, the lower category is
@@ -370,10 +363,7 @@ def sort_categories(
 
 @subkernel
 def fraction_not_by_chance(
-    sums: NDArray[np.int64],
-    categories: NDArray[np.int64],
-    total: int,
-    rule: SplitRule,
+    sums: IntArray, categories: IntArray, total: int, rule: SplitRule
 ) -> float:
     """Return the fraction of the differences of categories that is not by chance."""
     # 1 - 1 / F, or 0: see the docstring of this module
@@ -425,7 +415,7 @@ def take_best_candidate(
 @subkernel
 def mark_left_bins(
     leaf: Record,
-    sums: NDArray[np.int64],
+    sums: IntArray,
     rule: SplitRule,
     special: SpecialFeatures | None,
     goes_left: NDArray[np.uint8],

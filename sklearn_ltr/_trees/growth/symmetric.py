@@ -82,6 +82,7 @@ from sklearn_ltr._trees.growth.workspace import (
     is_splittable,
 )
 from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._typing import FloatArray, IntArray
 
 RIDGE = 3.0  # rows of the mean hessian
 
@@ -191,7 +192,7 @@ def add_level_gains(block: int, tree: GrowingTree, work: GrowthWorkspace) -> Non
 
 @subkernel
 def keep_best_thresholds(
-    gains: NDArray[np.float64], n_bins: int, offset: int, splits: BlockSplits
+    gains: FloatArray, n_bins: int, offset: int, splits: BlockSplits
 ) -> None:
     """Store the thresholds, plus `offset`, whose gain exceeds that in `splits`."""
     # LLVM vectorizes this with arrays of one axis only: it is 20 times as fast
@@ -206,7 +207,7 @@ def keep_best_thresholds(
 
 @subkernel
 def add_leaf_gains(
-    histogram: NDArray[np.int64],
+    histogram: IntArray,
     side: int,
     n_bins: int,
     total: int,
@@ -277,11 +278,7 @@ def replace_special_gains(
 
 @subkernel
 def add_ordered_gains(
-    sums: NDArray[np.int64],
-    total: int,
-    ordered: OrderedBins,
-    rule: SplitRule,
-    gains: NDArray[np.float64],
+    sums: IntArray, total: int, ordered: OrderedBins, rule: SplitRule, gains: FloatArray
 ) -> None:
     """Add the gain of each threshold among ordered bins that one leaf allows."""
     # bins that are not in the order go right together, or left
@@ -309,10 +306,8 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
     feature, rule, special = level.feature, tree.rule, work.special
     root = sums_of_root(feature, tree, work, work.sparse)
     mark_left_bins(level, root, rule, special, work.goes_left)
-    is_set, direction = (
-        is_categorical(feature, special),
-        monotonic_sign(feature, special),
-    )
+    is_set = is_categorical(feature, special)
+    direction = monotonic_sign(feature, special)
     if team.thread == 0:
         # here by level, where a best-first tree has features by node
         n_steps = progress.n_steps
@@ -353,9 +348,7 @@ def split_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
 
 
 @subkernel
-def sum_on_left(
-    sums: NDArray[np.int64], n_bins: int, goes_left: NDArray[np.uint8]
-) -> int:
+def sum_on_left(sums: IntArray, n_bins: int, goes_left: NDArray[np.uint8]) -> int:
     """Return the packed sum of the bins that go left."""
     total: int = sums[MISSING_BIN] * int64(goes_left[MISSING_BIN])
     for b in range(n_bins):

@@ -21,6 +21,7 @@ from sklearn_ltr._trees.constraints import Constraints
 from sklearn_ltr._trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._trees.growth.quantization import Quantization
 from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._typing import FloatArray, IntArray
 
 TASKS_PER_THREAD = 4  # chunks of rows of a block, at least, in a large leaf
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
@@ -39,12 +40,12 @@ class GrownTree(NamedTuple):
     missing_left: NDArray[np.bool_]
     left: NDArray[np.int32]  # children; -1 in a leaf
     right: NDArray[np.int32]
-    gain: NDArray[np.float64]  # of the split, see TreeEnsemble.gain; 0 in a leaf
-    n_rows: NDArray[np.int64]  # of a leaf
+    gain: FloatArray  # of the split, see TreeEnsemble.gain; 0 in a leaf
+    n_rows: IntArray  # of a leaf
     # (n_nodes, 32): of a split by categories, bit ``b % 8`` of byte ``b // 8`` is 1 if
     # bin b goes left; (0, 32) without categorical features
     category_set: NDArray[np.uint8]
-    value: NDArray[np.float64]  # of a leaf, learning rate included
+    value: FloatArray  # of a leaf, learning rate included
 
 
 class SplitRule(NamedTuple):
@@ -67,23 +68,14 @@ def make_rule(parameters: GrowthParameters, quantization: Quantization) -> Split
     """Return the rule for the splits of one tree."""
     # for least squares on a sample, a row kept with probability p counts as 1 / p rows,
     # and this number is packed in place of its hessian
-    has_hessians = quantization.hessian_bits > 0
+    p, has_hessians = parameters, quantization.hessian_bits > 0
     gain_unit = quantization.hessian_scale if has_hessians else 1.0
-    l2 = 0.0
-    if parameters.second_order:
-        l2 = parameters.l2_regularization * quantization.hessian_scale
+    l2 = p.l2_regularization * quantization.hessian_scale if p.second_order else 0.0
     gradient_scale = quantization.gradient_scale
     if gradient_scale > 0:
         gain_unit = gain_unit / gradient_scale / gradient_scale
-    return SplitRule(
-        quantization,
-        has_hessians,
-        l2,
-        parameters.min_samples_leaf,
-        parameters.max_depth,
-        parameters.category_smoothing,
-        gain_unit,
-    )
+    limits = p.min_samples_leaf, p.max_depth, p.category_smoothing
+    return SplitRule(quantization, has_hessians, l2, *limits, gain_unit)
 
 
 class GrowingTree(NamedTuple):
@@ -167,8 +159,8 @@ class Team(NamedTuple):
 
     thread: int  # 0 to n_threads - 1
     n_threads: int
-    barrier: NDArray[np.int64]
-    n_left: NDArray[np.int64]  # (n_threads,): rows of each chunk of a leaf that go left
+    barrier: IntArray
+    n_left: IntArray  # (n_threads,): rows of each chunk of a leaf that go left
 
 
 class RowBuffers(NamedTuple):
@@ -177,33 +169,33 @@ class RowBuffers(NamedTuple):
     # (2, n_rows): the rows of a leaf are contiguous in one of the two buffers; the rows
     # of its children take the same place in the other
     rows: NDArray[np.int32]
-    packed_gradients: NDArray[np.int64]  # (n_rows,): of each row
+    packed_gradients: IntArray  # (n_rows,): of each row
     # (n_rows,): packed gradients of the leaves whose histograms are made next, where
     # these leaves have their rows
-    leaf_gradients: NDArray[np.int64]
+    leaf_gradients: IntArray
 
 
 class BlockSplits(NamedTuple):
     """The best split of each feature of a block: arrays of shape (16,)."""
 
-    score: NDArray[np.float64]  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: no split
+    score: FloatArray  # G_L^2 / (W_L + l2) + G_R^2 / (W_R + l2); 0: no split
     # bins up to and including ``threshold % 256`` go left; missing values go left if
     # the number is 256 or more
-    threshold: NDArray[np.int64]
-    left_sum: NDArray[np.int64]  # packed sum of the left child, while bins are scanned
+    threshold: IntArray
+    left_sum: IntArray  # packed sum of the left child, while bins are scanned
 
 
 class CategoryOrder(NamedTuple):
     """Categories of a leaf, sorted for a split: arrays of shape (256,)."""
 
-    category: NDArray[np.int64]
-    ratio: NDArray[np.float64]  # by which they are sorted
+    category: IntArray
+    ratio: FloatArray  # by which they are sorted
 
 
 class SpecialFeatures(NamedTuple):
     """Categorical features and constraints, which most trees do not have."""
 
-    n_categories: NDArray[np.int64]  # as in BinnedData
+    n_categories: IntArray  # as in BinnedData
     constraints: Constraints
     # (n_nodes, n_sets): the interaction sets that hold all features of a node's path
     open_sets: NDArray[np.bool_]
@@ -213,33 +205,33 @@ class SpecialFeatures(NamedTuple):
 class LevelWorkspace(NamedTuple):
     """Memory for the levels of a symmetric tree."""
 
-    root: NDArray[np.int64]  # (n_blocks, 256 * 16): the root's histogram; shared
+    root: IntArray  # (n_blocks, 256 * 16): the root's histogram; shared
     # this thread's own, the same in all threads but for `gains`
     # (1,) LEAF: the condition of the level that is split, as of a leaf of all rows
     level: Records
     # (max_leaf_nodes,): numbers of leaves; first the siblings that the last step made,
     # the smaller before the larger one
-    order: NDArray[np.int64]
+    order: IntArray
     # (2, 256 * 16), as histograms: gain of each threshold of a block, summed over the
     # leaves of the level; missing values go right in [0], left in [1]
-    gains: NDArray[np.float64]
+    gains: FloatArray
 
 
 class SparseWorkspace(NamedTuple):
     """Sparse columns, of those with entries enough for a split, and memory for them."""
 
     # shared by all threads; of all rows, as in SparseColumns
-    feature: NDArray[np.int64]
+    feature: IntArray
     default_bin: NDArray[np.uint8]
-    entries: NDArray[np.int64]
-    starts: NDArray[np.int64]  # (n_columns + 1,): of the entries of each column
-    n_bins: NDArray[np.int64]  # (n_columns,): missing not counted
-    first_key: NDArray[np.int64]  # (n_columns + 1,)
+    entries: IntArray
+    starts: IntArray  # (n_columns + 1,): of the entries of each column
+    n_bins: IntArray  # (n_columns,): missing not counted
+    first_key: IntArray  # (n_columns + 1,)
     key_column: NDArray[np.uint32]  # (n_keys,)
     key_bin: NDArray[np.uint8]  # (n_keys,)
     # the keys of row i are ``row_keys[row_start[i] : row_start[i + 1]]``, ascending
     row_keys: NDArray[np.uint32]  # (n_entries,)
-    row_start: NDArray[np.int64]  # (n_rows + 1,)
+    row_start: IntArray  # (n_rows + 1,)
     # of the tree that is grown
     is_drawn: NDArray[np.bool_]  # (n_columns,): whether the tree may split a column
     rows: NDArray[np.int32]  # (n_rows,): the rows of its sample
@@ -248,15 +240,15 @@ class SparseWorkspace(NamedTuple):
     bins: NDArray[np.uint8]
     # each thread writes the part of its columns
     own_keys: NDArray[np.uint32]  # (n_entries,): as `row_keys`, of the sample
-    sum_of_key: NDArray[np.int64]  # (n_keys,): packed sums of a leaf, else 0
+    sum_of_key: IntArray  # (n_keys,): packed sums of a leaf, else 0
     list_keys: NDArray[np.uint32]  # (2 * n_entries,): keys of leaves, ascending in each
-    list_sums: NDArray[np.int64]  # the packed sum of each
+    list_sums: IntArray  # the packed sum of each
     # (n_threads, max_leaf_nodes, 2): where lists begin and end, by `histogram_index`
-    bounds: NDArray[np.int64]
-    own_start: NDArray[np.int64]  # (n_threads, n_rows + 1): of rows, in `own_keys`
-    list_end: NDArray[np.int64]  # (n_threads, 8): [t, 0] is where the last list ends
-    sums: NDArray[np.int64]  # (n_threads, 256): packed sums of all bins of a column
-    place_in_list: NDArray[np.int64]  # (n_threads, max_leaf_nodes): in those of a level
+    bounds: IntArray
+    own_start: IntArray  # (n_threads, n_rows + 1): of rows, in `own_keys`
+    list_end: IntArray  # (n_threads, 8): [t, 0] is where the last list ends
+    sums: IntArray  # (n_threads, 256): packed sums of all bins of a column
+    place_in_list: IntArray  # (n_threads, max_leaf_nodes): in those of a level
 
 
 class GrowthWorkspace(NamedTuple):
@@ -268,11 +260,11 @@ class GrowthWorkspace(NamedTuple):
     team: Team
     # shared by all threads
     buffers: RowBuffers
-    histograms: NDArray[np.int64]  # (n_histograms, n_blocks, 256 * 16)
+    histograms: IntArray  # (n_histograms, n_blocks, 256 * 16)
     # (n_blocks, n, 256 * 16): of the chunks of a leaf's rows, but for the first ones
-    chunk_histograms: NDArray[np.int64]
-    next_task: NDArray[np.int64]  # (n_threads, 8): [t, 0] counts the tasks of thread t
-    n_filled: NDArray[np.int64]  # (n_blocks,): atomic counters of filled chunks
+    chunk_histograms: IntArray
+    next_task: IntArray  # (n_threads, 8): [t, 0] counts the tasks of thread t
+    n_filled: IntArray  # (n_blocks,): atomic counters of filled chunks
     # (n_threads, 8) CANDIDATE_SPLIT: the best split each thread has found for each of
     # two sibling leaves: [thread, 0] of the smaller one, [thread, 1] of the larger one;
     # in a symmetric tree, [thread, 0] for the level
@@ -416,7 +408,7 @@ def _sparse_workspace(
 
 
 def _special_features(
-    parameters: GrowthParameters, n_categories: NDArray[np.int64], n_threads: int
+    parameters: GrowthParameters, n_categories: IntArray, n_threads: int
 ) -> SpecialFeatures | None:
     """Return the special features of trees, None if there are none."""
     constraints = parameters.constraints

@@ -47,6 +47,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import VECTOR_LANES, int64, kernel, subkernel
 from sklearn_ltr._trees.evaluate.bit_sliced.conditions import FIRST_CONDITION, ONE, ZERO
 from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
+from sklearn_ltr._typing import FloatArray, IntArray
 
 MAX_LEAVES = 256  # of a subtree: the number of codes of 8 bits
 CODE_BITS = 8
@@ -66,14 +67,14 @@ class Subtrees(NamedTuple):
     subtree at the root of a tree uses neither; its two exist all the same.)
     """
 
-    root: NDArray[np.int64]  # (n_subtrees,): the node where each begins, ascending
-    left: NDArray[np.int64]  # (n_total,): a child or its alias leaf; -1 in a leaf
-    right: NDArray[np.int64]  # (n_total,)
-    parent: NDArray[np.int64]  # (n_nodes,): -1 for the roots of trees
-    alias: NDArray[np.int64]  # (n_nodes,): a subtree root's alias leaf; else the node
+    root: IntArray  # (n_subtrees,): the node where each begins, ascending
+    left: IntArray  # (n_total,): a child or its alias leaf; -1 in a leaf
+    right: IntArray  # (n_total,)
+    parent: IntArray  # (n_nodes,): -1 for the roots of trees
+    alias: IntArray  # (n_nodes,): a subtree root's alias leaf; else the node
     # (n_total,): leaves under a node within its subtree, alias leaves counted as one
     # each, the outside leaf not
-    n_leaves: NDArray[np.int64]
+    n_leaves: IntArray
 
 
 def divide_into_subtrees(nodes: TreeNodes) -> Subtrees:
@@ -105,10 +106,7 @@ def divide_into_subtrees(nodes: TreeNodes) -> Subtrees:
 
 @kernel
 def cut_off_subtrees(
-    left: NDArray[np.int64],
-    right: NDArray[np.int64],
-    n_leaves: NDArray[np.int64],
-    is_root: NDArray[np.bool_],
+    left: IntArray, right: IntArray, n_leaves: IntArray, is_root: NDArray[np.bool_]
 ) -> None:
     """Mark the roots of subtrees, and count the leaves of each node in its subtree."""
     # Where two children have too many leaves together, the larger is cut off, and if
@@ -131,14 +129,6 @@ def cut_off_subtrees(
 # --- leaf codes ----------------------------------------------------------------------
 
 
-class LeafCodes(NamedTuple):
-    """The codes of all leaves, and the leaf value that belongs to each code."""
-
-    # (n_total, 8): bits of a leaf; DONT_CARE in inner nodes and leaves not in use
-    bit: NDArray[np.int64]
-    value: NDArray[np.float64]  # (n_subtrees, 2 ** n_bits)
-
-
 class CodeRanges(NamedTuple):
     """Ranges of codes that are still to be divided, and the ranges of nodes and leaves.
 
@@ -147,21 +137,23 @@ class CodeRanges(NamedTuple):
     """
 
     # (n_ranges, 3): first and end of the nodes in `items`, and the number of codes
-    stack: NDArray[np.int64]
+    stack: IntArray
     # nodes of each range, sorted by number of leaves; a range's part of the array has a
     # place for each of its leaves, since nodes are replaced by their children
-    items: NDArray[np.int64]
-    first_code: NDArray[np.int64]  # (n_total,): the smallest that leaves under it have
-    n_codes: NDArray[np.int64]  # (n_total,): how many codes a leaf has
-    is_upper: NDArray[np.int64]  # (n_total,): whether a node goes to the upper half
-    upper: NDArray[np.int64]  # (256,): scratch memory for the nodes of the upper half
+    items: IntArray
+    first_code: IntArray  # (n_total,): the smallest that leaves under it have
+    n_codes: IntArray  # (n_total,): how many codes a leaf has
+    is_upper: IntArray  # (n_total,): whether a node goes to the upper half
+    upper: IntArray  # (256,): scratch memory for the nodes of the upper half
 
 
 def assign_leaf_codes(
-    subtrees: Subtrees, value: NDArray[np.float64], n_bits: int
-) -> LeafCodes:
-    """Assign codes below ``2 ** n_bits`` to the leaves of each subtree."""
-    # `value` is the value of each node, (n_nodes,).
+    subtrees: Subtrees, value: FloatArray, n_bits: int
+) -> tuple[IntArray, FloatArray]:
+    """Assign codes below ``2 ** n_bits`` to the leaves; return bits and values."""
+    # `value` is the value of each node, (n_nodes,).  Returned are the bits of each
+    # leaf, (n_total, 8), DONT_CARE in inner nodes and leaves not in use; and the leaf
+    # value that belongs to each code, (n_subtrees, 2 ** n_bits).
     n_subtrees, n_total = len(subtrees.root), len(subtrees.n_leaves)
     ranges = one_range_for_each_subtree(subtrees, n_bits)
     assign_by_halving(
@@ -175,7 +167,7 @@ def assign_leaf_codes(
     leaves = leaves[np.argsort(ranges.first_code[leaves])]
     value = np.append(value, np.full(n_total - len(value), ADDS_NOTHING))
     value_of_code = np.repeat(value[leaves], ranges.n_codes[leaves])
-    return LeafCodes(bit, value_of_code.reshape(n_subtrees, 1 << n_bits))
+    return bit, value_of_code.reshape(n_subtrees, 1 << n_bits)
 
 
 def one_range_for_each_subtree(subtrees: Subtrees, n_bits: int) -> CodeRanges:
@@ -207,11 +199,7 @@ def one_range_for_each_subtree(subtrees: Subtrees, n_bits: int) -> CodeRanges:
 
 @subkernel
 def insert_by_size(
-    new: int,
-    items: NDArray[np.int64],
-    first: int,
-    end: int,
-    n_leaves: NDArray[np.int64],
+    new: int, items: IntArray, first: int, end: int, n_leaves: IntArray
 ) -> None:
     """Insert a node into ``items[first:end]``, sorted by their number of leaves."""
     while end > first and n_leaves[items[end - 1]] > n_leaves[new]:
@@ -222,7 +210,7 @@ def insert_by_size(
 
 @subkernel
 def divide_in_halves(
-    ranges: CodeRanges, first: int, end: int, n_leaves: NDArray[np.int64], half: int
+    ranges: CodeRanges, first: int, end: int, n_leaves: IntArray, half: int
 ) -> bool:
     """Divide the nodes greedily; return whether both halves fit."""
     # The largest first, each to the half with fewer leaves so far that still has space.
@@ -241,9 +229,9 @@ def divide_in_halves(
 
 @kernel
 def assign_by_halving(
-    left_of: NDArray[np.int64],
-    right_of: NDArray[np.int64],
-    n_leaves: NDArray[np.int64],
+    left_of: IntArray,
+    right_of: IntArray,
+    n_leaves: IntArray,
     ranges: CodeRanges,
     n_ranges: int,
 ) -> None:
@@ -255,11 +243,8 @@ def assign_by_halving(
     first_code, is_upper = ranges.first_code, ranges.is_upper
     while n_ranges > 0:
         n_ranges -= 1
-        first, end, n_codes = (
-            stack[n_ranges, 0],
-            stack[n_ranges, 1],
-            stack[n_ranges, 2],
-        )
+        first, end = stack[n_ranges, 0], stack[n_ranges, 1]
+        n_codes = stack[n_ranges, 2]
         if end == first + 1 and left_of[items[first]] < 0:
             ranges.n_codes[items[first]] = n_codes
             continue
@@ -310,40 +295,40 @@ class Circuits(NamedTuple):
     gate: NDArray[np.uint32]  # (n_gates, 3): vectors of condition, zero and one
     # (n_subtrees + 1,): where a subtree's gates begin.  The gates for the nodes of all
     # subtrees of a tree are evaluated with its first subtree.
-    first_gate: NDArray[np.int64]
+    first_gate: IntArray
     # (n_subtrees,): gate g of subtree s writes vector number first_output[s] +
     # (g - first_gate[s]).  Each tree overwrites the outputs of the tree before.
-    first_output: NDArray[np.int64]
+    first_output: IntArray
     code_bit: NDArray[np.uint32]  # (n_subtrees, 8): the vectors of the code's bits
-    value: NDArray[np.float64]  # (n_subtrees, n_codes): the leaf value of each code
+    value: FloatArray  # (n_subtrees, n_codes): the leaf value of each code
 
 
 class GateList(NamedTuple):
     """Gates while they are built, with bit vectors by number."""
 
     gate: NDArray[np.uint32]  # (capacity, 3): as in Circuits
-    next: NDArray[np.int64]  # (2,): number of the next gate, and the vector it writes
+    next: IntArray  # (2,): number of the next gate, and the vector it writes
 
 
 class NodeVectors(NamedTuple):
     """Numbers of the bit vectors that belong to nodes."""
 
-    condition: NDArray[np.int64]  # (n_nodes,): the rows that go right
+    condition: IntArray  # (n_nodes,): the rows that go right
     # (n_nodes,): the rows that reach a subtree's root; NOT_KNOWN: not built (yet)
-    reached: NDArray[np.int64]
-    code_bit: NDArray[np.int64]  # (n_total, 8): bits of the leaf reached below a node
+    reached: IntArray
+    code_bit: IntArray  # (n_total, 8): bits of the leaf reached below a node
 
 
 class SubtreeVectors(NamedTuple):
     """Fields of Circuits, with bit vectors by number."""
 
-    first_gate: NDArray[np.int64]
-    first_output: NDArray[np.int64]
+    first_gate: IntArray
+    first_output: IntArray
     code_bit: NDArray[np.uint32]
 
 
 def build_circuits(
-    nodes: TreeNodes, condition_of_node: NDArray[np.int64], n_conditions: int
+    nodes: TreeNodes, condition_of_node: IntArray, n_conditions: int
 ) -> tuple[Circuits, int]:
     """Return the circuits of all trees, and how many bit vectors they need."""
     subtrees = divide_into_subtrees(nodes)
@@ -351,13 +336,13 @@ def build_circuits(
     # One bit more than the largest subtree of the ensemble needs, but never more than
     # 8: with unused codes there are fewer gates.
     n_bits = min(CODE_BITS, int(subtrees.n_leaves.max() - 1).bit_length() + 1)
-    codes = assign_leaf_codes(subtrees, nodes.value, n_bits)
+    code_bit, value_of_code = assign_leaf_codes(subtrees, nodes.value, n_bits)
     reached = np.full(n_nodes, NOT_KNOWN)
     reached[nodes.first_node[:-1]] = ONE
     node_vectors = NodeVectors(
         condition=FIRST_CONDITION + condition_of_node,
         reached=reached,
-        code_bit=codes.bit,  # a constant bit is also the number of its vector
+        code_bit=code_bit,  # a constant bit is also the number of its vector
     )
     subtree_vectors = SubtreeVectors(
         first_gate=np.zeros(n_subtrees + 1, dtype=np.int64),
@@ -372,7 +357,7 @@ def build_circuits(
         nodes.first_node, subtrees, node_vectors, subtree_vectors, gates, n_bits
     )
     gate = gates.gate[: subtree_vectors.first_gate[-1]]
-    circuits = sort_by_level(Circuits(gate, *subtree_vectors, codes.value))
+    circuits = sort_by_level(Circuits(gate, *subtree_vectors, value_of_code))
     n_vectors = np.max(circuits.first_output + np.diff(circuits.first_gate))
     by_offset = circuits._replace(
         gate=VECTOR_LANES * circuits.gate,
@@ -426,7 +411,7 @@ def find_reached(
 
 @kernel
 def build_gates(
-    first_node: NDArray[np.int64],
+    first_node: IntArray,
     subtrees: Subtrees,
     node_vectors: NodeVectors,
     subtree_vectors: SubtreeVectors,
@@ -480,7 +465,7 @@ def sort_by_level(circuits: Circuits) -> Circuits:
     new_number = np.empty_like(order)
     new_number[order] = np.arange(len(order))
 
-    def renumbered(vectors: NDArray[np.uint32], shift: NDArray[np.int64]) -> Any:
+    def renumbered(vectors: NDArray[np.uint32], shift: IntArray) -> Any:
         is_output, new = vectors >= first_output, vectors.copy()
         shift = np.broadcast_to(shift[:, np.newaxis], vectors.shape)[is_output]
         new[is_output] = new_number[vectors[is_output] - shift] + shift
@@ -494,10 +479,7 @@ def sort_by_level(circuits: Circuits) -> Circuits:
 
 @kernel
 def find_levels(
-    gate: NDArray[np.uint32],
-    first_output: int,
-    shift: NDArray[np.int64],
-    level: NDArray[np.int64],
+    gate: NDArray[np.uint32], first_output: int, shift: IntArray, level: IntArray
 ) -> None:
     """Find each gate's level: 0 if it reads no gate, else 1 more than the highest."""
     for g in range(len(gate)):

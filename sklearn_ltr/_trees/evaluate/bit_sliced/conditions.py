@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._compile import (
     VECTOR_LANES,
     evaluate_condition,
+    int64,
     select_bits,
     subkernel,
 )
@@ -49,14 +50,14 @@ class Conditions(NamedTuple):
     send it right; each sorted by threshold.
     """
 
-    feature: NDArray[np.int64]  # (n_tested,): the features that nodes test, ascending
-    first: NDArray[np.int64]  # (n_tested + 1,): where a feature's conditions begin
-    first_missing_right: NDArray[np.int64]  # (n_tested,): from here NaN goes right
+    feature: IntArray  # (n_tested,): the features that nodes test, ascending
+    first: IntArray  # (n_tested + 1,): where a feature's conditions begin
+    first_missing_right: IntArray  # (n_tested,): from here NaN goes right
     # (n_conditions,), float64, or float32 for rows of float32: x <= threshold goes left
     threshold: NDArray[np.floating]
 
 
-def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, NDArray[np.int64]]:
+def collect_conditions(nodes: TreeNodes) -> tuple[Conditions, IntArray]:
     """Return the distinct conditions, and the number of each node's condition."""
     # The number is 0 in a leaf, and at a node with a category set.
     inner = np.setdiff1d(np.flatnonzero(nodes.feature >= 0), nodes.category_node)
@@ -192,22 +193,15 @@ def evaluate_sets(
     """Write the condition bits of all sets, given the features that they test."""
     # `features` are transposed, (n_categorical, 512), and overwritten.
     n_parts, result = (n_rows + 63) // 64, sets.first_bit
+    zero = int64(VECTOR_LANES * ZERO)
     for number in range(len(sets.feature)):
         values = features[number]
         for i in range(len(values)):
             if values[i] != values[i]:
                 values[i] = MISSING_BIN
         for k in range(BIN_BITS - 1, -1, -1):
-            threshold = sets.threshold[k]
-            evaluate_condition(
-                values,
-                n_parts,
-                threshold,
-                vectors,
-                VECTOR_LANES * ZERO,
-                VECTOR_LANES * ZERO,
-                result + VECTOR_LANES * k,
-            )
+            threshold, bit = sets.threshold[k], result + VECTOR_LANES * k
+            evaluate_condition(values, n_parts, threshold, vectors, zero, zero, bit)
             for i in range(len(values)):
                 if values[i] > threshold:
                     values[i] -= 1 << k

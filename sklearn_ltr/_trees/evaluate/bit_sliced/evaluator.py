@@ -43,6 +43,7 @@ from sklearn_ltr._trees.evaluate.bit_sliced.conditions import (
     round_down_to_float32,
 )
 from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
+from sklearn_ltr._typing import FloatArray, IntArray
 
 ALL_ONES = np.uint32(2**32 - 1)
 # Subtrees whose leaf codes are computed before values are added: then scores stay in
@@ -61,8 +62,8 @@ class EvaluationBuffers(NamedTuple):
     features: NDArray[np.floating]
     vectors: NDArray[np.uint32]  # (n_vectors * 16,): the bit vectors
     # (SUBTREE_GROUP, 64): 8 codes in each int64, in row order (little-endian)
-    leaf_codes: NDArray[np.int64]
-    scores: NDArray[np.float64]  # (512,)
+    leaf_codes: IntArray
+    scores: FloatArray  # (512,)
 
 
 class BitSlicedEvaluator:
@@ -99,7 +100,7 @@ class BitSlicedEvaluator:
             dtype: [] for dtype in self._tests_by_dtype
         }
 
-    def add_to(self, scores: NDArray[np.float64], X: NDArray[np.floating]) -> None:
+    def add_to(self, scores: FloatArray, X: NDArray[np.floating]) -> None:
         """Add to each row's score the values of its leaves, in tree order."""
         # X is float32 or float64; rows with an infinite value get NaN, see
         # `TreeEnsemble.add_to`.  Several threads may call this at the same time, for
@@ -130,25 +131,25 @@ class BitSlicedEvaluator:
 @kernel
 def evaluate_ensemble(
     X: NDArray[np.floating],
-    scores: NDArray[np.float64],
-    tested: NDArray[np.int64],
-    condition_feature: NDArray[np.int64],
-    first_condition: NDArray[np.int64],
-    first_missing_right: NDArray[np.int64],
+    scores: FloatArray,
+    tested: IntArray,
+    condition_feature: IntArray,
+    first_condition: IntArray,
+    first_missing_right: IntArray,
     threshold: NDArray[np.floating],
-    set_feature: NDArray[np.int64],
+    set_feature: IntArray,
     bin_threshold: NDArray[np.floating],
     first_bit: int,
     set_gate: NDArray[np.uint32],
     gate: NDArray[np.uint32],
-    first_gate: NDArray[np.int64],
-    first_output: NDArray[np.int64],
+    first_gate: IntArray,
+    first_output: IntArray,
     code_bit: NDArray[np.uint32],
-    value: NDArray[np.float64],
+    value: FloatArray,
     features: NDArray[np.floating],
     vectors: NDArray[np.uint32],
-    leaf_codes: NDArray[np.int64],
-    block_scores: NDArray[np.float64],
+    leaf_codes: IntArray,
+    block_scores: FloatArray,
 ) -> None:
     """Add the values of the leaves that a row reaches to its score, in tree order."""
     # `X` is a kernel argument, and thresholds are of its dtype.  `tested` are the
@@ -176,7 +177,7 @@ def evaluate_ensemble(
 
 
 @subkernel
-def mark_infinite_rows(rows: NDArray[np.floating], scores: NDArray[np.float64]) -> None:
+def mark_infinite_rows(rows: NDArray[np.floating], scores: FloatArray) -> None:
     """Set the scores of rows with an infinite value to NaN, which they keep."""
     # This reads X in the order of memory, so that the transposition finds it in the
     # cache.
@@ -190,7 +191,7 @@ def mark_infinite_rows(rows: NDArray[np.floating], scores: NDArray[np.float64]) 
 
 @subkernel
 def transpose_features(
-    rows: NDArray[np.floating], feature: NDArray[np.int64], features: NDArray[Any]
+    rows: NDArray[np.floating], feature: IntArray, features: NDArray[Any]
 ) -> None:
     """Copy the tested features of up to 512 rows, in the order of ``bit_of_row``."""
     for first in range(0, len(rows), 64):
@@ -258,10 +259,7 @@ def evaluate_gates(
 
 @subkernel
 def add_leaf_values(
-    value: NDArray[np.float64],
-    leaf_codes: NDArray[np.int64],
-    n_rows: int,
-    scores: NDArray[np.float64],
+    value: FloatArray, leaf_codes: IntArray, n_rows: int, scores: FloatArray
 ) -> None:
     """Add to each row's score the values of its leaves, subtree after subtree."""
     # Eight rows at a time, up to the next multiple of eight: their codes are the bytes
