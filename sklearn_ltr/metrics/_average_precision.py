@@ -63,12 +63,7 @@ __all__ = ["MAP", "map_score"]
 
 @range_kernel
 def average_precision_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the average precision of each list."""
     # In a run of n equal scores, r of them relevant, below `above` relevant documents,
@@ -83,7 +78,7 @@ def average_precision_values(
         stop = min(k, len(ranked))
         total, above, position = 0.0, 0.0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             n = end - position
             r = 0.0
             for p in range(position, end):

@@ -63,12 +63,7 @@ __all__ = ["BPref", "bpref_score"]
 
 @range_kernel
 def bpref_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the binary preference of each list."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
@@ -79,7 +74,7 @@ def bpref_values(
         stop = min(arrays.k, len(ranked))
         total, above, position = 0.0, 0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             others = 0
             for p in range(position, end):
                 others += int(relevance[ranked[p]] == 0.0)

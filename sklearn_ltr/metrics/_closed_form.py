@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
-from sklearn_ltr._data import QueryIds, check_canonical
+from sklearn_ltr._data import QueryIds, check_canonical, describe_query
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.metrics._metric import (
@@ -71,6 +71,7 @@ class MetricArrays(NamedTuple):
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
     limit: IntArray  # (n_queries,) cutoff of a query; bpref: documents above that count
     k: int  # cutoff, at most the length of the longest list
+    average: bool  # whether values are the means over random orders of equal scores
 
 
 class JudgedLists(NamedTuple):
@@ -98,12 +99,7 @@ class SwapFactors(NamedTuple):
 
 @range_kernel
 def sum_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
@@ -114,7 +110,7 @@ def sum_values(
         total = 0.0
         position = 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             run_gain = 0.0
             run_discount = 0.0
             for p in range(position, end):
@@ -151,7 +147,7 @@ class ClosedFormMetric(Metric):
     closed_form: ClassVar[bool] = True
     #: u and v of the recurrence at the head of this file; None: it has no such form
     cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
-    #: kernel(first, last, lists, arrays, average, values)
+    #: kernel(first, last, lists, arrays, values)
     _values_kernel: ClassVar[RangeKernel] = sum_values
     #: kernel(first, last, order, offsets, arrays, factors)
     _swap_factors_kernel: ClassVar[RangeKernel] = sum_swap_factors
@@ -283,20 +279,21 @@ class BoundClosedForm(BoundMetric):
 
     @cached_property
     def _arrays(self) -> MetricArrays:
-        return MetricArrays(self.gain, self.discount, self.scale, self.limit, self.k)
+        average = self.metric.ties == "average"
+        arrays = self.gain, self.discount, self.scale, self.limit
+        return MetricArrays(*arrays, self.k, average)
 
     def _list_values(
         self, scores: FloatArray, bounds: IntArray, team: ThreadTeam
     ) -> FloatArray:
-        average = self.metric.ties == "average"
         # The mean over a run of equal scores needs the whole run, which may extend
         # below the cutoff.
-        depth = len(self.discount) if average else self.k
+        depth = len(self.discount) if self._arrays.average else self.k
         order = self._rank(scores, depth, bounds, team)
         values = np.empty(len(self.offsets) - 1)
         lists = RankedLists(scores, self.grades, order, self.offsets)
         kernel = self.metric._values_kernel
-        self._in_ranges(bounds, team, kernel, lists, self._arrays, average, values)
+        self._in_ranges(bounds, team, kernel, lists, self._arrays, values)
         return values
 
 
@@ -350,3 +347,15 @@ def reciprocal_ranks(n: int, k: int) -> FloatArray:
 def cut_at(k: int, discount: FloatArray) -> FloatArray:
     """Set a discount to zero from position k on."""
     return np.where(np.arange(len(discount)) < k, discount, 0.0)
+
+
+def describe_first(
+    bad: NDArray[np.bool_],
+    grades: FloatArray,
+    offsets: IntArray,
+    query_ids: QueryIds | None,
+) -> str:
+    """Return which query has which grade, at the first bad document."""
+    position = int(np.argmax(bad))
+    query = int(np.searchsorted(offsets, position, side="right")) - 1
+    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"

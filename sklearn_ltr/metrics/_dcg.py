@@ -21,19 +21,23 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import exp2_of, log2_of
 from sklearn_ltr._data import (
     QueryIds,
     count_rows,
-    describe_query,
     places_in_queries,
     read_numbers,
 )
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
-from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
+from sklearn_ltr.metrics._closed_form import (
+    ClosedFormMetric,
+    JudgedLists,
+    cut_at,
+    describe_first,
+)
 from sklearn_ltr.metrics._metric import (
     NoRelevant,
     Ties,
@@ -323,7 +327,7 @@ def gain_per_document(
             raise ValueError(
                 f"gain is a table of {len(gain)} values for the grades 0 to "
                 f"{len(gain) - 1}, but "
-                f"{_describe_first(bad, grades, offsets, query_ids)}"
+                f"{describe_first(bad, grades, offsets, query_ids)}"
             )
     values = gain_of(gain, grades)
     if values.shape != grades.shape:
@@ -346,21 +350,9 @@ def gain_per_document(
         raise ValueError(
             f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
             f"but it is {first_bad:.3g} where "
-            f"{_describe_first(bad, grades, offsets, query_ids)}{advice}"
+            f"{describe_first(bad, grades, offsets, query_ids)}{advice}"
         )
     return values
-
-
-def _describe_first(
-    bad: NDArray[np.bool_],
-    grades: FloatArray,
-    offsets: IntArray,
-    query_ids: QueryIds | None,
-) -> str:
-    """Return which query has which grade, at the first bad document."""
-    position = int(np.argmax(bad))
-    query = int(np.searchsorted(offsets, position, side="right")) - 1
-    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"
 
 
 def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:

@@ -360,12 +360,19 @@ class Metric(ABC):
         groups_missing: IdsLike | None,
     ) -> tuple[QueryGroups, BoundMetric]:
         """Return the queries, those without a row included, and the bound metric."""
-        read = read_judged(y_true, groups, y_missing, groups_missing)
-        queries, grades, offsets, is_ranked = read
-        bound = self.bind(grades, offsets, queries.query_ids, is_ranked)
-        if is_ranked is None:
+        queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
+        grades = check_grades(y_true, queries, "y_true")
+        n_missing = count_missing(y_missing, groups_missing)
+        if n_missing == 0:
+            bound = self.bind(grades, queries.offsets, queries.query_ids)
             warn_if_all_relevant(bound)
-        return queries, bound
+            return queries, bound
+        judged = JudgedQueries.read(queries, groups_missing, n_missing)
+        grades_missing = check_grades(y_missing, judged.missing, "y_missing")
+        merged, queries = judged.merge(grades, grades_missing), judged.rows
+        return queries, self.bind(
+            merged, judged.offsets, queries.query_ids, judged.is_row
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,9 +388,7 @@ class BoundMetric:
     metric: Metric
     grades: FloatArray  # (n_documents,)
     offsets: IntArray  # (n_queries + 1,)
-    query_ids: (
-        QueryIds | None
-    )  # (n_queries,) group value of each query, for error messages
+    query_ids: QueryIds | None  # (n_queries,) group value of each, for error messages
     gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
     discount: FloatArray  # (longest list,) by position; falls; zero from position k on
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
@@ -542,24 +547,6 @@ def read_ranked_grades(ranked_grades: ArrayLike) -> FloatArray:
     return check_grades(ranked_grades, query, name)
 
 
-def read_judged(
-    y_true: ArrayLike,
-    groups: IdsLike,
-    y_missing: ArrayLike | None,
-    groups_missing: IdsLike | None,
-) -> tuple[QueryGroups, FloatArray, IntArray, NDArray[np.bool_] | None]:
-    """Return the queries of rows, and grades, offsets and is_ranked for `bind`."""
-    queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
-    grades = check_grades(y_true, queries, "y_true")
-    n_missing = count_missing(y_missing, groups_missing)
-    if n_missing == 0:
-        return queries, grades, queries.offsets, None
-    judged = JudgedQueries.read(queries, groups_missing, n_missing)
-    grades_missing = check_grades(y_missing, judged.missing, "y_missing")
-    merged = judged.merge(grades, grades_missing)
-    return judged.rows, merged, judged.offsets, judged.is_row
-
-
 def longest_list(offsets: IntArray) -> int:
     """Return the number of documents of the longest list."""
     return int(np.diff(offsets).max())
@@ -651,23 +638,7 @@ def score_function(
     return document
 
 
-def compute_score(
-    metric: type[Metric],
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    groups: IdsLike,
-    sample_weight: ArrayLike | None,
-    y_missing: ArrayLike | None,
-    groups_missing: IdsLike | None,
-    **options: Any,
-) -> float:
+def compute_score(metric: type[Metric], **given: Any) -> float:
     """Return the mean of a metric, given the arguments of its score function."""
-    return metric(**options)(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    options = {field.name: given.pop(field.name) for field in fields(metric)}
+    return metric(**options)(**given)

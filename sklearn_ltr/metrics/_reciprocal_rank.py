@@ -50,12 +50,7 @@ __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
 
 @range_kernel
 def first_relevant_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the discount at the first relevant document of each list."""
     # That document is in the first run of equal scores that has a relevant one.  In
@@ -69,7 +64,7 @@ def first_relevant_values(
         stop = min(k, len(ranked))
         total, position = 0.0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             n = end - position
             r = 0.0
             for p in range(position, end):
