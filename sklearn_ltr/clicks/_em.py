@@ -83,14 +83,31 @@ def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
             "positions: no click is at position 0, but propensities are relative to "
             "position 0: number positions from 0, or give a longer log"
         )
-    cells, cell = np.unique(log.pair * len(positions) + position, return_inverse=True)
-    counted = Cells(
-        cells // len(positions),
-        cells % len(positions),
-        np.bincount(cell).astype(np.float64),
-        sum_by(cell, log.clicks, len(cells)),
+    clicked = log.clicks.astype(np.float64)
+    rows = Cells(log.pair, position, np.ones(len(clicked)), clicked)
+    return sum_rows(rows), positions
+
+
+def sum_rows(rows: Cells) -> Cells:
+    """Return the cells: one for all rows of a unit at a position."""
+    n_positions = int(rows.position.max()) + 1
+    key = rows.unit * n_positions + rows.position
+    cells, cell = np.unique(key, return_inverse=True)
+    return Cells(
+        cells // n_positions,
+        cells % n_positions,
+        sum_by(cell, rows.shown),
+        sum_by(cell, rows.clicked),
     )
-    return counted, positions
+
+
+def ratio(
+    part: FloatArray, whole: FloatArray, otherwise: FloatArray | float = 0.0
+) -> FloatArray:
+    """Return part / whole, and `otherwise` where the whole is 0."""
+    result: FloatArray = np.array(np.broadcast_to(otherwise, whole.shape))
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result
 
 
 def at_positions(values: FloatArray, positions: IntArray) -> FloatArray:
@@ -171,7 +188,7 @@ def cells_step(
     missed = cells.shown - cells.clicked
     no_click = 1 - examine_rate * attract_rate
     # a cell that is certainly clicked has nothing missed
-    weight = np.divide(missed, no_click, out=np.zeros_like(missed), where=no_click > 0)
+    weight = ratio(missed, no_click)
     examined = cells.clicked + weight * examine_rate * (1 - attract_rate)
     attracted = cells.clicked + weight * attract_rate * (1 - examine_rate)
     return (

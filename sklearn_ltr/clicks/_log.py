@@ -110,12 +110,22 @@ def read_clicks(clicks: ArrayLike, n: int, describe: Callable[[int], str]) -> In
     return numbers.astype(np.int64)
 
 
-def read_lists(
-    n: int, groups: IdsLike, positions: ArrayLike, sessions: IdsLike
-) -> tuple[Lists, Callable[[int], str]]:
-    """Return the lists of sessions, and a function that names a row in messages."""
+def count_clicks(clicks: ArrayLike) -> int:
+    """Return the number of rows of a log, at least one."""
+    n = count_rows(clicks, "clicks")
     if n == 0:
         raise ValueError("clicks is empty: give at least one row")
+    return n
+
+
+def read_lists(
+    clicks: ArrayLike, groups: IdsLike, positions: ArrayLike, sessions: IdsLike
+) -> tuple[Lists, IntArray, Callable[[int], str]]:
+    """Return lists of sessions, clicks in their order, and a function that names rows.
+
+    The function is for messages.
+    """
+    n = count_clicks(clicks)
     queries = read_labels(groups, n, "groups", "query")
     by_session = read_labels(sessions, n, "sessions", "session")
     query, session = queries.query_of_row, by_session.query_of_row
@@ -146,8 +156,11 @@ def read_lists(
             f"position {shown[row_a]} is repeated by {describe(row_a)} and row {row_b} "
             "of the same session: give each list, shown once, its own session"
         )
+    clicked = read_clicks(clicks, n, describe)
+    if not clicked.any():
+        raise ValueError("clicks has no 1: give a log with clicks")
     lists = Lists(order, shown[order], offsets, query[first], queries, by_session)
-    return lists, describe
+    return lists, clicked[order], describe
 
 
 def check_from_zero(lists: Lists) -> None:
@@ -167,12 +180,8 @@ def read_click_log(
     sessions: IdsLike,
 ) -> ClickLog:
     """Read and check the columns of a log."""
-    n = count_rows(clicks, "clicks")
-    lists, describe = read_lists(n, groups, positions, sessions)
-    clicked = read_clicks(clicks, n, describe)
-    if not clicked.any():
-        raise ValueError("clicks has no 1: give a log with clicks")
-    shown = read_labels(documents, n, "documents", "document")
+    lists, clicked, describe = read_lists(clicks, groups, positions, sessions)
+    shown = read_labels(documents, len(clicked), "documents", "document")
     n_documents = shown.n_queries
     key = lists.queries.query_of_row * n_documents + shown.query_of_row
     keys, pair = np.unique(key, return_inverse=True)
@@ -191,7 +200,7 @@ def read_click_log(
     query_of_pair = (keys // n_documents).astype(np.int64)
     return ClickLog(
         lists,
-        clicked[order],
+        clicked,
         pair[order].astype(np.int64),
         query_of_pair,
         as_array(lists.queries.query_ids)[query_of_pair],
