@@ -21,6 +21,7 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
+from sklearn_ltr._data.rows import check_each
 from sklearn_ltr._other_libraries import OTHER_COLUMNS
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
@@ -191,13 +192,12 @@ def dump_qrels(
     """
     topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
-    whole = np.isfinite(rows) & (rows == np.rint(rows))
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise ValueError(
-            f"grades must be integers in a file of judgements, but row {row} "
-            f"(query {topics[row]!r}) has {rows[row]}"
-        )
+    check_each(
+        np.isfinite(rows) & (rows == np.rint(rows)),
+        rows,
+        lambda row: f"row {row} (query {topics[row]!r})",
+        "grades must be integers in a file of judgements",
+    )
     lines = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
     _write_lines(path, (f"{topic} 0 {name} {grade}" for topic, name, grade in lines))
 
@@ -546,12 +546,12 @@ def _read_qrels(qrels: NamedColumns) -> Judgements:
     groups, documents, grades = _read_table(qrels, "qrels", "grades")
     topics, documents = read_run_rows(groups, documents, "qrels.")
     grades = read_numbers(grades, len(topics), "qrels.grades")
-    if not np.isfinite(grades).all():
-        row = int(np.argmin(np.isfinite(grades)))
-        raise ValueError(
-            f"qrels.grades must be finite, but row {row} (query {topics[row]!r}) has "
-            f"{grades[row]}"
-        )
+    check_each(
+        np.isfinite(grades),
+        grades,
+        lambda row: f"row {row} (query {topics[row]!r})",
+        "qrels.grades must be finite",
+    )
     return dict(zip(zip(topics, documents, strict=True), grades.tolist(), strict=True))
 
 

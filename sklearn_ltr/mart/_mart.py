@@ -45,7 +45,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.rows import read_weights
+from sklearn_ltr._data.rows import check_each, read_weights
 from sklearn_ltr._data.tables import Matrix, table_of
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
@@ -515,13 +515,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the numbers and weights of rows of a weight above 0."""
         name, targets = f"y{suffix}", read_numbers(y, len(y), f"y{suffix}")
-        valid = np.abs(targets) <= LARGEST_SCORE
-        if not valid.all():
-            row = int(np.argmin(valid))
-            raise ValueError(
-                f"{name} must be finite, and at most {LARGEST_SCORE:g} in size, but "
-                f"row {row} has {targets[row]}"
-            )
+        required = f"{name} must be finite, and at most {LARGEST_SCORE:g} in size"
+        check_each(np.abs(targets) <= LARGEST_SCORE, targets, "row {}".format, required)
         largest = np.abs(targets).max()
         if 0 < largest < 1 / LARGEST_SCORE:
             raise ValueError(
@@ -823,11 +818,9 @@ def hold_out_rows(
 
 def check_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Return y; an error if its values are not class labels that can be sorted."""
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(
-            f"{name} must hold classes, but row {row} has {y[row]}: drop the row"
-        )
+    if y.dtype.kind == "f":
+        required, advice = f"{name} must hold classes", ": drop the row"
+        check_each(np.isfinite(y), y, "row {}".format, required, advice)
     try:
         check_classification_targets(y)
         np.unique(y)

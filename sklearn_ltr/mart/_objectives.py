@@ -167,6 +167,5 @@ class PointwiseTask(NamedTuple):
     """The objective of a fit, and its measures."""
 
     objective: PointwiseObjective
-    measures: Sequence[
-        Mapping[str, ScoredMeasure]
-    ]  # of training data, then of each set
+    #: of training data, then of each set
+    measures: Sequence[Mapping[str, ScoredMeasure]]
