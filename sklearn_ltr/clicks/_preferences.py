@@ -16,12 +16,7 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr._parameters import real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
-from sklearn_ltr.clicks._log import (
-    Patterns,
-    count_patterns,
-    read_click_log,
-    sum_by,
-)
+from sklearn_ltr.clicks._log import Patterns, count_patterns, read_click_log, sum_by
 
 STRATEGIES = {
     "skip_above": "below one that was not",

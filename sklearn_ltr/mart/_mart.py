@@ -59,11 +59,7 @@ from sklearn_ltr._estimators.base import (
 )
 from sklearn_ltr._estimators.docstrings import describe_parameters
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
-from sklearn_ltr._parameters import (
-    LARGEST_SCORE,
-    POSITIVE,
-    read_parameters,
-)
+from sklearn_ltr._parameters import LARGEST_SCORE, POSITIVE, read_parameters
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr._typing import (

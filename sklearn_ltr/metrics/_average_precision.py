@@ -50,12 +50,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MAP", "map_score"]

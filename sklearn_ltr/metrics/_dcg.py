@@ -24,12 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import exp2_of, log2_of
-from sklearn_ltr._data import (
-    QueryIds,
-    count_rows,
-    places_in_queries,
-    read_numbers,
-)
+from sklearn_ltr._data import QueryIds, count_rows, places_in_queries, read_numbers
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
@@ -38,12 +33,7 @@ from sklearn_ltr.metrics._closed_form import (
     cut_at,
     describe_first,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]

@@ -48,12 +48,7 @@ from sklearn_ltr.metrics._closed_form import (
     describe_first,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]

@@ -41,12 +41,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 
 __all__ = [
     "RBP",

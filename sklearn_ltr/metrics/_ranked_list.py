@@ -36,12 +36,7 @@ from sklearn_ltr._compile import (
     uint32_lanes,
     uint64,
 )
-from sklearn_ltr._data import (
-    QueryGroups,
-    check_scores,
-    count_rows,
-    places_in_queries,
-)
+from sklearn_ltr._data import QueryGroups, check_scores, count_rows, places_in_queries
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._short_lists import (
     DOCUMENTS_PER_LINE,

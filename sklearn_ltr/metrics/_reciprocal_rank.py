@@ -37,12 +37,7 @@ from sklearn_ltr.metrics._closed_form import (
     cut_at,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]

@@ -18,10 +18,7 @@ import sklearn
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import (
-    ParameterGrid,
-    ParameterSampler,
-)
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 
