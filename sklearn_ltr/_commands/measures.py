@@ -154,6 +154,16 @@ IR_MEASURES = {
     "NumRet": "num_ret",
     "NumRel": "num_rel",
 }
+#: for the help
+OF_MEASURES = (
+    "Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in trec_eval, "
+    f"{', '.join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))}, with "
+    "cutoffs: ndcg_cut_10, P.5,10 (and several at once: "
+    f"{', '.join(SEVERAL)}); or as in ir_measures, {', '.join(IR_MEASURES)}: nDCG@10, "
+    "P(rel=2)@5.  NDCG has exponential gains in the first, linear ones in the others.  "
+    "Levels of recall are rounded as in trec_eval 10; those of IPrec as in trec_eval "
+    "9, which ir_measures has."
+)
 CUTOFF = re.compile(r"[0-9]{1,18}")
 # NumRet(rel=1) counts other documents than NumRet
 WITH_LEVEL = re.compile(r"((?!NumRet)[A-Za-z]+)\(rel=([1-9][0-9]{,17})\)(@.*|)")

@@ -117,13 +117,6 @@ def at_positions(values: FloatArray, positions: IntArray) -> FloatArray:
     return result
 
 
-class Fit(NamedTuple):
-    """Where EM ended."""
-
-    rates: FloatArray
-    log_likelihoods: FloatArray  # (n_iterations + 1,), never falling
-
-
 def maximise(
     step: Callable[[FloatArray], FloatArray],
     log_likelihood: Callable[[FloatArray], float],
@@ -131,8 +124,11 @@ def maximise(
     max_iter: int,
     tol: float,
     watched: slice = slice(None),
-) -> Fit:
-    """Repeat an EM step on rates in [0, 1] until no `watched` one changes by `tol`."""
+) -> tuple[FloatArray, FloatArray]:
+    """Repeat an EM step on rates in [0, 1] until no `watched` one changes by `tol`.
+
+    Return the rates, and the log-likelihood before and after each iteration.
+    """
     rates, curve = start, [log_likelihood(start)]
     for _ in range(max_iter):
         # two steps, and one from where they lead to
@@ -148,13 +144,13 @@ def maximise(
         rates = best
         curve.append(likelihood)
         if change <= tol:
-            return Fit(rates, np.array(curve))
+            return rates, np.array(curve)
     warn_caller(
         f"EM has not converged in max_iter={max_iter} iterations, the last changed "
         f"rates by {change:.2g}: increase max_iter, or tol",
         ConvergenceWarning,
     )
-    return Fit(rates, np.array(curve))
+    return rates, np.array(curve)
 
 
 def extrapolate(

@@ -519,13 +519,6 @@ class Rates(NamedTuple):
     perseverance: float
 
 
-class Hidden(NamedTuple):
-    """What is hidden, given the clicks; both are (n_patterns, n_positions)."""
-
-    examined: FloatArray  # probability that a position was examined
-    satisfied: FloatArray  # probability that a click satisfied; 0 without a click
-
-
 def no_click_below(patterns: Patterns, rates: Rates) -> tuple[FloatArray, FloatArray]:
     """Return T and W by position, (n_patterns, n_positions) each."""
     attraction = np.append(rates.attraction, 0.0)[patterns.pair]
@@ -555,8 +548,12 @@ def log_likelihood(patterns: Patterns, rates: Rates) -> float:
     return float((patterns.n_sessions * (each + np.log(below))).sum())
 
 
-def infer(patterns: Patterns, rates: Rates) -> Hidden:
-    """Return the probabilities of what is hidden, given the clicks."""
+def infer(patterns: Patterns, rates: Rates) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities of what is hidden, given the clicks.
+
+    They are (n_patterns, n_positions): that a position was examined, and that a click
+    satisfied, 0 without a click.
+    """
     tail, goes_on = no_click_below(patterns, rates)
     satisfaction = np.append(rates.satisfaction, 0.0)[patterns.pair]
     position, last = patterns.position, patterns.last_click
@@ -568,7 +565,7 @@ def infer(patterns: Patterns, rates: Rates) -> Hidden:
     for j in range(1, tail.shape[1]):
         follows = examined[:, j - 1] * (1 - satisfied[:, j - 1]) * reached[:, j - 1]
         examined[:, j] = np.where(j <= last[:, 0], 1.0, follows)
-    return Hidden(np.where(position < patterns.length, examined, 0.0), satisfied)
+    return np.where(position < patterns.length, examined, 0.0), satisfied
 
 
 def em_step(patterns: Patterns, rates: Rates) -> Rates:
@@ -605,7 +602,7 @@ def ratio_by_pair(
 
 def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, object]:
     """Return the attributes of a fitted network that its rates determine."""
-    examined = infer(patterns, rates).examined
+    examined, _ = infer(patterns, rates)
     count, unknown = patterns.n_sessions, np.full(patterns.n_pairs, np.nan)
     is_shown = count * (patterns.position < patterns.length)
     inner = count * (patterns.clicked & (patterns.position < patterns.length - 1))

@@ -25,7 +25,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.cross_validation import warn_if_cut
 from sklearn_ltr._data.labels import (
-    is_label,
+    check_label,
     label_number,
     n_label_columns,
     read_label_grades,
@@ -181,10 +181,7 @@ class RankingScorer:
                 f"response_method must be one of {RESPONSE_METHODS}, got "
                 f"{response_method!r}"
             )
-        if label is not None and not is_label(label):
-            raise ValueError(
-                f"label must be the number or the name of a column of y, got {label!r}"
-            )
+        check_label(label)
         self._shown = _shown(metric)
         self.metrics = _by_name(self._shown)
         self.response_method, self.label = response_method, label
