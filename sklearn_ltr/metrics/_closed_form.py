@@ -40,14 +40,7 @@ from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kern
 from sklearn_ltr._data import QueryIds, check_canonical, describe_query
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import FloatArray, IntArray
-from sklearn_ltr.metrics._metric import (
-    METRICS,
-    BoundMetric,
-    Metric,
-    any_in_query,
-    longest_list,
-    read_ranked_grades,
-)
+from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
@@ -209,10 +202,10 @@ class ClosedFormMetric(Metric):
         """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
         check_canonical(grades, offsets)
         gain = self.gains(grades, offsets, query_ids)
-        longest = longest_list(offsets)
+        longest = int(np.diff(offsets).max())
         k = self.cutoff(longest)
         discount = self.discounts(longest, k)
-        has_relevant = any_in_query(gain > 0, offsets)
+        has_relevant = np.logical_or.reduceat(gain > 0, offsets[:-1])
         if is_ranked is None:
             ranked_offsets = offsets
         else:

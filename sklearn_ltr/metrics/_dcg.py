@@ -148,7 +148,10 @@ class DCG(CG):
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
-        return discount_per_position(self.discount, n, k)
+        # "letor" counts ranks 1 and 2 alike; the base of the logarithm cancels in NDCG
+        is_log2, ranks = self.discount == "log2", np.arange(1, n + 1, dtype=np.float64)
+        shifted = 1.0 + ranks if is_log2 else np.maximum(ranks, 2.0)
+        return cut_at(k, 1.0 / log2_of(shifted))
 
 
 @score_function(DCG, values=">= 0", refused="grades without a gain")
@@ -343,11 +346,3 @@ def gain_per_document(
             f"{describe_first(bad, grades, offsets, query_ids)}{advice}"
         )
     return values
-
-
-def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
-    """Return the discount of positions 0 to n - 1, zero from k on."""
-    ranks = np.arange(1, n + 1, dtype=np.float64)
-    # "letor" counts ranks 1 and 2 alike.  The base of the logarithm cancels in NDCG.
-    shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
-    return cut_at(k, 1.0 / log2_of(shifted))

@@ -232,7 +232,7 @@ class Metric(ABC):
                 f"y_missing was given, but {type(self).__name__} cannot count what is "
                 "missing from a list: leave it out, or use a built-in metric"
             )
-        longest = longest_list(offsets)
+        longest = int(np.diff(offsets).max())
         k = self.cutoff(longest)
         return BoundMetric(
             metric=self,
@@ -243,7 +243,7 @@ class Metric(ABC):
             discount=np.ones(longest),
             scale=np.ones(len(offsets) - 1),
             limit=np.full(len(offsets) - 1, k, dtype=np.int64),
-            has_relevant=any_in_query(grades > 0, offsets),
+            has_relevant=np.logical_or.reduceat(grades > 0, offsets[:-1]),
             k=k,
         )
 
@@ -397,11 +397,6 @@ class BoundMetric:
     has_relevant: NDArray[np.bool_]
     k: int  # cutoff; where the metric has none, the most documents of a query
 
-    @property
-    def stable(self) -> bool:
-        """Whether ties keep the order of rows (the flag of ``rank_documents``)."""
-        return self.metric.ties == "stable"
-
     def subset(self, queries: IntArray, documents: IntArray, offsets: IntArray) -> Self:
         """Return the metric of some queries, which own `documents` by `offsets`."""
         query_ids = self.query_ids
@@ -457,7 +452,8 @@ class BoundMetric:
     ) -> IntArray:
         """Return the ranked lists, in order down to position k."""
         order = np.empty(len(self.grades), dtype=np.int64)
-        lists = scores, self.grades, self.offsets, k, order, self.stable
+        is_stable = self.metric.ties == "stable"
+        lists = scores, self.grades, self.offsets, k, order, is_stable
         self._in_ranges(bounds, team, rank_documents, *lists)
         return order
 
@@ -545,16 +541,6 @@ def read_ranked_grades(ranked_grades: ArrayLike) -> FloatArray:
     name = "ranked_grades"
     query = QueryGroups.single(count_rows(ranked_grades, name))
     return check_grades(ranked_grades, query, name)
-
-
-def longest_list(offsets: IntArray) -> int:
-    """Return the number of documents of the longest list."""
-    return int(np.diff(offsets).max())
-
-
-def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool_]:
-    """Whether any document of each query has its flag set."""
-    return np.logical_or.reduceat(flags, offsets[:-1])
 
 
 def get_metric(metric: str | Metric) -> Metric:
