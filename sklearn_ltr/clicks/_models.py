@@ -693,10 +693,7 @@ class DynamicBayesianNetwork(ClickModel):
     }
 
     def __init__(
-        self,
-        perseverance: float | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
+        self, perseverance: float | None = None, max_iter: int = 1000, tol: float = 1e-4
     ) -> None:
         self.perseverance = perseverance
         self.max_iter = max_iter

@@ -530,9 +530,7 @@ def _column(values: object, name: str) -> list[Name]:
     return column
 
 
-def _read_run(
-    run: NamedColumns,
-) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
+def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
     groups, documents, scores = _read_table(run, "run", "scores")
     topics, documents = read_run_rows(groups, documents, "run.")

@@ -89,15 +89,10 @@ def average_precision_values(
 
 @range_kernel
 def average_precision_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    relevance, discount = arrays.gain, arrays.discount
+    relevance, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     for query in range(first, last):
         start = offsets[query]
         count = 0.0  # n_p

@@ -92,15 +92,10 @@ def bpref_values(
 
 @range_kernel
 def bpref_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    relevance, discount = arrays.gain, arrays.discount
+    relevance, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
         start, m = offsets[query], arrays.limit[query]

@@ -59,6 +59,7 @@ class RankedLists(NamedTuple):
 class MetricArrays(NamedTuple):
     """What a metric computes from the grades, before there are scores."""
 
+    offsets: IntArray  # (n_queries + 1,)
     gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
     discount: FloatArray  # (longest list,) by position, zero from position k on
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
@@ -117,14 +118,10 @@ def sum_values(
 
 @range_kernel
 def sum_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors of a discounted sum: 1, and the discount twice."""
+    offsets = arrays.offsets
     for query in range(first, last):
         start = offsets[query]
         for p in range(offsets[query + 1] - start):
@@ -142,7 +139,7 @@ class ClosedFormMetric(Metric):
     cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
     #: kernel(first, last, lists, arrays, values)
     _values_kernel: ClassVar[RangeKernel] = sum_values
-    #: kernel(first, last, order, offsets, arrays, factors)
+    #: kernel(first, last, order, arrays, factors)
     _swap_factors_kernel: ClassVar[RangeKernel] = sum_swap_factors
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -260,8 +257,8 @@ class BoundClosedForm(BoundMetric):
         team: ThreadTeam = ONE_THREAD,
     ) -> None:
         """Write the factors of ranges of queries for this order."""
-        given = order, self.offsets, self._arrays, factors
-        self._in_ranges(bounds, team, self.metric._swap_factors_kernel, *given)
+        kernel = self.metric._swap_factors_kernel
+        self._in_ranges(bounds, team, kernel, order, self._arrays, factors)
 
     def constant_swap_factors(self) -> SwapFactors | None:
         """Return the factors of all lists, by position, or None if the order counts."""
@@ -273,7 +270,7 @@ class BoundClosedForm(BoundMetric):
     @cached_property
     def _arrays(self) -> MetricArrays:
         average = self.metric.ties == "average"
-        arrays = self.gain, self.discount, self.scale, self.limit
+        arrays = self.offsets, self.gain, self.discount, self.scale, self.limit
         return MetricArrays(*arrays, self.k, average)
 
     def _list_values(

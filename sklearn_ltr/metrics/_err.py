@@ -99,15 +99,10 @@ def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> N
 
 @range_kernel
 def err_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    satisfies, discount = arrays.gain, arrays.discount
+    satisfies, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
         start = offsets[query]

@@ -458,11 +458,7 @@ class BoundMetric:
         return order
 
     def _in_ranges(
-        self,
-        bounds: IntArray,
-        team: ThreadTeam,
-        kernel: RangeKernel,
-        *arguments: Any,
+        self, bounds: IntArray, team: ThreadTeam, kernel: RangeKernel, *arguments: Any
     ) -> None:
         """Call a kernel for ranges of queries, by the threads of a team."""
         n_rows = self.offsets[bounds[-1]] - self.offsets[bounds[0]]

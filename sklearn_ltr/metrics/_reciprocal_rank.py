@@ -75,15 +75,10 @@ def first_relevant_values(
 
 @range_kernel
 def first_relevant_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    relevance, discount = arrays.gain, arrays.discount
+    relevance, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
         start = offsets[query]
