@@ -209,14 +209,11 @@ class BaseMART(CallbackSupportMixin, Estimator):
             data = model._read(given, p, kept)
 
             # bin, boost
-            categories = model._categories
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, categories.feature, kept, team)
+                binned = bin_data(data, p, model._categories.feature, kept, team)
                 task = model._task(data._replace(learned=binned.rows), p)
                 del data  # trees need no X, and no rows in the order they came in
-                names = getattr(model, "feature_names_in_", None)
-                n_features = model.n_features_in_
-                constraints = constraints_of(p, categories, n_features, names)
+                constraints = constraints_of(p, model)
                 model.__dict__.update(
                     boost_trees(binned, task, p, constraints, kept, tasks)
                 )
