@@ -30,9 +30,8 @@ from sklearn_ltr._data import (
     read_numbers,
     read_positions,
 )
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
 
-BoolArray = NDArray[np.bool_]
 OF_COUNTS = (
     ": if these are the clicks of one user on one list, give numpy.minimum(clicks, 1); "
     "sums over lists are no log, which has a row for each document of each list"

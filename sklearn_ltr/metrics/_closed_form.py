@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
 from sklearn_ltr._data import QueryIds, check_canonical, describe_query
 from sklearn_ltr._parameters import Choice, real
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
 from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
 from sklearn_ltr.metrics._ranked_list import run_end
 
@@ -340,10 +340,7 @@ def cut_at(k: int, discount: FloatArray) -> FloatArray:
 
 
 def describe_first(
-    bad: NDArray[np.bool_],
-    grades: FloatArray,
-    offsets: IntArray,
-    query_ids: QueryIds | None,
+    bad: BoolArray, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
 ) -> str:
     """Return which query has which grade, at the first bad document."""
     position = int(np.argmax(bad))

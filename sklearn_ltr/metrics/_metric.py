@@ -38,7 +38,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._other_libraries import metric_here
 from sklearn_ltr._parameters import Choice
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._arguments import CLOSE, explain_call
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -394,7 +394,7 @@ class BoundMetric:
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
     limit: IntArray  # (n_queries,) cutoff of each query, at most k counts
     # (n_queries,) of a gain above zero, in the list or missing from it
-    has_relevant: NDArray[np.bool_]
+    has_relevant: BoolArray
     k: int  # cutoff; where the metric has none, the most documents of a query
 
     def subset(self, queries: IntArray, documents: IntArray, offsets: IntArray) -> Self:
@@ -481,10 +481,7 @@ def warn_if_all_relevant(bound: BoundMetric) -> None:
 
 
 def mean_of_values(
-    metric: Metric,
-    values: FloatArray,
-    weights: FloatArray,
-    has_relevant: NDArray[np.bool_],
+    metric: Metric, values: FloatArray, weights: FloatArray, has_relevant: BoolArray
 ) -> float:
     """Return the weighted mean over (n_queries,) values; ValueError if none counts."""
     if metric.no_relevant == "skip":
