@@ -123,27 +123,19 @@ class RankerComparison:
             (f"{self.metric_name}, {self.n_queries:,} queries", "mean"),
             *((name, f"{mean:.4f}") for name, mean in self.means.items()),
         ]
-        pairs = [
-            (
-                "difference",
-                "mean",
-                f"{100 * self.confidence_level:g}% interval",
-                "p",
-                "p (Holm)",
-                f"queries for {self.difference:.4g}",
-            )
-        ]
+        interval = f"{100 * self.confidence_level:g}% interval"
+        needed = f"queries for {self.difference:.4g}"
+        pairs = [("difference", "mean", interval, "p", "p (Holm)", needed)]
         for pair in self.pairs:
-            pairs.append(
-                (
-                    f"{pair.b} - {pair.a}",
-                    f"{pair.mean_difference:+.4f}",
-                    f"{pair.low:+.4f} to {pair.high:+.4f}",
-                    f"{pair.p_value:.4f}",
-                    f"{pair.adjusted_p_value:.4f}",
-                    f"{pair.n_needed:,}",
-                )
+            row = (
+                f"{pair.b} - {pair.a}",
+                f"{pair.mean_difference:+.4f}",
+                f"{pair.low:+.4f} to {pair.high:+.4f}",
+                f"{pair.p_value:.4f}",
+                f"{pair.adjusted_p_value:.4f}",
+                f"{pair.n_needed:,}",
             )
+            pairs.append(row)
         return "\n".join([*aligned(rankers), "", *aligned(pairs)])
 
 
