@@ -113,11 +113,7 @@ CUTOFFS = ["5", "10", "15", "20", "30", "100", "200", "500", "1000"]
 IPREC = "iprec_at_recall"
 #: What trec_eval takes where no cutoffs, or shares of recall, are given
 DEFAULTS = {
-    "P": CUTOFFS,
-    "recall": CUTOFFS,
-    "relative_P": CUTOFFS,
-    "ndcg_cut": CUTOFFS,
-    "map_cut": CUTOFFS,
+    **dict.fromkeys(("P", "recall", "relative_P", "ndcg_cut", "map_cut"), CUTOFFS),
     "success": ["1", "5", "10"],
     IPREC: [str(tenth / 10) for tenth in range(11)],
 }

@@ -474,10 +474,6 @@ def interleaving_test(
     wins_a, wins_b = int((lead > 0).sum()), int((lead < 0).sum())
     n_ties = len(lead) - wins_a - wins_b
     decided = wins_a + wins_b
-    return InterleavingResult(
-        wins_a,
-        wins_b,
-        n_ties,
-        (wins_a + n_ties / 2) / len(lead),
-        float(binomtest(wins_a, decided).pvalue) if decided else 1.0,
-    )
+    preference = (wins_a + n_ties / 2) / len(lead)
+    p_value = float(binomtest(wins_a, decided).pvalue) if decided else 1.0
+    return InterleavingResult(wins_a, wins_b, n_ties, preference, p_value)

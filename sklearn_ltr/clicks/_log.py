@@ -197,14 +197,10 @@ def read_click_log(
             f"{row_b}: drop one"
         )
     query_of_pair = (keys // n_documents).astype(np.int64)
-    return ClickLog(
-        lists,
-        clicked,
-        pair[order].astype(np.int64),
-        query_of_pair,
-        as_array(lists.queries.query_ids)[query_of_pair],
-        as_array(shown.query_ids)[keys % n_documents],
-    )
+    queries = as_array(lists.queries.query_ids)[query_of_pair]
+    names = as_array(shown.query_ids)[keys % n_documents]
+    pair = pair[order].astype(np.int64)
+    return ClickLog(lists, clicked, pair, query_of_pair, queries, names)
 
 
 class Patterns(NamedTuple):
@@ -240,15 +236,10 @@ def count_patterns(log: ClickLog) -> Patterns:
     _, first, count = np.unique(pattern, return_index=True, return_counts=True)
     coded = coded[first]
     clicked = coded % 2 == 1
-    position = np.arange(width)
-    return Patterns(
-        coded // 2,
-        clicked,
-        count[:, None].astype(np.float64),
-        (coded < 2 * log.n_pairs).sum(axis=1, keepdims=True),
-        np.where(clicked, position, -1).max(axis=1, keepdims=True),
-        log.n_pairs,
-    )
+    number = count[:, None].astype(np.float64)
+    length = (coded < 2 * log.n_pairs).sum(axis=1, keepdims=True)
+    last = np.where(clicked, np.arange(width), -1).max(axis=1, keepdims=True)
+    return Patterns(coded // 2, clicked, number, length, last, log.n_pairs)
 
 
 def sum_by(key: IntArray, values: NDArray[np.generic], n: int = 0) -> FloatArray:

@@ -576,16 +576,11 @@ def em_step(patterns: Patterns, rates: Rates) -> Rates:
     inner_click = patterns.clicked & is_inner
     goes = (count * examined[:, 1:]).sum()
     could_go = (count * examined * (1 - satisfied) * is_inner).sum()
+    clicked, seen = count * patterns.clicked, count * examined
+    satisfying, inner = count * satisfied * inner_click, count * inner_click
     return Rates(
-        ratio_by_pair(
-            patterns, count * patterns.clicked, count * examined, rates.attraction
-        ),
-        ratio_by_pair(
-            patterns,
-            count * satisfied * inner_click,
-            count * inner_click,
-            rates.satisfaction,
-        ),
+        ratio_by_pair(patterns, clicked, seen, rates.attraction),
+        ratio_by_pair(patterns, satisfying, inner, rates.satisfaction),
         float(goes / could_go) if could_go > 0 else rates.perseverance,
     )
 

@@ -255,13 +255,11 @@ def dump_run(
     order = np.lexsort((-canonical, query))
     rank = places_in_queries(queries.offsets) + 1
     rows = zip(queries.order[order].tolist(), rank, canonical[order], strict=True)
-    _write_lines(
-        path,
-        (
-            f"{topics[row]} Q0 {names[row]} {rank} {float(score)!r} {tag}"
-            for row, rank, score in rows
-        ),
+    lines = (
+        f"{topics[row]} Q0 {names[row]} {rank} {float(score)!r} {tag}"
+        for row, rank, score in rows
     )
+    _write_lines(path, lines)
 
 
 def join_run(

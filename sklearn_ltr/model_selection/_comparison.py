@@ -379,12 +379,11 @@ def query_values(
     grades = check_grades(y_true, queries, y_name)
     weights = check_sample_weight(sample_weight, queries)
     bound = metric.bind(grades, queries.offsets, queries.query_ids)
-    values = np.stack(
-        [
-            bound.values(check_scores(column, queries, name, only_order=True))
-            for name, column in scores.items()
-        ]
-    )
+    of_rankers = [
+        bound.values(check_scores(column, queries, name, only_order=True))
+        for name, column in scores.items()
+    ]
+    values = np.stack(of_rankers)
     included = ~np.isnan(values[0])
     if not weights[included].any():
         raise ValueError(

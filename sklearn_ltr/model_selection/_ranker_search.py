@@ -532,22 +532,19 @@ def try_candidates(
                 break
             try:
                 scores = scores_of_candidate(ranker, rows, splits, p.n_jobs)
-                values = metric_of_folds(scores, rows, splits, metric)
+                *of_folds, value = metric_of_folds(scores, rows, splits, metric)
             except Exception as error:
                 error.add_note(f"of candidate {number}, with the settings {params}")
                 raise
             elapsed = perf_counter() - start
-            is_best = all(values[-1] > other.value for other in tried)
-            tried.append(
-                Candidate(
-                    number, params, ranker, scores, values[:-1], values[-1], elapsed
-                )
-            )
+            is_best = all(value > other.value for other in tried)
+            one = Candidate(number, params, ranker, scores, of_folds, value, elapsed)
+            tried.append(one)
             forget_scores(tried)
             if p.verbose > 1 or (p.verbose == 1 and is_best):
                 best = max(tried, key=lambda candidate: candidate.value)
                 ONE_PROCESS.print_line(
-                    f"candidate {number}{of_all}: {metric.name} {values[-1]:.4f} (best "
+                    f"candidate {number}{of_all}: {metric.name} {value:.4f} (best "
                     f"{best.value:.4f} at {best.number}), {elapsed:.1f} s, {params}"
                 )
     except KeyboardInterrupt:
