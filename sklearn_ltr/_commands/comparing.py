@@ -76,9 +76,7 @@ def run_compare(given: argparse.Namespace) -> None:
     for path in given.compared:
         measured = measured_file(path, given.models is None, given)
         queries[path] = measured.lists.labels
-        values[path] = {
-            name: measured.values(measure) for name, measure in measures.items()
-        }
+        values[path] = {name: measured.values(one) for name, one in measures.items()}
     measured.tell_if_all_relevant(measures)
     check_same_queries(queries)
     n_queries = len(next(iter(queries.values())))

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,11 +40,7 @@ READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
     "catboost": export.from_catboost,
     "ranklib": export.from_ranklib,
 }
-ZERO_BASED: dict[str, bool | Literal["auto"]] = {
-    "no": False,
-    "yes": True,
-    "auto": "auto",
-}
+ZERO_BASED: dict[str, Any] = {"no": False, "yes": True, "auto": "auto"}
 #: by the end of their names
 MODEL_FORMATS = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
 #: what messages of the reader call the options in Python

@@ -64,10 +64,8 @@ class SigmoidMap:
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Return the probability of each score, (n_documents,) float64."""
-        probabilities: FloatArray = expit(
-            self.slope * (scores - self.center) + self.intercept
-        )
-        return probabilities
+        log_odds = self.slope * (scores - self.center) + self.intercept
+        return np.asarray(expit(log_odds))
 
 
 def query_means(scores: FloatArray, query: IntArray) -> FloatArray:
@@ -131,6 +129,5 @@ def fit_sigmoid(
         np.concatenate((weight * target, weight * (1 - target))),
     )
     slope = float(model.coef_[0, 0]) / deviation
-    return (
-        SigmoidMap(slope, center, float(model.intercept_[0])) if slope > 0 else constant
-    )
+    fitted = SigmoidMap(slope, center, float(model.intercept_[0]))
+    return fitted if slope > 0 else constant

@@ -468,9 +468,8 @@ def interleaving_test(
         if label not in TEAMS:
             raise ValueError(f"teams must be 'a' or 'b', got {label!r}")
     is_a = np.array([label == "a" for label in by_team.query_ids])[by_team.query_of_row]
-    lead = np.bincount(
-        by_session.query_of_row, weights=np.where(is_a, clicked, -clicked)
-    )
+    for_a = np.where(is_a, clicked, -clicked)
+    lead = np.bincount(by_session.query_of_row, weights=for_a)
     wins_a, wins_b = int((lead > 0).sum()), int((lead < 0).sum())
     n_ties = len(lead) - wins_a - wins_b
     decided = wins_a + wins_b

@@ -226,18 +226,17 @@ def count_patterns(log: ClickLog) -> Patterns:
     """Return the distinct sessions of a log, sorted by their documents and clicks."""
     lists = log.lists
     n_sessions, width = len(lists.offsets) - 1, lists.n_positions
-    coded = np.full((n_sessions, width), 2 * log.n_pairs)
+    absent = 2 * log.n_pairs
+    coded = np.full((n_sessions, width), absent)
     coded[lists.session_of_row, lists.positions] = 2 * log.pair + log.clicks
     pattern = np.zeros(n_sessions, dtype=np.int64)
     for column in coded.T:  # sort by one position after another
-        _, pattern = np.unique(
-            pattern * (2 * log.n_pairs + 1) + column, return_inverse=True
-        )
+        _, pattern = np.unique(pattern * (absent + 1) + column, return_inverse=True)
     _, first, count = np.unique(pattern, return_index=True, return_counts=True)
     coded = coded[first]
     clicked = coded % 2 == 1
     number = count[:, None].astype(np.float64)
-    length = (coded < 2 * log.n_pairs).sum(axis=1, keepdims=True)
+    length = (coded < absent).sum(axis=1, keepdims=True)
     last = np.where(clicked, np.arange(width), -1).max(axis=1, keepdims=True)
     return Patterns(coded // 2, clicked, number, length, last, log.n_pairs)
 

@@ -206,9 +206,8 @@ def make_ranking(
     # the same effect for all documents of a query, so that queries differ in grades
     utility = utility_of(latents, query_latent).astype(np.float64)
     query_effect = np.repeat(rng.standard_normal(n_queries), sizes)  # b_q
-    noisy_utility = (
-        utility + noise * rng.standard_normal(len(groups)) + query_effect / 2
-    )
+    drawn = noise * rng.standard_normal(len(groups))
+    noisy_utility = utility + drawn + query_effect / 2
     return SyntheticRanking(
         data=data,
         target=grades_of(noisy_utility, grade_shares),

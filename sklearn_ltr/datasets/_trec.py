@@ -507,9 +507,7 @@ def _column(values: object, name: str) -> list[Name]:
         if array.ndim != 1:
             raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
         array = array.tolist()
-    column = [
-        value.item() if isinstance(value, np.generic) else value for value in array
-    ]
+    column = [one.item() if isinstance(one, np.generic) else one for one in array]
     for row, value in enumerate(column):
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise TypeError(

@@ -214,9 +214,8 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 task = model._task(data._replace(learned=binned.rows), p)
                 del data  # trees need no X, and no rows in the order they came in
                 constraints = constraints_of(p, model)
-                model.__dict__.update(
-                    boost_trees(binned, task, p, constraints, kept, tasks)
-                )
+                grown = boost_trees(binned, task, p, constraints, kept, tasks)
+                model.__dict__.update(grown)
         tasks.end()
         return self
 

@@ -162,9 +162,8 @@ class BPref(BinaryMetric):
     def _limits(self, judged: JudgedLists) -> IntArray:
         """M, the number of others above which make a term 0; at least 1."""
         n_relevant = count_relevant(judged).astype(np.int64)
-        n_others = np.add.reduceat(
-            judged.gain == 0, judged.offsets[:-1], dtype=np.int64
-        )
+        is_other, starts = judged.gain == 0, judged.offsets[:-1]
+        n_others = np.add.reduceat(is_other, starts, dtype=np.int64)
         return np.maximum(np.minimum(n_relevant, n_others), 1)
 
 

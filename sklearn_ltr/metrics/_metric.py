@@ -370,9 +370,8 @@ class Metric(ABC):
         judged = JudgedQueries.read(queries, groups_missing, n_missing)
         grades_missing = check_grades(y_missing, judged.missing, "y_missing")
         merged, queries = judged.merge(grades, grades_missing), judged.rows
-        return queries, self.bind(
-            merged, judged.offsets, queries.query_ids, judged.is_row
-        )
+        bound = self.bind(merged, judged.offsets, queries.query_ids, judged.is_row)
+        return queries, bound
 
 
 @dataclass(frozen=True, eq=False)

@@ -479,9 +479,8 @@ def draw_settings(space: Space, seed: int) -> Iterator[dict[str, Any]]:
 
 def has_distributions(space: Space) -> bool:
     """Whether a value of a space is a distribution of scipy, not a list of values."""
-    return any(
-        hasattr(values, "rvs") for one in spaces_of(space) for values in one.values()
-    )
+    spaces = spaces_of(space)
+    return any(hasattr(values, "rvs") for one in spaces for values in one.values())
 
 
 def all_candidates(
@@ -637,9 +636,8 @@ def choose_members(
         [f"candidate {candidate.number}" for candidate in known],
     )
     weights = equal_weights(held_out.scores, held_out.query)
-    scaled = [
-        weight * scores for weight, scores in zip(weights, held_out.scores, strict=True)
-    ]
+    pairs = zip(weights, held_out.scores, strict=True)
+    scaled = [weight * scores for weight, scores in pairs]
     labels = bind_labels(metric, held_out.data)
     chosen, total, best = [0], scaled[0], known[0].value
     while len(chosen) < min(MOST_MEMBERS, len(known)):
