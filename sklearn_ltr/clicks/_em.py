@@ -93,12 +93,8 @@ def sum_rows(rows: Cells) -> Cells:
     n_positions = int(rows.position.max()) + 1
     key = rows.unit * n_positions + rows.position
     cells, cell = np.unique(key, return_inverse=True)
-    return Cells(
-        cells // n_positions,
-        cells % n_positions,
-        sum_by(cell, rows.shown),
-        sum_by(cell, rows.clicked),
-    )
+    shown, clicked = sum_by(cell, rows.shown), sum_by(cell, rows.clicked)
+    return Cells(cells // n_positions, cells % n_positions, shown, clicked)
 
 
 def ratio(
@@ -187,10 +183,9 @@ def cells_step(
     weight = ratio(missed, no_click)
     examined = cells.clicked + weight * examine_rate * (1 - attract_rate)
     attracted = cells.clicked + weight * attract_rate * (1 - examine_rate)
-    return (
-        cells.by_position(examined) / cells.by_position(cells.shown),
-        cells.by_unit(attracted) / cells.by_unit(cells.shown),
-    )
+    theta = cells.by_position(examined) / cells.by_position(cells.shown)
+    gamma = cells.by_unit(attracted) / cells.by_unit(cells.shown)
+    return theta, gamma
 
 
 def start_rates(cells: Cells) -> FloatArray:

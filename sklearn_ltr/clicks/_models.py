@@ -302,12 +302,9 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
     weight = cells.shown[a] * cells.shown[b] / (cells.shown[a] + cells.shown[b])
     both = np.concatenate((a, b))
     weights = np.concatenate((weight, weight))
-    rows = Cells(
-        np.concatenate((set_of_pair, set_of_pair)),
-        cells.position[both],
-        weights,
-        weights * cells.clicked[both] / cells.shown[both],
-    )
+    sets = np.concatenate((set_of_pair, set_of_pair))
+    clicked = weights * cells.clicked[both] / cells.shown[both]
+    rows = Cells(sets, cells.position[both], weights, clicked)
     return rows, cells.unit[both]
 
 

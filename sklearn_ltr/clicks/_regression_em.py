@@ -332,10 +332,8 @@ def sort_by_content(log: ClickLog, X: MatrixLike) -> tuple[IntArray, ClickLog]:
     pair_counts = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)
     hashes = hash_features(index_rows(X, log.documents)).tolist()
     queries = log.query_of_pair.tolist()
-    keys = [
-        (query, content, counted.tobytes())
-        for query, content, counted in zip(queries, hashes, pair_counts, strict=True)
-    ]
+    counted = [of_pair.tobytes() for of_pair in pair_counts]
+    keys = list(zip(queries, hashes, counted, strict=True))
     order = np.array(sorted(range(log.n_pairs), key=keys.__getitem__))
     number = np.argsort(order)
     moved = replace(

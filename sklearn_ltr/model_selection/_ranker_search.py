@@ -594,11 +594,10 @@ def metric_of_folds(
     values = []
     for selected in (*selections, np.ones(data.n_queries, dtype=np.bool_)):
         part, of_part = data.subset(selected), np.repeat(selected, data.sizes)
-        values.append(
-            mean_of_bound(bind_labels(metric, part), sorted_scores[of_part])
-            if is_judged(part)
-            else float("nan")
-        )
+        value = float("nan")
+        if is_judged(part):
+            value = mean_of_bound(bind_labels(metric, part), sorted_scores[of_part])
+        values.append(value)
     return values
 
 
