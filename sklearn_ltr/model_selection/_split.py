@@ -456,11 +456,7 @@ def group_train_test_split(
 
 
 def _check(
-    arrays: Sequence[object],
-    n_documents: int,
-    shuffle: object,
-    stratify: object,
-    order: object,
+    arrays: Sequence[Any], n_documents: int, shuffle: Any, stratify: Any, order: Any
 ) -> None:
     """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
