@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Float32Array: TypeAlias = NDArray[np.float32]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 class DataFrameLike(Protocol):

@@ -100,18 +100,13 @@ def read_categories(
     return categories
 
 
-def constraints_of(
-    parameters: TreeParameters,
-    categories: FeatureCategories,
-    n_features: int,
-    feature_names: NDArray[Any] | None,
-) -> Constraints:
+def constraints_of(parameters: TreeParameters, estimator: Any) -> Constraints:
     """Return the constraints of trees on the columns that a fit has read."""
     return read_constraints(
         parameters.monotonic_cst,
         parameters.interaction_cst,
-        feature_names,
-        categories.mask(n_features),
+        getattr(estimator, "feature_names_in_", None),
+        estimator._categories.mask(estimator.n_features_in_),
     )
 
 

@@ -16,13 +16,7 @@ from sklearn_ltr._commands.arguments import (
     refusal,
     whole_number,
 )
-from sklearn_ltr._commands.evaluating import (
-    Measured,
-    add_measuring,
-    measured_model,
-    measured_run,
-    read_measures,
-)
+from sklearn_ltr._commands.evaluating import add_measuring, measured_file, read_measures
 from sklearn_ltr._commands.files import (
     OF_FEATURES,
     add_features,
@@ -80,11 +74,9 @@ def run_compare(given: argparse.Namespace) -> None:
         )
     queries, values = {}, {}
     for path in given.compared:
-        measured = measured_file(path, given)
+        measured = measured_file(path, given.models is None, given)
         queries[path] = measured.lists.labels
-        values[path] = {
-            name: measured.values(measure) for name, measure in measures.items()
-        }
+        values[path] = {name: measured.values(one) for name, one in measures.items()}
     measured.tell_if_all_relevant(measures)
     check_same_queries(queries)
     n_queries = len(next(iter(queries.values())))
@@ -131,14 +123,6 @@ def check_compare(given: argparse.Namespace) -> None:
 def is_mean(measure: NamedMeasure) -> bool:
     """Whether the printed value of all queries is the mean of their values."""
     return measure.summary is np.mean
-
-
-def measured_file(path: str, given: argparse.Namespace) -> Measured:
-    """Return the rows of a run, or of a model."""
-    names = {"run_file": path} if given.models is None else {"model": path}
-    return (measured_run if given.models is None else measured_model)(
-        argparse.Namespace(**vars(given) | names)
-    )
 
 
 def check_same_queries(labels: dict[str, NDArray[Any]]) -> None:

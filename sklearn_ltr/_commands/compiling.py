@@ -90,16 +90,12 @@ def lines_of(commands: list[list[str]], environment: dict[str, str]) -> Iterator
         lines.put(None)
 
     with contextlib.ExitStack() as stack:
-        processes = []
+        processes, own = [], helper.environment() | environment
         for command in commands:
-            process = stack.enter_context(
-                subprocess.Popen(
-                    command,
-                    env=helper.environment() | environment,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
+            process = subprocess.Popen(
+                command, env=own, stdout=subprocess.PIPE, text=True
             )
+            stack.enter_context(process)
             stack.callback(process.kill)  # an error, or Ctrl-C, ends all
             processes.append(process)
             threading.Thread(target=read, args=(process,), daemon=True).start()

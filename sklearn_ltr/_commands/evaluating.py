@@ -27,15 +27,10 @@ from sklearn_ltr._commands.files import (
     add_features,
     has_features,
     load_for,
-    load_model,
 )
 from sklearn_ltr._commands.lists import EvaluatedLists, Rows, rank_lists, rank_rows
 from sklearn_ltr._commands.measures import (
-    DEFAULTS,
-    IR_MEASURES,
-    LIST_MEASURES,
-    MEASURES,
-    SEVERAL,
+    OF_MEASURES,
     NamedMeasure,
     is_measure,
     measures_of,
@@ -48,16 +43,10 @@ from sklearn_ltr.metrics import BPref, Metric
 
 def add_evaluate(commands: Commands) -> None:
     """Add the command, with its arguments, to the parser."""
-    trec_eval = ", ".join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))
     parser = commands.add_parser(
         "evaluate",
         help="measure a model on a LETOR file, or a TREC run by judgements",
-        epilog="Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in "
-        f"trec_eval, {trec_eval}, with cutoffs: ndcg_cut_10, P.5,10 (and several "
-        f"at once: {', '.join(SEVERAL)}); or as in ir_measures, "
-        f"{', '.join(IR_MEASURES)}: nDCG@10, P(rel=2)@5.  NDCG has exponential gains "
-        "in the first, linear ones in the others.  Levels of recall are rounded as in "
-        "trec_eval 10; those of IPrec as in trec_eval 9, which ir_measures has.",
+        epilog=OF_MEASURES,
     )
     add_files(
         parser,
@@ -154,7 +143,7 @@ def run_evaluate(given: argparse.Namespace) -> None:
     is_run = given.model is None
     read_files(given)
     measures = read_measures(given, is_run)
-    measured = (measured_run if is_run else measured_model)(given)
+    measured = measured_file(given.run_file if is_run else given.model, is_run, given)
     measured.tell_if_all_relevant(measures)
     for name, measure in measures.items():
         values = measured.values(measure)
@@ -188,20 +177,24 @@ def read_files(given: argparse.Namespace) -> None:
     (given.judged,) = given.files
 
 
-def measured_model(given: argparse.Namespace) -> Measured:
+def measured_file(path: str, is_run: bool, given: argparse.Namespace) -> Measured:
+    """Return the rows of a run, or of a model."""
+    return (measured_run if is_run else measured_model)(path, given)
+
+
+def measured_model(path: str, given: argparse.Namespace) -> Measured:
     """Return the rows of a LETOR file, which are the same for all metrics."""
-    model = load_model(given.model)
-    data = load_for(model, given.judged, given)
+    model, data = load_for(path, given.judged, given)
     scores = model.predict(data.data)
     rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
     if given.max_documents is not None:
         rows = without_last(rows, given.max_documents)
-    return Measured(lambda metric: rows, False, given.model, given.level, data.target)
+    return Measured(lambda metric: rows, False, path, given.level, data.target)
 
 
-def measured_run(given: argparse.Namespace) -> Measured:
+def measured_run(path: str, given: argparse.Namespace) -> Measured:
     """Return the rows of a run for a metric; bpref has those with a judgement."""
-    run = load_run(given.run_file)
+    run = load_run(path)
     load_judgements = load_letor_judgements if is_letor(given.judged) else load_qrels
     qrels = load_judgements(given.judged)
     if given.max_documents is not None:

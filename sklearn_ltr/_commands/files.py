@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,11 +40,7 @@ READERS: dict[str, Callable[[bytes], BaseEstimator]] = {
     "catboost": export.from_catboost,
     "ranklib": export.from_ranklib,
 }
-ZERO_BASED: dict[str, bool | Literal["auto"]] = {
-    "no": False,
-    "yes": True,
-    "auto": "auto",
-}
+ZERO_BASED: dict[str, Any] = {"no": False, "yes": True, "auto": "auto"}
 #: by the end of their names
 MODEL_FORMATS = {".json": "json", ".pkl": "pickle", ".pickle": "pickle"}
 #: what messages of the reader call the options in Python
@@ -169,16 +165,19 @@ def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
         data.data = data.data[:, :n_features]
 
 
-def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunch:
-    """Read a LETOR file with the features of a model; further ones are left out."""
+def load_for(
+    model_path: str, path: str, given: argparse.Namespace
+) -> tuple[BaseEstimator, Bunch]:
+    """Read a model, and its features of a LETOR file; further ones are left out."""
+    model = load_model(model_path)
     if not hasattr(model, "n_features_in_"):
         raise ValueError(
-            f"{given.model} holds a {type(model).__name__} that is not fitted: fit it"
+            f"{model_path} holds a {type(model).__name__} that is not fitted: fit it"
         )
     n_features = model.n_features_in_
     if given.n_features not in (None, n_features):
         raise ValueError(
-            f"--n-features {given.n_features}: the model {given.model} has {n_features}"
+            f"--n-features {given.n_features}: the model {model_path} has {n_features}"
         )
     (data,) = load_alike([path], given)
     further = data.data.shape[1] - n_features
@@ -190,7 +189,7 @@ def load_for(model: BaseEstimator, path: str, given: argparse.Namespace) -> Bunc
             file=sys.stderr,
         )
     data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
-    return data
+    return model, data
 
 
 def is_model_file(path: str) -> bool:

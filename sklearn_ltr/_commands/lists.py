@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
 
 # what trec_eval adds to a share of the relevant documents, before it cuts off digits
 TREC_EVAL_10, TREC_EVAL_9 = 0.5, 0.9
@@ -25,7 +25,7 @@ class EvaluatedLists(NamedTuple):
 
     tag: str  # name of the run, or of the model
     labels: NDArray[Any]  # (n_queries,) the queries, in the order of metrics' values
-    relevant: list[NDArray[np.bool_]]  # of each query: is rank 1, 2, ... relevant?
+    relevant: list[BoolArray]  # of each query: is rank 1, 2, ... relevant?
     n_relevant: IntArray  # (n_queries,) those that were not retrieved included
 
     @property
@@ -74,7 +74,7 @@ def rank_rows(
     return order, positions
 
 
-def is_relevant(grades: FloatArray, level: float | None) -> NDArray[np.bool_]:
+def is_relevant(grades: FloatArray, level: float | None) -> BoolArray:
     """Return which grades are relevant: those from `level` on, or above zero."""
     return grades > 0 if level is None else grades >= level
 

@@ -113,11 +113,7 @@ CUTOFFS = ["5", "10", "15", "20", "30", "100", "200", "500", "1000"]
 IPREC = "iprec_at_recall"
 #: What trec_eval takes where no cutoffs, or shares of recall, are given
 DEFAULTS = {
-    "P": CUTOFFS,
-    "recall": CUTOFFS,
-    "relative_P": CUTOFFS,
-    "ndcg_cut": CUTOFFS,
-    "map_cut": CUTOFFS,
+    **dict.fromkeys(("P", "recall", "relative_P", "ndcg_cut", "map_cut"), CUTOFFS),
     "success": ["1", "5", "10"],
     IPREC: [str(tenth / 10) for tenth in range(11)],
 }
@@ -154,6 +150,16 @@ IR_MEASURES = {
     "NumRet": "num_ret",
     "NumRel": "num_rel",
 }
+#: for the help
+OF_MEASURES = (
+    "Metrics are named as in Python, ndcg@10, map, err@20, ..., or as in trec_eval, "
+    f"{', '.join(dict.fromkeys([*MEASURES, *DEFAULTS, *LIST_MEASURES]))}, with "
+    "cutoffs: ndcg_cut_10, P.5,10 (and several at once: "
+    f"{', '.join(SEVERAL)}); or as in ir_measures, {', '.join(IR_MEASURES)}: nDCG@10, "
+    "P(rel=2)@5.  NDCG has exponential gains in the first, linear ones in the others.  "
+    "Levels of recall are rounded as in trec_eval 10; those of IPrec as in trec_eval "
+    "9, which ir_measures has."
+)
 CUTOFF = re.compile(r"[0-9]{1,18}")
 # NumRet(rel=1) counts other documents than NumRet
 WITH_LEVEL = re.compile(r"((?!NumRet)[A-Za-z]+)\(rel=([1-9][0-9]{,17})\)(@.*|)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sklearn_ltr._commands.arguments import Commands
-from sklearn_ltr._commands.files import A_MODEL, add_features, load_for, load_model
+from sklearn_ltr._commands.files import A_MODEL, add_features, load_for
 from sklearn_ltr.datasets import dump_run
 
 
@@ -27,8 +27,7 @@ def add_rank(commands: Commands) -> None:
 
 def run_rank(given: argparse.Namespace) -> None:
     """Write the run of a model on a LETOR file."""
-    model = load_model(given.model)
-    data = load_for(model, given.data, given)
+    model, data = load_for(given.model, given.data, given)
     scores = model.predict(data.data)
     names = {"groups": data.groups, "documents": data.documents}
     dump_run(given.to, scores, **names, tag=given.tag)

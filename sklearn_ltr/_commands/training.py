@@ -51,10 +51,7 @@ def add_train(commands: Commands) -> None:
         epilog="example: python -m sklearn_ltr train train.txt --valid vali.txt "
         "--model model.json --set n_estimators=500 learning_rate=0.05",
     )
-    add_files(
-        parser,
-        "LETOR files, plain, .gz or .bz2; their rows are joined",
-    )
+    add_files(parser, "LETOR files, plain, .gz or .bz2; their rows are joined")
     parser.add_argument("--model", help="file to write: .json or .pkl")
     parser.add_argument("--valid", help="LETOR file for early stopping")
     parser.add_argument(

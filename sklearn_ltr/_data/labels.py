@@ -125,6 +125,14 @@ def is_label(label: object) -> bool:
     return is_number or isinstance(label, str)
 
 
+def check_label(label: object) -> None:
+    """Raise a ValueError unless this may be a column of y, or None."""
+    if label is not None and not is_label(label):
+        raise ValueError(
+            f"label must be the number or the name of a column of y, got {label!r}"
+        )
+
+
 def label_number(label: int | str, names: tuple[str, ...], argument: str) -> int:
     """Return the column that a name or number of a label means."""
     if isinstance(label, str) and label in names:

@@ -771,8 +771,7 @@ tuples, default=None
 
     def _constraints(self, parameters: LambdaMARTParameters) -> Constraints:
         """Return the constraints of trees on the columns of X."""
-        names = getattr(self, "feature_names_in_", None)
-        return constraints_of(parameters, self._categories, self.n_features_in_, names)
+        return constraints_of(parameters, self)
 
     def _set_base_model(
         self,

@@ -11,23 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import (
-    FitArguments,
-    QueryGroups,
-    TrainingData,
-    takes_columns,
-)
-from sklearn_ltr._data.labels import is_label, label_number
+from sklearn_ltr._data import FitArguments, QueryGroups, TrainingData, takes_columns
+from sklearn_ltr._data.labels import check_label, label_number
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
 from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._parameters import Choice, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._ranking.reading import (
-    LabelChoice,
-    check_y_given,
-    single_query,
-)
+from sklearn_ltr._ranking.reading import LabelChoice, check_y_given, single_query
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
     fit_isotonic,
@@ -79,11 +70,7 @@ class CalibrationParameters:
         """Raise an error for values that are invalid, or do not go together."""
         check_splits_word(self.cv)
         get_metric(self.metric)
-        if self.label is not None and not is_label(self.label):
-            raise ValueError(
-                "label must be the number or the name of a column of y, got "
-                f"{self.label!r}"
-            )
+        check_label(self.label)
         if self.ranker is None and isinstance(self.cv, str):
             raise ValueError(
                 f"cv={PREFIT!r} needs a fitted ranker, but ranker is None: give one"

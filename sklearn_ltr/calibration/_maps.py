@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_ltr._saved import saved_part
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-12  # means that vary by less, in units of the largest score, are equal
 
@@ -65,10 +64,8 @@ class SigmoidMap:
 
     def __call__(self, scores: FloatArray) -> FloatArray:
         """Return the probability of each score, (n_documents,) float64."""
-        probabilities: FloatArray = expit(
-            self.slope * (scores - self.center) + self.intercept
-        )
-        return probabilities
+        log_odds = self.slope * (scores - self.center) + self.intercept
+        return np.asarray(expit(log_odds))
 
 
 def query_means(scores: FloatArray, query: IntArray) -> FloatArray:
@@ -84,10 +81,7 @@ def query_means(scores: FloatArray, query: IntArray) -> FloatArray:
 
 
 def fit_mean_weight(
-    scores: FloatArray,
-    means: FloatArray,
-    is_reached: NDArray[np.bool_],
-    weight: FloatArray,
+    scores: FloatArray, means: FloatArray, is_reached: BoolArray, weight: FloatArray
 ) -> float:
     """Return how much the mean of a query counts beside a score, by their logits."""
     columns = np.column_stack((scores, means))
@@ -102,7 +96,7 @@ def fit_mean_weight(
 
 
 def fit_isotonic(
-    scores: FloatArray, is_reached: NDArray[np.bool_], weight: FloatArray
+    scores: FloatArray, is_reached: BoolArray, weight: FloatArray
 ) -> IsotonicMap:
     """Return the isotonic regression of whether a grade is reached."""
     # scikit-learn merges scores that differ by less than 1e-15, whatever their size
@@ -114,7 +108,7 @@ def fit_isotonic(
 
 
 def fit_sigmoid(
-    scores: FloatArray, is_reached: NDArray[np.bool_], weight: FloatArray
+    scores: FloatArray, is_reached: BoolArray, weight: FloatArray
 ) -> SigmoidMap:
     """Return the logistic regression of whether a grade is reached, by Platt (1999)."""
     # His targets, (n+ + 1) / (n+ + 2) and 1 / (n- + 2) in place of 1 and 0, keep the
@@ -135,6 +129,5 @@ def fit_sigmoid(
         np.concatenate((weight * target, weight * (1 - target))),
     )
     slope = float(model.coef_[0, 0]) / deviation
-    return (
-        SigmoidMap(slope, center, float(model.intercept_[0])) if slope > 0 else constant
-    )
+    fitted = SigmoidMap(slope, center, float(model.intercept_[0]))
+    return fitted if slope > 0 else constant

@@ -83,14 +83,27 @@ def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
             "positions: no click is at position 0, but propensities are relative to "
             "position 0: number positions from 0, or give a longer log"
         )
-    cells, cell = np.unique(log.pair * len(positions) + position, return_inverse=True)
-    counted = Cells(
-        cells // len(positions),
-        cells % len(positions),
-        np.bincount(cell).astype(np.float64),
-        sum_by(cell, log.clicks, len(cells)),
-    )
-    return counted, positions
+    clicked = log.clicks.astype(np.float64)
+    rows = Cells(log.pair, position, np.ones(len(clicked)), clicked)
+    return sum_rows(rows), positions
+
+
+def sum_rows(rows: Cells) -> Cells:
+    """Return the cells: one for all rows of a unit at a position."""
+    n_positions = int(rows.position.max()) + 1
+    key = rows.unit * n_positions + rows.position
+    cells, cell = np.unique(key, return_inverse=True)
+    shown, clicked = sum_by(cell, rows.shown), sum_by(cell, rows.clicked)
+    return Cells(cells // n_positions, cells % n_positions, shown, clicked)
+
+
+def ratio(
+    part: FloatArray, whole: FloatArray, otherwise: FloatArray | float = 0.0
+) -> FloatArray:
+    """Return part / whole, and `otherwise` where the whole is 0."""
+    result: FloatArray = np.array(np.broadcast_to(otherwise, whole.shape))
+    np.divide(part, whole, out=result, where=whole > 0)
+    return result
 
 
 def at_positions(values: FloatArray, positions: IntArray) -> FloatArray:
@@ -100,13 +113,6 @@ def at_positions(values: FloatArray, positions: IntArray) -> FloatArray:
     return result
 
 
-class Fit(NamedTuple):
-    """Where EM ended."""
-
-    rates: FloatArray
-    log_likelihoods: FloatArray  # (n_iterations + 1,), never falling
-
-
 def maximise(
     step: Callable[[FloatArray], FloatArray],
     log_likelihood: Callable[[FloatArray], float],
@@ -114,8 +120,11 @@ def maximise(
     max_iter: int,
     tol: float,
     watched: slice = slice(None),
-) -> Fit:
-    """Repeat an EM step on rates in [0, 1] until no `watched` one changes by `tol`."""
+) -> tuple[FloatArray, FloatArray]:
+    """Repeat an EM step on rates in [0, 1] until no `watched` one changes by `tol`.
+
+    Return the rates, and the log-likelihood before and after each iteration.
+    """
     rates, curve = start, [log_likelihood(start)]
     for _ in range(max_iter):
         # two steps, and one from where they lead to
@@ -131,13 +140,13 @@ def maximise(
         rates = best
         curve.append(likelihood)
         if change <= tol:
-            return Fit(rates, np.array(curve))
+            return rates, np.array(curve)
     warn_caller(
         f"EM has not converged in max_iter={max_iter} iterations, the last changed "
         f"rates by {change:.2g}: increase max_iter, or tol",
         ConvergenceWarning,
     )
-    return Fit(rates, np.array(curve))
+    return rates, np.array(curve)
 
 
 def extrapolate(
@@ -171,13 +180,12 @@ def cells_step(
     missed = cells.shown - cells.clicked
     no_click = 1 - examine_rate * attract_rate
     # a cell that is certainly clicked has nothing missed
-    weight = np.divide(missed, no_click, out=np.zeros_like(missed), where=no_click > 0)
+    weight = ratio(missed, no_click)
     examined = cells.clicked + weight * examine_rate * (1 - attract_rate)
     attracted = cells.clicked + weight * attract_rate * (1 - examine_rate)
-    return (
-        cells.by_position(examined) / cells.by_position(cells.shown),
-        cells.by_unit(attracted) / cells.by_unit(cells.shown),
-    )
+    theta = cells.by_position(examined) / cells.by_position(cells.shown)
+    gamma = cells.by_unit(attracted) / cells.by_unit(cells.shown)
+    return theta, gamma
 
 
 def start_rates(cells: Cells) -> FloatArray:

@@ -33,11 +33,13 @@ from sklearn_ltr._data import (
     places_in_queries,
     read_numbers,
 )
+from sklearn_ltr._data.rows import check_each
 from sklearn_ltr._parameters import Choice, integer, real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, Seed
 from sklearn_ltr.clicks._log import (
     Lists,
     check_from_zero,
+    count_clicks,
     ratio_and_error,
     read_clicks,
     read_labels,
@@ -173,11 +175,7 @@ def counterfactual_score(
     Choice("ips", "snips").read_as("estimator", estimator)
     real(0, closed="neither", optional=True).read_as("max_weight", max_weight)
     metric = read_sum(metric)
-    n = count_rows(clicks, "clicks")
-    lists, describe = read_lists(n, groups, positions, sessions)
-    clicked = read_clicks(clicks, n, describe)[lists.order]
-    if not clicked.any():
-        raise ValueError("clicks has no 1: give a log with clicks")
+    lists, clicked, _ = read_lists(clicks, groups, positions, sessions)
     inverse = 1 / read_propensities(propensities, lists)[lists.positions]
     if max_weight is not None:
         inverse = np.minimum(inverse, max_weight)
@@ -236,13 +234,13 @@ def read_propensities(propensities: ArrayLike, lists: Lists) -> FloatArray:
             "rows of lower positions out"
         )
     shown = np.unique(lists.positions)
-    valid = (values[shown] > 0) & (values[shown] < np.inf)
-    if not valid.all():
-        position = int(shown[np.argmin(valid)])
-        raise ValueError(
-            f"propensities must be finite and > 0 at every position of the log, but "
-            f"position {position} has {values[position]}: leave its rows out"
-        )
+    check_each(
+        (values[shown] > 0) & (values[shown] < np.inf),
+        values[shown],
+        lambda number: f"position {shown[number]}",
+        "propensities must be finite and > 0 at every position of the log",
+        ": leave its rows out",
+    )
     return values
 
 
@@ -252,9 +250,7 @@ def weight_by_score(
     """Return the metric's weight of each row, its list ordered by scores, (n_rows,)."""
     n = len(lists.order)
     values = read_numbers(scores, n, name, only_order=True)
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"{name} must be finite, but row {row} has {values[row]}")
+    check_each(np.isfinite(values), values, "row {}".format, f"{name} must be finite")
     values, session = values[lists.order], lists.session_of_row
     ranked = np.lexsort((-values, session))
     length = np.diff(lists.offsets)
@@ -464,9 +460,7 @@ def interleaving_test(
     >>> result.n_wins_a, result.n_wins_b, result.p_value
     (2, 1, 1.0)
     """
-    n = count_rows(clicks, "clicks")
-    if n == 0:
-        raise ValueError("clicks is empty: give at least one row")
+    n = count_clicks(clicks)
     clicked = read_clicks(clicks, n, lambda row: f"row {row}")
     by_session = read_labels(sessions, n, "sessions", "session")
     by_team = read_labels(teams, n, "teams", "team")
@@ -474,16 +468,11 @@ def interleaving_test(
         if label not in TEAMS:
             raise ValueError(f"teams must be 'a' or 'b', got {label!r}")
     is_a = np.array([label == "a" for label in by_team.query_ids])[by_team.query_of_row]
-    lead = np.bincount(
-        by_session.query_of_row, weights=np.where(is_a, clicked, -clicked)
-    )
+    for_a = np.where(is_a, clicked, -clicked)
+    lead = np.bincount(by_session.query_of_row, weights=for_a)
     wins_a, wins_b = int((lead > 0).sum()), int((lead < 0).sum())
     n_ties = len(lead) - wins_a - wins_b
     decided = wins_a + wins_b
-    return InterleavingResult(
-        wins_a,
-        wins_b,
-        n_ties,
-        (wins_a + n_ties / 2) / len(lead),
-        float(binomtest(wins_a, decided).pvalue) if decided else 1.0,
-    )
+    preference = (wins_a + n_ties / 2) / len(lead)
+    p_value = float(binomtest(wins_a, decided).pvalue) if decided else 1.0
+    return InterleavingResult(wins_a, wins_b, n_ties, preference, p_value)

@@ -30,9 +30,8 @@ from sklearn_ltr._data import (
     read_numbers,
     read_positions,
 )
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
 
-BoolArray = NDArray[np.bool_]
 OF_COUNTS = (
     ": if these are the clicks of one user on one list, give numpy.minimum(clicks, 1); "
     "sums over lists are no log, which has a row for each document of each list"
@@ -110,12 +109,22 @@ def read_clicks(clicks: ArrayLike, n: int, describe: Callable[[int], str]) -> In
     return numbers.astype(np.int64)
 
 
-def read_lists(
-    n: int, groups: IdsLike, positions: ArrayLike, sessions: IdsLike
-) -> tuple[Lists, Callable[[int], str]]:
-    """Return the lists of sessions, and a function that names a row in messages."""
+def count_clicks(clicks: ArrayLike) -> int:
+    """Return the number of rows of a log, at least one."""
+    n = count_rows(clicks, "clicks")
     if n == 0:
         raise ValueError("clicks is empty: give at least one row")
+    return n
+
+
+def read_lists(
+    clicks: ArrayLike, groups: IdsLike, positions: ArrayLike, sessions: IdsLike
+) -> tuple[Lists, IntArray, Callable[[int], str]]:
+    """Return lists of sessions, clicks in their order, and a function that names rows.
+
+    The function is for messages.
+    """
+    n = count_clicks(clicks)
     queries = read_labels(groups, n, "groups", "query")
     by_session = read_labels(sessions, n, "sessions", "session")
     query, session = queries.query_of_row, by_session.query_of_row
@@ -146,8 +155,11 @@ def read_lists(
             f"position {shown[row_a]} is repeated by {describe(row_a)} and row {row_b} "
             "of the same session: give each list, shown once, its own session"
         )
+    clicked = read_clicks(clicks, n, describe)
+    if not clicked.any():
+        raise ValueError("clicks has no 1: give a log with clicks")
     lists = Lists(order, shown[order], offsets, query[first], queries, by_session)
-    return lists, describe
+    return lists, clicked[order], describe
 
 
 def check_from_zero(lists: Lists) -> None:
@@ -167,12 +179,8 @@ def read_click_log(
     sessions: IdsLike,
 ) -> ClickLog:
     """Read and check the columns of a log."""
-    n = count_rows(clicks, "clicks")
-    lists, describe = read_lists(n, groups, positions, sessions)
-    clicked = read_clicks(clicks, n, describe)
-    if not clicked.any():
-        raise ValueError("clicks has no 1: give a log with clicks")
-    shown = read_labels(documents, n, "documents", "document")
+    lists, clicked, describe = read_lists(clicks, groups, positions, sessions)
+    shown = read_labels(documents, len(clicked), "documents", "document")
     n_documents = shown.n_queries
     key = lists.queries.query_of_row * n_documents + shown.query_of_row
     keys, pair = np.unique(key, return_inverse=True)
@@ -189,14 +197,10 @@ def read_click_log(
             f"{row_b}: drop one"
         )
     query_of_pair = (keys // n_documents).astype(np.int64)
-    return ClickLog(
-        lists,
-        clicked[order],
-        pair[order].astype(np.int64),
-        query_of_pair,
-        as_array(lists.queries.query_ids)[query_of_pair],
-        as_array(shown.query_ids)[keys % n_documents],
-    )
+    queries = as_array(lists.queries.query_ids)[query_of_pair]
+    names = as_array(shown.query_ids)[keys % n_documents]
+    pair = pair[order].astype(np.int64)
+    return ClickLog(lists, clicked, pair, query_of_pair, queries, names)
 
 
 class Patterns(NamedTuple):
@@ -222,25 +226,19 @@ def count_patterns(log: ClickLog) -> Patterns:
     """Return the distinct sessions of a log, sorted by their documents and clicks."""
     lists = log.lists
     n_sessions, width = len(lists.offsets) - 1, lists.n_positions
-    coded = np.full((n_sessions, width), 2 * log.n_pairs)
+    absent = 2 * log.n_pairs
+    coded = np.full((n_sessions, width), absent)
     coded[lists.session_of_row, lists.positions] = 2 * log.pair + log.clicks
     pattern = np.zeros(n_sessions, dtype=np.int64)
     for column in coded.T:  # sort by one position after another
-        _, pattern = np.unique(
-            pattern * (2 * log.n_pairs + 1) + column, return_inverse=True
-        )
+        _, pattern = np.unique(pattern * (absent + 1) + column, return_inverse=True)
     _, first, count = np.unique(pattern, return_index=True, return_counts=True)
     coded = coded[first]
     clicked = coded % 2 == 1
-    position = np.arange(width)
-    return Patterns(
-        coded // 2,
-        clicked,
-        count[:, None].astype(np.float64),
-        (coded < 2 * log.n_pairs).sum(axis=1, keepdims=True),
-        np.where(clicked, position, -1).max(axis=1, keepdims=True),
-        log.n_pairs,
-    )
+    number = count[:, None].astype(np.float64)
+    length = (coded < absent).sum(axis=1, keepdims=True)
+    last = np.where(clicked, np.arange(width), -1).max(axis=1, keepdims=True)
+    return Patterns(coded // 2, clicked, number, length, last, log.n_pairs)
 
 
 def sum_by(key: IntArray, values: NDArray[np.generic], n: int = 0) -> FloatArray:

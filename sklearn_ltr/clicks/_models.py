@@ -61,6 +61,8 @@ from sklearn_ltr.clicks._em import (
     fit_cells,
     maximise,
     propensity_errors,
+    ratio,
+    sum_rows,
 )
 from sklearn_ltr.clicks._log import (
     ClickLog,
@@ -94,6 +96,12 @@ class NoParameters:
     """The parameters of a model that has none."""
 
 
+OF_PAIRS: Attributes = {
+    "propensities_": Attribute("(n_positions,)"),
+    "attractiveness_": Attribute("(n_pairs,)"),
+    "groups_": Attribute("(n_pairs,)"),
+    "documents_": Attribute("(n_pairs,)"),
+}
 STANDARD_ERRORS: Attributes = {"standard_errors_": Attribute("(n_positions,)")}
 EM_ATTRIBUTES: Attributes = {
     "log_likelihoods_": Attribute("(n_iter + 1,)"),
@@ -107,12 +115,7 @@ class ClickModel(Estimator):
     _parameters: ClassVar[type]  # a dataclass that declares them
     groups_: NDArray[Any]
     documents_: NDArray[Any]
-    _attributes: ClassVar[Attributes] = {
-        "propensities_": Attribute("(n_positions,)"),
-        "attractiveness_": Attribute("(n_pairs,)"),
-        "groups_": Attribute("(n_pairs,)"),
-        "documents_": Attribute("(n_pairs,)"),
-    }
+    _attributes: ClassVar[Attributes] = OF_PAIRS
 
     def fit(
         self,
@@ -299,26 +302,10 @@ def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
     weight = cells.shown[a] * cells.shown[b] / (cells.shown[a] + cells.shown[b])
     both = np.concatenate((a, b))
     weights = np.concatenate((weight, weight))
-    rows = Cells(
-        np.concatenate((set_of_pair, set_of_pair)),
-        cells.position[both],
-        weights,
-        weights * cells.clicked[both] / cells.shown[both],
-    )
+    sets = np.concatenate((set_of_pair, set_of_pair))
+    clicked = weights * cells.clicked[both] / cells.shown[both]
+    rows = Cells(sets, cells.position[both], weights, clicked)
     return rows, cells.unit[both]
-
-
-def sum_rows(rows: Cells) -> Cells:
-    """Return the cells: one for all rows of a unit at a position."""
-    n_positions = int(rows.position.max()) + 1
-    key = rows.unit * n_positions + rows.position
-    cells, cell = np.unique(key, return_inverse=True)
-    return Cells(
-        cells // n_positions,
-        cells % n_positions,
-        sum_by(cell, rows.shown, len(cells)),
-        sum_by(cell, rows.clicked, len(cells)),
-    )
 
 
 class InterventionHarvesting(ClickModel):
@@ -418,10 +405,7 @@ class InterventionHarvesting(ClickModel):
         propensities = fitted["propensities_"][positions[cells.position]]
         examined = cells.by_unit(cells.shown * propensities)
         clicked = cells.by_unit(cells.clicked)
-        attractiveness = np.divide(
-            clicked, examined, out=np.full(log.n_pairs, np.nan), where=examined > 0
-        )
-        return {**fitted, "attractiveness_": attractiveness}
+        return {**fitted, "attractiveness_": ratio(clicked, examined, np.nan)}
 
 
 # --- users who read from the top ------------------------------------------------------
@@ -510,9 +494,6 @@ class CascadeModel(ClickModel):
         examined = above == 0
         n_examined = sum_by(log.pair, examined, log.n_pairs)
         clicked = sum_by(log.pair, log.clicks, log.n_pairs)
-        attractiveness = np.divide(
-            clicked, n_examined, out=np.full(log.n_pairs, np.nan), where=n_examined > 0
-        )
         shape = (lists.n_positions, lists.queries.n_queries)
         shown, seen = np.zeros(shape), np.zeros(shape)
         np.add.at(shown, (lists.positions, log.query_of_row), 1.0)
@@ -523,7 +504,7 @@ class CascadeModel(ClickModel):
         return {
             "propensities_": propensities,
             "standard_errors_": errors,
-            "attractiveness_": attractiveness,
+            "attractiveness_": ratio(clicked, n_examined, np.nan),
         }
 
 
@@ -533,13 +514,6 @@ class Rates(NamedTuple):
     attraction: FloatArray  # (n_pairs,)
     satisfaction: FloatArray  # (n_pairs,)
     perseverance: float
-
-
-class Hidden(NamedTuple):
-    """What is hidden, given the clicks; both are (n_patterns, n_positions)."""
-
-    examined: FloatArray  # probability that a position was examined
-    satisfied: FloatArray  # probability that a click satisfied; 0 without a click
 
 
 def no_click_below(patterns: Patterns, rates: Rates) -> tuple[FloatArray, FloatArray]:
@@ -571,27 +545,24 @@ def log_likelihood(patterns: Patterns, rates: Rates) -> float:
     return float((patterns.n_sessions * (each + np.log(below))).sum())
 
 
-def infer(patterns: Patterns, rates: Rates) -> Hidden:
-    """Return the probabilities of what is hidden, given the clicks."""
+def infer(patterns: Patterns, rates: Rates) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities of what is hidden, given the clicks.
+
+    They are (n_patterns, n_positions): that a position was examined, and that a click
+    satisfied, 0 without a click.
+    """
     tail, goes_on = no_click_below(patterns, rates)
     satisfaction = np.append(rates.satisfaction, 0.0)[patterns.pair]
     position, last = patterns.position, patterns.last_click
     below = satisfaction + (1 - satisfaction) * goes_on
     is_last = patterns.clicked & (position == last)
-    satisfied = np.divide(
-        satisfaction, below, out=np.zeros_like(below), where=is_last & (below > 0)
-    )
-    reached = np.divide(
-        rates.perseverance * tail[:, 1:],
-        goes_on[:, :-1],
-        out=np.zeros_like(tail[:, 1:]),
-        where=goes_on[:, :-1] > 0,
-    )
+    satisfied = np.where(is_last, ratio(satisfaction, below), 0.0)
+    reached = ratio(rates.perseverance * tail[:, 1:], goes_on[:, :-1])
     examined = np.ones_like(tail)
     for j in range(1, tail.shape[1]):
         follows = examined[:, j - 1] * (1 - satisfied[:, j - 1]) * reached[:, j - 1]
         examined[:, j] = np.where(j <= last[:, 0], 1.0, follows)
-    return Hidden(np.where(position < patterns.length, examined, 0.0), satisfied)
+    return np.where(position < patterns.length, examined, 0.0), satisfied
 
 
 def em_step(patterns: Patterns, rates: Rates) -> Rates:
@@ -602,37 +573,34 @@ def em_step(patterns: Patterns, rates: Rates) -> Rates:
     inner_click = patterns.clicked & is_inner
     goes = (count * examined[:, 1:]).sum()
     could_go = (count * examined * (1 - satisfied) * is_inner).sum()
+    clicked, seen = count * patterns.clicked, count * examined
+    satisfying, inner = count * satisfied * inner_click, count * inner_click
     return Rates(
-        _ratio(patterns, count * patterns.clicked, count * examined, rates.attraction),
-        _ratio(
-            patterns,
-            count * satisfied * inner_click,
-            count * inner_click,
-            rates.satisfaction,
-        ),
+        ratio_by_pair(patterns, clicked, seen, rates.attraction),
+        ratio_by_pair(patterns, satisfying, inner, rates.satisfaction),
         float(goes / could_go) if could_go > 0 else rates.perseverance,
     )
 
 
-def _ratio(
+def ratio_by_pair(
     patterns: Patterns, part: FloatArray, whole: FloatArray, otherwise: FloatArray
 ) -> FloatArray:
     """Return the ratio of two sums over each pair, (n_pairs,)."""
     pair, n = patterns.pair.ravel(), patterns.n_pairs + 1
     parts = sum_by(pair, part.ravel(), n)[:-1]
     wholes = sum_by(pair, whole.ravel(), n)[:-1]
-    return np.divide(parts, wholes, out=otherwise.copy(), where=wholes > 0)
+    return ratio(parts, wholes, otherwise)
 
 
 def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, object]:
     """Return the attributes of a fitted network that its rates determine."""
-    examined = infer(patterns, rates).examined
+    examined, _ = infer(patterns, rates)
     count, unknown = patterns.n_sessions, np.full(patterns.n_pairs, np.nan)
     is_shown = count * (patterns.position < patterns.length)
     inner = count * (patterns.clicked & (patterns.position < patterns.length - 1))
     # ratios of 1, or NaN for pairs that were never seen, never clicked above another
-    is_seen = _ratio(patterns, count * examined, count * examined, unknown)
-    is_inner = _ratio(patterns, inner, inner, unknown)
+    is_seen = ratio_by_pair(patterns, count * examined, count * examined, unknown)
+    is_inner = ratio_by_pair(patterns, inner, inner, unknown)
     return {
         "propensities_": (count * examined).sum(axis=0) / is_shown.sum(axis=0),
         "attractiveness_": rates.attraction * is_seen,
@@ -717,10 +685,7 @@ class DynamicBayesianNetwork(ClickModel):
     }
 
     def __init__(
-        self,
-        perseverance: float | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
+        self, perseverance: float | None = None, max_iter: int = 1000, tol: float = 1e-4
     ) -> None:
         self.perseverance = perseverance
         self.max_iter = max_iter

@@ -15,13 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from sklearn_ltr._parameters import real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
-from sklearn_ltr.clicks._log import (
-    Patterns,
-    count_patterns,
-    read_click_log,
-    sum_by,
-)
+from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
+from sklearn_ltr.clicks._log import Patterns, count_patterns, read_click_log, sum_by
 
 STRATEGIES = {
     "skip_above": "below one that was not",
@@ -197,7 +192,7 @@ def count_preferences(
 
 def preferences_of(
     patterns: Patterns, strategy: str
-) -> Iterator[tuple[IntArray, IntArray, NDArray[np.bool_]]]:
+) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
     """Yield winners, losers and whether the winner is preferred, for each distance."""
     # the distance is that between the two positions; all sessions are compared at once
     pair, clicked = patterns.pair, patterns.clicked

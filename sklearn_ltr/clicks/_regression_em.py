@@ -46,7 +46,7 @@ from sklearn_ltr.clicks._em import (
     start_rates,
 )
 from sklearn_ltr.clicks._log import ClickLog, read_click_log
-from sklearn_ltr.clicks._models import EMParameters
+from sklearn_ltr.clicks._models import EM_ATTRIBUTES, OF_PAIRS, EMParameters
 from sklearn_ltr.mart import MARTClassifier
 
 NEAREST = 1e-9  # smallest distance of a rate from 0 and 1, where EM would stay
@@ -136,14 +136,10 @@ class RegressionEM(Estimator):
     log_likelihoods_: FloatArray
     n_iter_: int
     _attributes: ClassVar[Attributes] = {
-        "propensities_": Attribute("(n_positions,)"),
-        "attractiveness_": Attribute("(n_pairs,)"),
-        "groups_": Attribute("(n_pairs,)"),
-        "documents_": Attribute("(n_pairs,)"),
+        **OF_PAIRS,
         "classifier_": Attribute(),
         "scale_": Attribute(),
-        "log_likelihoods_": Attribute("(n_iter + 1,)"),
-        "n_iter_": Attribute(),
+        **EM_ATTRIBUTES,
     }
 
     def __init__(
@@ -336,10 +332,8 @@ def sort_by_content(log: ClickLog, X: MatrixLike) -> tuple[IntArray, ClickLog]:
     pair_counts = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)
     hashes = hash_features(index_rows(X, log.documents)).tolist()
     queries = log.query_of_pair.tolist()
-    keys = [
-        (query, content, counted.tobytes())
-        for query, content, counted in zip(queries, hashes, pair_counts, strict=True)
-    ]
+    counted = [of_pair.tobytes() for of_pair in pair_counts]
+    keys = list(zip(queries, hashes, counted, strict=True))
     order = np.array(sorted(range(log.n_pairs), key=keys.__getitem__))
     number = np.argsort(order)
     moved = replace(

@@ -31,7 +31,7 @@ from sklearn_ltr._data import (
     count_rows,
 )
 from sklearn_ltr._parameters import Choice, integer, real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, Seed
+from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray, Seed
 
 
 class SimulatedLog(Bunch):
@@ -211,7 +211,7 @@ def _click(
     model: str,
     eta: float,
     perseverance: float,
-) -> tuple[NDArray[np.bool_], FloatArray]:
+) -> tuple[BoolArray, FloatArray]:
     """Draw clicks; return them and the probabilities of examination."""
     n_sessions, k = attraction.shape
     attracted = rng.random((n_sessions, k)) < attraction

@@ -48,9 +48,7 @@ def utility_of(latents: Latents, query_latent: Latents) -> Latents:
     return np.asarray(centred / max(centred.std(), np.finfo(np.float32).tiny))
 
 
-def grades_of(
-    noisy_utility: NDArray[np.floating], shares: Sequence[float]
-) -> NDArray[np.int64]:
+def grades_of(noisy_utility: NDArray[np.floating], shares: Sequence[float]) -> IntArray:
     """Discretize at quantiles, so that grade g has the share shares[g] of the rows."""
     thresholds = np.quantile(noisy_utility, np.cumsum(shares)[:-1])
     return np.searchsorted(thresholds, noisy_utility, side="left").astype(np.int64)
@@ -68,7 +66,7 @@ def feature_of(latent: Latents, zeros: bool, heavy: bool, integer: bool) -> Late
     return feature
 
 
-def query_sizes(rng: Generator, n_queries: int, total: int) -> NDArray[np.int64]:
+def query_sizes(rng: Generator, n_queries: int, total: int) -> IntArray:
     """Draw heavy-tailed query sizes of at least 1 that sum to `total`."""
     relative_size = rng.lognormal(sigma=0.7, size=n_queries)
     extra = rng.multinomial(total - n_queries, relative_size / relative_size.sum())
@@ -208,9 +206,8 @@ def make_ranking(
     # the same effect for all documents of a query, so that queries differ in grades
     utility = utility_of(latents, query_latent).astype(np.float64)
     query_effect = np.repeat(rng.standard_normal(n_queries), sizes)  # b_q
-    noisy_utility = (
-        utility + noise * rng.standard_normal(len(groups)) + query_effect / 2
-    )
+    drawn = noise * rng.standard_normal(len(groups))
+    noisy_utility = utility + drawn + query_effect / 2
     return SyntheticRanking(
         data=data,
         target=grades_of(noisy_utility, grade_shares),
@@ -221,7 +218,7 @@ def make_ranking(
     )
 
 
-def _latent(rng: Generator, sizes: NDArray[np.int64], constant: bool) -> Latents:
+def _latent(rng: Generator, sizes: IntArray, constant: bool) -> Latents:
     """Draw one latent, (n_rows,) float32; rho is its variance between queries."""
     rho = np.float32(1 if constant else rng.uniform(0, 0.5))
     query_part = rng.standard_normal(len(sizes), dtype=np.float32)

@@ -21,6 +21,7 @@ from sklearn_ltr._data import (
     read_numbers,
 )
 from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
+from sklearn_ltr._data.rows import check_each
 from sklearn_ltr._other_libraries import OTHER_COLUMNS
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
@@ -191,13 +192,12 @@ def dump_qrels(
     """
     topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
-    whole = np.isfinite(rows) & (rows == np.rint(rows))
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise ValueError(
-            f"grades must be integers in a file of judgements, but row {row} "
-            f"(query {topics[row]!r}) has {rows[row]}"
-        )
+    check_each(
+        np.isfinite(rows) & (rows == np.rint(rows)),
+        rows,
+        lambda row: f"row {row} (query {topics[row]!r})",
+        "grades must be integers in a file of judgements",
+    )
     lines = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
     _write_lines(path, (f"{topic} 0 {name} {grade}" for topic, name, grade in lines))
 
@@ -255,13 +255,11 @@ def dump_run(
     order = np.lexsort((-canonical, query))
     rank = places_in_queries(queries.offsets) + 1
     rows = zip(queries.order[order].tolist(), rank, canonical[order], strict=True)
-    _write_lines(
-        path,
-        (
-            f"{topics[row]} Q0 {names[row]} {rank} {float(score)!r} {tag}"
-            for row, rank, score in rows
-        ),
+    lines = (
+        f"{topics[row]} Q0 {names[row]} {rank} {float(score)!r} {tag}"
+        for row, rank, score in rows
     )
+    _write_lines(path, lines)
 
 
 def join_run(
@@ -509,9 +507,7 @@ def _column(values: object, name: str) -> list[Name]:
         if array.ndim != 1:
             raise ValueError(f"{name} must have one dimension, got shape {array.shape}")
         array = array.tolist()
-    column = [
-        value.item() if isinstance(value, np.generic) else value for value in array
-    ]
+    column = [one.item() if isinstance(one, np.generic) else one for one in array]
     for row, value in enumerate(column):
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise TypeError(
@@ -530,9 +526,7 @@ def _column(values: object, name: str) -> list[Name]:
     return column
 
 
-def _read_run(
-    run: NamedColumns,
-) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
+def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
     groups, documents, scores = _read_table(run, "run", "scores")
     topics, documents = read_run_rows(groups, documents, "run.")
@@ -546,12 +540,12 @@ def _read_qrels(qrels: NamedColumns) -> Judgements:
     groups, documents, grades = _read_table(qrels, "qrels", "grades")
     topics, documents = read_run_rows(groups, documents, "qrels.")
     grades = read_numbers(grades, len(topics), "qrels.grades")
-    if not np.isfinite(grades).all():
-        row = int(np.argmin(np.isfinite(grades)))
-        raise ValueError(
-            f"qrels.grades must be finite, but row {row} (query {topics[row]!r}) has "
-            f"{grades[row]}"
-        )
+    check_each(
+        np.isfinite(grades),
+        grades,
+        lambda row: f"row {row} (query {topics[row]!r})",
+        "qrels.grades must be finite",
+    )
     return dict(zip(zip(topics, documents, strict=True), grades.tolist(), strict=True))
 
 

@@ -294,10 +294,7 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
     set_fitted_state(estimator, model)
     try:
         parameters = read_parameters(cls._parameters, estimator)
-        names = getattr(estimator, "feature_names_in_", None)
-        constraints_of(
-            parameters, estimator._categories, estimator.n_features_in_, names
-        )
+        constraints_of(parameters, estimator)
     except (TypeError, ValueError) as error:
         raise ValueError(f"parameters: {error}") from None
     estimator._check_state()

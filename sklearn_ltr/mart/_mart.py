@@ -45,7 +45,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.categories import FeatureCategories
 from sklearn_ltr._data.features import check_has_rows
 from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.rows import read_weights
+from sklearn_ltr._data.rows import check_each, read_weights
 from sklearn_ltr._data.tables import Matrix, table_of
 from sklearn_ltr._data.training_data import check_weights
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
@@ -59,11 +59,7 @@ from sklearn_ltr._estimators.base import (
 )
 from sklearn_ltr._estimators.docstrings import describe_parameters
 from sklearn_ltr._estimators.validation_range import warn_of_ranges
-from sklearn_ltr._parameters import (
-    LARGEST_SCORE,
-    POSITIVE,
-    read_parameters,
-)
+from sklearn_ltr._parameters import LARGEST_SCORE, POSITIVE, read_parameters
 from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._trees.parameters import LearningRate
 from sklearn_ltr._typing import (
@@ -213,17 +209,13 @@ class BaseMART(CallbackSupportMixin, Estimator):
             data = model._read(given, p, kept)
 
             # bin, boost
-            categories = model._categories
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, categories.feature, kept, team)
+                binned = bin_data(data, p, model._categories.feature, kept, team)
                 task = model._task(data._replace(learned=binned.rows), p)
                 del data  # trees need no X, and no rows in the order they came in
-                names = getattr(model, "feature_names_in_", None)
-                n_features = model.n_features_in_
-                constraints = constraints_of(p, categories, n_features, names)
-                model.__dict__.update(
-                    boost_trees(binned, task, p, constraints, kept, tasks)
-                )
+                constraints = constraints_of(p, model)
+                grown = boost_trees(binned, task, p, constraints, kept, tasks)
+                model.__dict__.update(grown)
         tasks.end()
         return self
 
@@ -515,13 +507,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
     ) -> tuple[FloatArray, FloatArray]:
         """Return the numbers and weights of rows of a weight above 0."""
         name, targets = f"y{suffix}", read_numbers(y, len(y), f"y{suffix}")
-        valid = np.abs(targets) <= LARGEST_SCORE
-        if not valid.all():
-            row = int(np.argmin(valid))
-            raise ValueError(
-                f"{name} must be finite, and at most {LARGEST_SCORE:g} in size, but "
-                f"row {row} has {targets[row]}"
-            )
+        required = f"{name} must be finite, and at most {LARGEST_SCORE:g} in size"
+        check_each(np.abs(targets) <= LARGEST_SCORE, targets, "row {}".format, required)
         largest = np.abs(targets).max()
         if 0 < largest < 1 / LARGEST_SCORE:
             raise ValueError(
@@ -823,11 +810,9 @@ def hold_out_rows(
 
 def check_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Return y; an error if its values are not class labels that can be sorted."""
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(
-            f"{name} must hold classes, but row {row} has {y[row]}: drop the row"
-        )
+    if y.dtype.kind == "f":
+        required, advice = f"{name} must hold classes", ": drop the row"
+        check_each(np.isfinite(y), y, "row {}".format, required, advice)
     try:
         check_classification_targets(y)
         np.unique(y)

@@ -21,14 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._compile import (
-    LOG2_E,
-    ThreadTeam,
-    expit,
-    kernel,
-    log2_of,
-    softplus,
-)
+from sklearn_ltr._compile import LOG2_E, ThreadTeam, expit, kernel, log2_of, softplus
 from sklearn_ltr._data import TrainingData
 from sklearn_ltr._estimators.monitor import ScoredMeasure
 from sklearn_ltr._typing import FloatArray
@@ -167,6 +160,5 @@ class PointwiseTask(NamedTuple):
     """The objective of a fit, and its measures."""
 
     objective: PointwiseObjective
-    measures: Sequence[
-        Mapping[str, ScoredMeasure]
-    ]  # of training data, then of each set
+    #: of training data, then of each set
+    measures: Sequence[Mapping[str, ScoredMeasure]]

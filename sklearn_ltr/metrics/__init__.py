@@ -57,7 +57,6 @@ from sklearn_ltr.metrics._err import *
 from sklearn_ltr.metrics._metric import *
 from sklearn_ltr.metrics._precision import *
 from sklearn_ltr.metrics._ranked_list import *
-from sklearn_ltr.metrics._rbp import *
 from sklearn_ltr.metrics._reciprocal_rank import *
 
 __all__ = sorted(

@@ -50,12 +50,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MAP", "map_score"]
@@ -63,12 +58,7 @@ __all__ = ["MAP", "map_score"]
 
 @range_kernel
 def average_precision_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the average precision of each list."""
     # In a run of n equal scores, r of them relevant, below `above` relevant documents,
@@ -83,7 +73,7 @@ def average_precision_values(
         stop = min(k, len(ranked))
         total, above, position = 0.0, 0.0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             n = end - position
             r = 0.0
             for p in range(position, end):
@@ -99,15 +89,10 @@ def average_precision_values(
 
 @range_kernel
 def average_precision_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    relevance, discount = arrays.gain, arrays.discount
+    relevance, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     for query in range(first, last):
         start = offsets[query]
         count = 0.0  # n_p

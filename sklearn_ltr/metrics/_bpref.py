@@ -50,12 +50,7 @@ from sklearn_ltr.metrics._closed_form import (
     count_relevant,
     cut_at,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["BPref", "bpref_score"]
@@ -63,12 +58,7 @@ __all__ = ["BPref", "bpref_score"]
 
 @range_kernel
 def bpref_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the binary preference of each list."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
@@ -79,7 +69,7 @@ def bpref_values(
         stop = min(arrays.k, len(ranked))
         total, above, position = 0.0, 0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             others = 0
             for p in range(position, end):
                 others += int(relevance[ranked[p]] == 0.0)
@@ -102,15 +92,10 @@ def bpref_values(
 
 @range_kernel
 def bpref_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    relevance, discount = arrays.gain, arrays.discount
+    relevance, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
         start, m = offsets[query], arrays.limit[query]
@@ -177,9 +162,8 @@ class BPref(BinaryMetric):
     def _limits(self, judged: JudgedLists) -> IntArray:
         """M, the number of others above which make a term 0; at least 1."""
         n_relevant = count_relevant(judged).astype(np.int64)
-        n_others = np.add.reduceat(
-            judged.gain == 0, judged.offsets[:-1], dtype=np.int64
-        )
+        is_other, starts = judged.gain == 0, judged.offsets[:-1]
+        n_others = np.add.reduceat(is_other, starts, dtype=np.int64)
         return np.maximum(np.minimum(n_relevant, n_others), 1)
 
 

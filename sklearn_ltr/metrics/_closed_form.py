@@ -37,17 +37,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
-from sklearn_ltr._data import QueryIds, check_canonical
+from sklearn_ltr._data import QueryIds, check_canonical, describe_query
 from sklearn_ltr._parameters import Choice, real
-from sklearn_ltr._typing import FloatArray, IntArray
-from sklearn_ltr.metrics._metric import (
-    METRICS,
-    BoundMetric,
-    Metric,
-    any_in_query,
-    longest_list,
-    read_ranked_grades,
-)
+from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
+from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
@@ -66,11 +59,13 @@ class RankedLists(NamedTuple):
 class MetricArrays(NamedTuple):
     """What a metric computes from the grades, before there are scores."""
 
+    offsets: IntArray  # (n_queries + 1,)
     gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
     discount: FloatArray  # (longest list,) by position, zero from position k on
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
     limit: IntArray  # (n_queries,) cutoff of a query; bpref: documents above that count
     k: int  # cutoff, at most the length of the longest list
+    average: bool  # whether values are the means over random orders of equal scores
 
 
 class JudgedLists(NamedTuple):
@@ -98,12 +93,7 @@ class SwapFactors(NamedTuple):
 
 @range_kernel
 def sum_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute scale * sum of gain * discount, with the mean gain in runs of ties."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
@@ -114,7 +104,7 @@ def sum_values(
         total = 0.0
         position = 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             run_gain = 0.0
             run_discount = 0.0
             for p in range(position, end):
@@ -128,14 +118,10 @@ def sum_values(
 
 @range_kernel
 def sum_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors of a discounted sum: 1, and the discount twice."""
+    offsets = arrays.offsets
     for query in range(first, last):
         start = offsets[query]
         for p in range(offsets[query + 1] - start):
@@ -151,9 +137,9 @@ class ClosedFormMetric(Metric):
     closed_form: ClassVar[bool] = True
     #: u and v of the recurrence at the head of this file; None: it has no such form
     cascade_coefficients: ClassVar[tuple[float, float] | None] = (0.0, 0.0)
-    #: kernel(first, last, lists, arrays, average, values)
+    #: kernel(first, last, lists, arrays, values)
     _values_kernel: ClassVar[RangeKernel] = sum_values
-    #: kernel(first, last, order, offsets, arrays, factors)
+    #: kernel(first, last, order, arrays, factors)
     _swap_factors_kernel: ClassVar[RangeKernel] = sum_swap_factors
 
     def __init_subclass__(cls, **options: object) -> None:
@@ -213,10 +199,10 @@ class ClosedFormMetric(Metric):
         """Prepare all that does not depend on scores (internal, see `Metric.bind`)."""
         check_canonical(grades, offsets)
         gain = self.gains(grades, offsets, query_ids)
-        longest = longest_list(offsets)
+        longest = int(np.diff(offsets).max())
         k = self.cutoff(longest)
         discount = self.discounts(longest, k)
-        has_relevant = any_in_query(gain > 0, offsets)
+        has_relevant = np.logical_or.reduceat(gain > 0, offsets[:-1])
         if is_ranked is None:
             ranked_offsets = offsets
         else:
@@ -271,8 +257,8 @@ class BoundClosedForm(BoundMetric):
         team: ThreadTeam = ONE_THREAD,
     ) -> None:
         """Write the factors of ranges of queries for this order."""
-        given = order, self.offsets, self._arrays, factors
-        self._in_ranges(bounds, team, self.metric._swap_factors_kernel, *given)
+        kernel = self.metric._swap_factors_kernel
+        self._in_ranges(bounds, team, kernel, order, self._arrays, factors)
 
     def constant_swap_factors(self) -> SwapFactors | None:
         """Return the factors of all lists, by position, or None if the order counts."""
@@ -283,20 +269,21 @@ class BoundClosedForm(BoundMetric):
 
     @cached_property
     def _arrays(self) -> MetricArrays:
-        return MetricArrays(self.gain, self.discount, self.scale, self.limit, self.k)
+        average = self.metric.ties == "average"
+        arrays = self.offsets, self.gain, self.discount, self.scale, self.limit
+        return MetricArrays(*arrays, self.k, average)
 
     def _list_values(
         self, scores: FloatArray, bounds: IntArray, team: ThreadTeam
     ) -> FloatArray:
-        average = self.metric.ties == "average"
         # The mean over a run of equal scores needs the whole run, which may extend
         # below the cutoff.
-        depth = len(self.discount) if average else self.k
+        depth = len(self.discount) if self._arrays.average else self.k
         order = self._rank(scores, depth, bounds, team)
         values = np.empty(len(self.offsets) - 1)
         lists = RankedLists(scores, self.grades, order, self.offsets)
         kernel = self.metric._values_kernel
-        self._in_ranges(bounds, team, kernel, lists, self._arrays, average, values)
+        self._in_ranges(bounds, team, kernel, lists, self._arrays, values)
         return values
 
 
@@ -350,3 +337,12 @@ def reciprocal_ranks(n: int, k: int) -> FloatArray:
 def cut_at(k: int, discount: FloatArray) -> FloatArray:
     """Set a discount to zero from position k on."""
     return np.where(np.arange(len(discount)) < k, discount, 0.0)
+
+
+def describe_first(
+    bad: BoolArray, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
+) -> str:
+    """Return which query has which grade, at the first bad document."""
+    position = int(np.argmax(bad))
+    query = int(np.searchsorted(offsets, position, side="right")) - 1
+    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"

@@ -21,25 +21,19 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import exp2_of, log2_of
-from sklearn_ltr._data import (
-    QueryIds,
-    count_rows,
-    describe_query,
-    places_in_queries,
-    read_numbers,
-)
+from sklearn_ltr._data import QueryIds, count_rows, places_in_queries, read_numbers
 from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
-from sklearn_ltr.metrics._closed_form import ClosedFormMetric, JudgedLists, cut_at
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
+from sklearn_ltr.metrics._closed_form import (
+    ClosedFormMetric,
+    JudgedLists,
+    cut_at,
+    describe_first,
 )
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["CG", "DCG", "NDCG", "cg_score", "dcg_score", "ndcg_score"]
@@ -154,7 +148,10 @@ class DCG(CG):
 
     def discounts(self, n: int, k: int) -> FloatArray:
         """Discount of positions 0 to n - 1, zero from k on."""
-        return discount_per_position(self.discount, n, k)
+        # "letor" counts ranks 1 and 2 alike; the base of the logarithm cancels in NDCG
+        is_log2, ranks = self.discount == "log2", np.arange(1, n + 1, dtype=np.float64)
+        shifted = 1.0 + ranks if is_log2 else np.maximum(ranks, 2.0)
+        return cut_at(k, 1.0 / log2_of(shifted))
 
 
 @score_function(DCG, values=">= 0", refused="grades without a gain")
@@ -323,7 +320,7 @@ def gain_per_document(
             raise ValueError(
                 f"gain is a table of {len(gain)} values for the grades 0 to "
                 f"{len(gain) - 1}, but "
-                f"{_describe_first(bad, grades, offsets, query_ids)}"
+                f"{describe_first(bad, grades, offsets, query_ids)}"
             )
     values = gain_of(gain, grades)
     if values.shape != grades.shape:
@@ -346,26 +343,6 @@ def gain_per_document(
         raise ValueError(
             f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
             f"but it is {first_bad:.3g} where "
-            f"{_describe_first(bad, grades, offsets, query_ids)}{advice}"
+            f"{describe_first(bad, grades, offsets, query_ids)}{advice}"
         )
     return values
-
-
-def _describe_first(
-    bad: NDArray[np.bool_],
-    grades: FloatArray,
-    offsets: IntArray,
-    query_ids: QueryIds | None,
-) -> str:
-    """Return which query has which grade, at the first bad document."""
-    position = int(np.argmax(bad))
-    query = int(np.searchsorted(offsets, position, side="right")) - 1
-    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"
-
-
-def discount_per_position(discount: Discount, n: int, k: int) -> FloatArray:
-    """Return the discount of positions 0 to n - 1, zero from k on."""
-    ranks = np.arange(1, n + 1, dtype=np.float64)
-    # "letor" counts ranks 1 and 2 alike.  The base of the logarithm cancels in NDCG.
-    shifted = 1.0 + ranks if discount == "log2" else np.maximum(ranks, 2.0)
-    return cut_at(k, 1.0 / log2_of(shifted))

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_ltr._compile import exp2_of, range_kernel, subkernel
-from sklearn_ltr._data import QueryIds, describe_query
+from sklearn_ltr._data import QueryIds
 from sklearn_ltr._parameters import real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
@@ -45,14 +45,10 @@ from sklearn_ltr.metrics._closed_form import (
     MetricArrays,
     RankedLists,
     SwapFactors,
+    describe_first,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]
@@ -64,12 +60,7 @@ LARGEST_GRADE = 53.0
 
 @range_kernel
 def err_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the expected reciprocal rank of each list."""
     scores, order, offsets = lists.scores, lists.order, lists.offsets
@@ -81,7 +72,7 @@ def err_values(
         stop = min(k, len(ranked))
         total, reached, position = 0.0, 1.0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             n_counted = min(end, stop) - position
             _mean_products(satisfies, ranked[position:end], means[: n_counted + 1])
             for i in range(n_counted):
@@ -108,15 +99,10 @@ def _mean_products(satisfies: FloatArray, run: IntArray, means: FloatArray) -> N
 
 @range_kernel
 def err_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    satisfies, discount = arrays.gain, arrays.discount
+    satisfies, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
         start = offsets[query]
@@ -194,13 +180,12 @@ class ERR(ClosedFormMetric):
     ) -> FloatArray:
         """Probability of each document to satisfy."""
         most = LARGEST_GRADE if self.max_grade is None else self.max_grade
-        if grades.max() > most:
-            position = int(np.argmax(grades))
-            query = int(np.searchsorted(offsets, position, side="right")) - 1
+        largest = grades.max()
+        if largest > most:
+            found = describe_first(grades == largest, grades, offsets, query_ids)
             raise ValueError(
-                f"ERR takes grades up to max_grade={most:g}, but query "
-                f"{describe_query(query_ids, query)} has grade {grades[position]}: "
-                'merge grades, for example to 0 to 4, or use NDCG(10, gain="linear")'
+                f"ERR takes grades up to max_grade={most:g}, but {found}: merge "
+                'grades, for example to 0 to 4, or use NDCG(10, gain="linear")'
             )
         return self.satisfaction(grades)
 

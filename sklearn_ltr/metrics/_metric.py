@@ -38,7 +38,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._other_libraries import metric_here
 from sklearn_ltr._parameters import Choice
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._arguments import CLOSE, explain_call
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -232,7 +232,7 @@ class Metric(ABC):
                 f"y_missing was given, but {type(self).__name__} cannot count what is "
                 "missing from a list: leave it out, or use a built-in metric"
             )
-        longest = longest_list(offsets)
+        longest = int(np.diff(offsets).max())
         k = self.cutoff(longest)
         return BoundMetric(
             metric=self,
@@ -243,7 +243,7 @@ class Metric(ABC):
             discount=np.ones(longest),
             scale=np.ones(len(offsets) - 1),
             limit=np.full(len(offsets) - 1, k, dtype=np.int64),
-            has_relevant=any_in_query(grades > 0, offsets),
+            has_relevant=np.logical_or.reduceat(grades > 0, offsets[:-1]),
             k=k,
         )
 
@@ -360,11 +360,17 @@ class Metric(ABC):
         groups_missing: IdsLike | None,
     ) -> tuple[QueryGroups, BoundMetric]:
         """Return the queries, those without a row included, and the bound metric."""
-        read = read_judged(y_true, groups, y_missing, groups_missing)
-        queries, grades, offsets, is_ranked = read
-        bound = self.bind(grades, offsets, queries.query_ids, is_ranked)
-        if is_ranked is None:
+        queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
+        grades = check_grades(y_true, queries, "y_true")
+        n_missing = count_missing(y_missing, groups_missing)
+        if n_missing == 0:
+            bound = self.bind(grades, queries.offsets, queries.query_ids)
             warn_if_all_relevant(bound)
+            return queries, bound
+        judged = JudgedQueries.read(queries, groups_missing, n_missing)
+        grades_missing = check_grades(y_missing, judged.missing, "y_missing")
+        merged, queries = judged.merge(grades, grades_missing), judged.rows
+        bound = self.bind(merged, judged.offsets, queries.query_ids, judged.is_row)
         return queries, bound
 
 
@@ -381,21 +387,14 @@ class BoundMetric:
     metric: Metric
     grades: FloatArray  # (n_documents,)
     offsets: IntArray  # (n_queries + 1,)
-    query_ids: (
-        QueryIds | None
-    )  # (n_queries,) group value of each query, for error messages
+    query_ids: QueryIds | None  # (n_queries,) group value of each, for error messages
     gain: FloatArray  # (n_documents,) gain, relevance (0 or 1), or probability R
     discount: FloatArray  # (longest list,) by position; falls; zero from position k on
     scale: FloatArray  # (n_queries,) factor of a query's value and swap deltas
     limit: IntArray  # (n_queries,) cutoff of each query, at most k counts
     # (n_queries,) of a gain above zero, in the list or missing from it
-    has_relevant: NDArray[np.bool_]
+    has_relevant: BoolArray
     k: int  # cutoff; where the metric has none, the most documents of a query
-
-    @property
-    def stable(self) -> bool:
-        """Whether ties keep the order of rows (the flag of ``rank_documents``)."""
-        return self.metric.ties == "stable"
 
     def subset(self, queries: IntArray, documents: IntArray, offsets: IntArray) -> Self:
         """Return the metric of some queries, which own `documents` by `offsets`."""
@@ -452,16 +451,13 @@ class BoundMetric:
     ) -> IntArray:
         """Return the ranked lists, in order down to position k."""
         order = np.empty(len(self.grades), dtype=np.int64)
-        lists = scores, self.grades, self.offsets, k, order, self.stable
+        is_stable = self.metric.ties == "stable"
+        lists = scores, self.grades, self.offsets, k, order, is_stable
         self._in_ranges(bounds, team, rank_documents, *lists)
         return order
 
     def _in_ranges(
-        self,
-        bounds: IntArray,
-        team: ThreadTeam,
-        kernel: RangeKernel,
-        *arguments: Any,
+        self, bounds: IntArray, team: ThreadTeam, kernel: RangeKernel, *arguments: Any
     ) -> None:
         """Call a kernel for ranges of queries, by the threads of a team."""
         n_rows = self.offsets[bounds[-1]] - self.offsets[bounds[0]]
@@ -484,10 +480,7 @@ def warn_if_all_relevant(bound: BoundMetric) -> None:
 
 
 def mean_of_values(
-    metric: Metric,
-    values: FloatArray,
-    weights: FloatArray,
-    has_relevant: NDArray[np.bool_],
+    metric: Metric, values: FloatArray, weights: FloatArray, has_relevant: BoolArray
 ) -> float:
     """Return the weighted mean over (n_queries,) values; ValueError if none counts."""
     if metric.no_relevant == "skip":
@@ -540,34 +533,6 @@ def read_ranked_grades(ranked_grades: ArrayLike) -> FloatArray:
     name = "ranked_grades"
     query = QueryGroups.single(count_rows(ranked_grades, name))
     return check_grades(ranked_grades, query, name)
-
-
-def read_judged(
-    y_true: ArrayLike,
-    groups: IdsLike,
-    y_missing: ArrayLike | None,
-    groups_missing: IdsLike | None,
-) -> tuple[QueryGroups, FloatArray, IntArray, NDArray[np.bool_] | None]:
-    """Return the queries of rows, and grades, offsets and is_ranked for `bind`."""
-    queries = QueryGroups.from_groups(groups, count_rows(y_true, "y_true"))
-    grades = check_grades(y_true, queries, "y_true")
-    n_missing = count_missing(y_missing, groups_missing)
-    if n_missing == 0:
-        return queries, grades, queries.offsets, None
-    judged = JudgedQueries.read(queries, groups_missing, n_missing)
-    grades_missing = check_grades(y_missing, judged.missing, "y_missing")
-    merged = judged.merge(grades, grades_missing)
-    return judged.rows, merged, judged.offsets, judged.is_row
-
-
-def longest_list(offsets: IntArray) -> int:
-    """Return the number of documents of the longest list."""
-    return int(np.diff(offsets).max())
-
-
-def any_in_query(flags: NDArray[np.bool_], offsets: IntArray) -> NDArray[np.bool_]:
-    """Whether any document of each query has its flag set."""
-    return np.logical_or.reduceat(flags, offsets[:-1])
 
 
 def get_metric(metric: str | Metric) -> Metric:
@@ -651,23 +616,7 @@ def score_function(
     return document
 
 
-def compute_score(
-    metric: type[Metric],
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    groups: IdsLike,
-    sample_weight: ArrayLike | None,
-    y_missing: ArrayLike | None,
-    groups_missing: IdsLike | None,
-    **options: Any,
-) -> float:
+def compute_score(metric: type[Metric], **given: Any) -> float:
     """Return the mean of a metric, given the arguments of its score function."""
-    return metric(**options)(
-        y_true,
-        y_score,
-        groups=groups,
-        sample_weight=sample_weight,
-        y_missing=y_missing,
-        groups_missing=groups_missing,
-    )
+    options = {field.name: given.pop(field.name) for field in fields(metric)}
+    return metric(**options)(**given)

@@ -36,12 +36,7 @@ from sklearn_ltr._compile import (
     uint32_lanes,
     uint64,
 )
-from sklearn_ltr._data import (
-    QueryGroups,
-    check_scores,
-    count_rows,
-    places_in_queries,
-)
+from sklearn_ltr._data import QueryGroups, check_scores, count_rows, places_in_queries
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._short_lists import (
     DOCUMENTS_PER_LINE,
@@ -306,10 +301,8 @@ def rank_scores(y_score: ArrayLike, *, groups: IdsLike) -> NDArray[np.int64]:
     queries = QueryGroups.from_groups(groups, count_rows(y_score, "y_score"))
     scores = check_scores(y_score, queries, "y_score", only_order=True)
     order = np.empty(queries.n_documents, dtype=np.int64)
-    longest = int(queries.sizes.max())
-    rank_documents(
-        0, queries.n_queries, scores, scores, queries.offsets, longest, order, True
-    )
+    offsets, longest = queries.offsets, int(queries.sizes.max())
+    rank_documents(0, queries.n_queries, scores, scores, offsets, longest, order, True)
     ranks = np.empty_like(order)
-    ranks[order] = places_in_queries(queries.offsets) + 1
+    ranks[order] = places_in_queries(offsets) + 1
     return queries.unsort(ranks)

@@ -37,12 +37,7 @@ from sklearn_ltr.metrics._closed_form import (
     cut_at,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
@@ -50,12 +45,7 @@ __all__ = ["MRR", "HitRate", "hit_rate_score", "mrr_score"]
 
 @range_kernel
 def first_relevant_values(
-    first: int,
-    last: int,
-    lists: RankedLists,
-    arrays: MetricArrays,
-    average: bool,
-    values: FloatArray,
+    first: int, last: int, lists: RankedLists, arrays: MetricArrays, values: FloatArray
 ) -> None:
     """Compute the discount at the first relevant document of each list."""
     # That document is in the first run of equal scores that has a relevant one.  In
@@ -69,7 +59,7 @@ def first_relevant_values(
         stop = min(k, len(ranked))
         total, position = 0.0, 0
         while position < stop:
-            end = run_end(scores, ranked, position, average)
+            end = run_end(scores, ranked, position, arrays.average)
             n = end - position
             r = 0.0
             for p in range(position, end):
@@ -85,15 +75,10 @@ def first_relevant_values(
 
 @range_kernel
 def first_relevant_swap_factors(
-    first: int,
-    last: int,
-    order: IntArray,
-    offsets: IntArray,
-    arrays: MetricArrays,
-    factors: SwapFactors,
+    first: int, last: int, order: IntArray, arrays: MetricArrays, factors: SwapFactors
 ) -> None:
     """Compute the factors derived at the head of this file."""
-    relevance, discount = arrays.gain, arrays.discount
+    relevance, discount, offsets = arrays.gain, arrays.discount, arrays.offsets
     above, below = factors.discount_above, factors.discount_below
     for query in range(first, last):
         start = offsets[query]

@@ -123,27 +123,19 @@ class RankerComparison:
             (f"{self.metric_name}, {self.n_queries:,} queries", "mean"),
             *((name, f"{mean:.4f}") for name, mean in self.means.items()),
         ]
-        pairs = [
-            (
-                "difference",
-                "mean",
-                f"{100 * self.confidence_level:g}% interval",
-                "p",
-                "p (Holm)",
-                f"queries for {self.difference:.4g}",
-            )
-        ]
+        interval = f"{100 * self.confidence_level:g}% interval"
+        needed = f"queries for {self.difference:.4g}"
+        pairs = [("difference", "mean", interval, "p", "p (Holm)", needed)]
         for pair in self.pairs:
-            pairs.append(
-                (
-                    f"{pair.b} - {pair.a}",
-                    f"{pair.mean_difference:+.4f}",
-                    f"{pair.low:+.4f} to {pair.high:+.4f}",
-                    f"{pair.p_value:.4f}",
-                    f"{pair.adjusted_p_value:.4f}",
-                    f"{pair.n_needed:,}",
-                )
+            row = (
+                f"{pair.b} - {pair.a}",
+                f"{pair.mean_difference:+.4f}",
+                f"{pair.low:+.4f} to {pair.high:+.4f}",
+                f"{pair.p_value:.4f}",
+                f"{pair.adjusted_p_value:.4f}",
+                f"{pair.n_needed:,}",
             )
+            pairs.append(row)
         return "\n".join([*aligned(rankers), "", *aligned(pairs)])
 
 
@@ -387,12 +379,11 @@ def query_values(
     grades = check_grades(y_true, queries, y_name)
     weights = check_sample_weight(sample_weight, queries)
     bound = metric.bind(grades, queries.offsets, queries.query_ids)
-    values = np.stack(
-        [
-            bound.values(check_scores(column, queries, name, only_order=True))
-            for name, column in scores.items()
-        ]
-    )
+    of_rankers = [
+        bound.values(check_scores(column, queries, name, only_order=True))
+        for name, column in scores.items()
+    ]
+    values = np.stack(of_rankers)
     included = ~np.isnan(values[0])
     if not weights[included].any():
         raise ValueError(

@@ -18,10 +18,7 @@ import sklearn
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import (
-    ParameterGrid,
-    ParameterSampler,
-)
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 
@@ -482,9 +479,8 @@ def draw_settings(space: Space, seed: int) -> Iterator[dict[str, Any]]:
 
 def has_distributions(space: Space) -> bool:
     """Whether a value of a space is a distribution of scipy, not a list of values."""
-    return any(
-        hasattr(values, "rvs") for one in spaces_of(space) for values in one.values()
-    )
+    spaces = spaces_of(space)
+    return any(hasattr(values, "rvs") for one in spaces for values in one.values())
 
 
 def all_candidates(
@@ -535,22 +531,19 @@ def try_candidates(
                 break
             try:
                 scores = scores_of_candidate(ranker, rows, splits, p.n_jobs)
-                values = metric_of_folds(scores, rows, splits, metric)
+                *of_folds, value = metric_of_folds(scores, rows, splits, metric)
             except Exception as error:
                 error.add_note(f"of candidate {number}, with the settings {params}")
                 raise
             elapsed = perf_counter() - start
-            is_best = all(values[-1] > other.value for other in tried)
-            tried.append(
-                Candidate(
-                    number, params, ranker, scores, values[:-1], values[-1], elapsed
-                )
-            )
+            is_best = all(value > other.value for other in tried)
+            one = Candidate(number, params, ranker, scores, of_folds, value, elapsed)
+            tried.append(one)
             forget_scores(tried)
             if p.verbose > 1 or (p.verbose == 1 and is_best):
                 best = max(tried, key=lambda candidate: candidate.value)
                 ONE_PROCESS.print_line(
-                    f"candidate {number}{of_all}: {metric.name} {values[-1]:.4f} (best "
+                    f"candidate {number}{of_all}: {metric.name} {value:.4f} (best "
                     f"{best.value:.4f} at {best.number}), {elapsed:.1f} s, {params}"
                 )
     except KeyboardInterrupt:
@@ -601,11 +594,10 @@ def metric_of_folds(
     values = []
     for selected in (*selections, np.ones(data.n_queries, dtype=np.bool_)):
         part, of_part = data.subset(selected), np.repeat(selected, data.sizes)
-        values.append(
-            mean_of_bound(bind_labels(metric, part), sorted_scores[of_part])
-            if is_judged(part)
-            else float("nan")
-        )
+        value = float("nan")
+        if is_judged(part):
+            value = mean_of_bound(bind_labels(metric, part), sorted_scores[of_part])
+        values.append(value)
     return values
 
 
@@ -643,9 +635,8 @@ def choose_members(
         [f"candidate {candidate.number}" for candidate in known],
     )
     weights = equal_weights(held_out.scores, held_out.query)
-    scaled = [
-        weight * scores for weight, scores in zip(weights, held_out.scores, strict=True)
-    ]
+    pairs = zip(weights, held_out.scores, strict=True)
+    scaled = [weight * scores for weight, scores in pairs]
     labels = bind_labels(metric, held_out.data)
     chosen, total, best = [0], scaled[0], known[0].value
     while len(chosen) < min(MOST_MEMBERS, len(known)):

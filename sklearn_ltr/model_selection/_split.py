@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -345,10 +346,8 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
             test_size=self.test_size,
             gap=self.gap,
         )
-        try:
+        with _counting(queries.n_queries):
             parts = list(folds.split(earliest_first))
-        except ValueError as error:
-            raise _with_number(error, queries.n_queries) from error
         for train, test in parts:
             yield (
                 _rows_of(queries, earliest_first[train]),
@@ -436,13 +435,15 @@ def group_train_test_split(
     queries = QueryGroups.from_groups(groups, n_rows(groups))
     _check(arrays, queries.n_documents, shuffle, stratify, order)
     is_drawn = shuffle and order is None
-    train, test = _split_queries(
-        np.arange(queries.n_queries) if is_drawn else _by_date(queries, order),
-        test_size=test_size,
-        train_size=train_size,
-        random_state=random_state,
-        shuffle=is_drawn and stratify is None,
-    )
+    ordered = np.arange(queries.n_queries) if is_drawn else _by_date(queries, order)
+    with _counting(queries.n_queries):
+        train, test = train_test_split(
+            ordered,
+            test_size=test_size,
+            train_size=train_size,
+            random_state=random_state,
+            shuffle=is_drawn and stratify is None,
+        )
     if stratify is not None:
         rng = check_random_state(random_state)
         grades = check_grades(stratify, queries, "stratify")
@@ -455,11 +456,7 @@ def group_train_test_split(
 
 
 def _check(
-    arrays: Sequence[object],
-    n_documents: int,
-    shuffle: object,
-    stratify: object,
-    order: object,
+    arrays: Sequence[Any], n_documents: int, shuffle: Any, stratify: Any, order: Any
 ) -> None:
     """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
@@ -486,20 +483,15 @@ def _check(
         )
 
 
-def _split_queries(queries: Queries, **options: object) -> tuple[Queries, Queries]:
-    """Split by train_test_split; its errors are extended by the number of queries."""
+@contextmanager
+def _counting(n_queries: int) -> Iterator[None]:
+    """Extend an error of scikit-learn about sizes by the number of queries."""
     try:
-        train, test = train_test_split(queries, **options)
+        yield
     except ValueError as error:
-        raise _with_number(error, len(queries)) from error
-    return train, test
-
-
-def _with_number(error: ValueError, n_queries: int) -> ValueError:
-    """Return an error of scikit-learn about sizes, with the number of queries."""
-    return ValueError(
-        f"{error} (The sizes count whole queries, and there are {n_queries}.)"
-    )
+        raise ValueError(
+            f"{error} (The sizes count whole queries, and there are {n_queries}.)"
+        ) from error
 
 
 def _rows_of(queries: QueryGroups, part: Queries) -> Rows:

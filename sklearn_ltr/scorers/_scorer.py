@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import fields
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.cross_validation import warn_if_cut
 from sklearn_ltr._data.labels import (
-    is_label,
+    check_label,
     label_number,
     n_label_columns,
     read_label_grades,
@@ -33,6 +33,7 @@ from sklearn_ltr._data.labels import (
 )
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
+from sklearn_ltr._parameters import Choice
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._arguments import explain_options
@@ -44,7 +45,7 @@ Metrics = MetricLike | Iterable[MetricLike] | Mapping[str, MetricLike]
 ShownMetrics = MetricLike | list[MetricLike] | dict[str, MetricLike]
 RequestValue = bool | str | None
 
-RESPONSE_METHODS = ("predict", "predict_proba", "decision_function")
+RESPONSE_METHODS = Choice(*get_args(ResponseMethod))
 DEFAULT_REQUESTS: dict[str, RequestValue] = {
     "groups": True,
     "sample_weight": None,
@@ -176,15 +177,8 @@ class RankingScorer:
         response_method: ResponseMethod,
         label: int | str | None = None,
     ) -> None:
-        if response_method not in RESPONSE_METHODS:
-            raise ValueError(
-                f"response_method must be one of {RESPONSE_METHODS}, got "
-                f"{response_method!r}"
-            )
-        if label is not None and not is_label(label):
-            raise ValueError(
-                f"label must be the number or the name of a column of y, got {label!r}"
-            )
+        RESPONSE_METHODS.read_as("response_method", response_method)
+        check_label(label)
         self._shown = _shown(metric)
         self.metrics = _by_name(self._shown)
         self.response_method, self.label = response_method, label
