@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,8 @@ from sklearn_ltr.export._tree_model import (
     TrainingState,
     Tree,
     TreeModel,
+    categories_of,
+    errors_in,
     made_up_names,
     stack,
 )
@@ -199,8 +202,8 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
         names = np.array(made_up_names(n_features))
     features = [Feature(name) for name in names.tolist()]
     bins, labels = fitted._mapper.categories, fitted._categories
-    for number, j in enumerate(bins.feature.tolist()):
-        values = bins.value[slice(*bins.first[number : number + 2])]
+    by_feature = divided(bins, bins.value)
+    for number, (j, values) in enumerate(by_feature.items()):
         is_text = bool(labels.is_text[number])
         categories: Sequence[Category]
         if is_text:
@@ -211,19 +214,22 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     return tuple(features)
 
 
+def divided(bins: CategoryBins, of_categories: NDArray[Any]) -> dict[int, NDArray[Any]]:
+    """Return the part of each categorical feature in an array over all categories."""
+    parts = np.split(of_categories, bins.first[1:])[:-1]
+    return dict(zip(bins.feature.tolist(), parts, strict=True))
+
+
 def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, ...]:
     """Return the trees of an estimator."""
     ensemble, bins = fitted.ensemble_, fitted._mapper.categories
-    bins_of = {
-        j: bins.bin[slice(*bins.first[number : number + 2])]
-        for number, j in enumerate(bins.feature.tolist())
-    }
+    bins_of = divided(bins, bins.bin)
     bounds = np.append(ensemble.first_node, len(ensemble.feature)).tolist()
     sets = dict(
         zip(ensemble.category_node.tolist(), ensemble.category_set, strict=True)
     )
     trees = []
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, stop in pairwise(bounds):
         nodes, by_category = slice(start, stop), {}
         feature = ensemble.feature[nodes]
         for node in range(stop - start):
@@ -361,10 +367,8 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
     nodes, sets = [], []
     for m, (first, tree) in enumerate(zip(first_node, model.trees, strict=True)):
         nodes.append(first + np.array(sorted(tree.left_categories), dtype=np.int64))
-        try:
+        with errors_in(f"trees[{m}]"):
             sets.append(bin_sets(tree, model.features, bins))
-        except ValueError as error:
-            raise ValueError(f"trees[{m}]: {error}") from None
     return TreeEnsemble(
         first_node=first_node,
         category_node=np.concatenate(nodes),
@@ -378,14 +382,11 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
 
 def feature_categories(features: Sequence[Feature]) -> FeatureCategories:
     """Return the categorical features, as an estimator stores them."""
-    categorical = [j for j, f in enumerate(features) if f.categories is not None]
+    known = categories_of(features)
     return FeatureCategories(
-        np.array(categorical, dtype=np.int64),
-        np.array([features[j].is_text for j in categorical], dtype=np.bool_),
-        [
-            np.array(features[j].categories if features[j].is_text else (), np.str_)
-            for j in categorical
-        ],
+        np.array([*known], dtype=np.int64),
+        np.array([features[j].is_text for j in known], dtype=np.bool_),
+        [np.array(c if features[j].is_text else (), np.str_) for j, c in known.items()],
     )
 
 
@@ -394,10 +395,8 @@ def find_category_bins(
 ) -> dict[int, tuple[int, ...]]:
     """Return the bin of each category of each categorical feature."""
     bins: dict[int, tuple[int, ...]] = {}
-    for j, feature in enumerate(features):
-        if feature.categories is None:
-            continue
-        position = {category: i for i, category in enumerate(feature.categories)}
+    for j, known in categories_of(features).items():
+        position = {category: i for i, category in enumerate(known)}
         group = np.zeros(len(position), dtype=np.int64)
         for tree in trees:
             for node, categories in tree.left_categories.items():
@@ -409,7 +408,7 @@ def find_category_bins(
         if group.max(initial=0) >= MISSING_BIN:
             raise ValueError(
                 f"its trees separate {group.max() + 1} groups of the categories of "
-                f"feature {feature.name!r}, but here a feature has at most "
+                f"feature {features[j].name!r}, but here a feature has at most "
                 f"{MISSING_BIN}: train with fewer"
             )
         bins[j] = tuple(group.tolist())
@@ -429,17 +428,15 @@ def category_bins(
         shared_from = [training.shared_from[j] for j in bins]
         by_feature = [training.mean_thresholds[j] for j in bins]
         thresholds = np.full((len(bins), max(map(len, by_feature), default=0)), np.inf)
-        for row, known in zip(thresholds, by_feature, strict=True):
-            row[: len(known)] = known
+        for row, found in zip(thresholds, by_feature, strict=True):
+            row[: len(found)] = found
+    categories = categories_of(features)
     values = [
-        np.arange(len(f.categories), dtype=np.float64)
-        if f.is_text
-        else np.array(f.categories, dtype=np.float64)
-        for f in features
-        if f.categories is not None
+        np.array(np.arange(len(c)) if features[j].is_text else c, np.float64)
+        for j, c in categories.items()
     ]
     return CategoryBins(
-        feature=feature_categories(features).feature,
+        feature=np.array([*categories], dtype=np.int64),
         first=np.cumsum([0, *map(len, values)], dtype=np.int64),
         value=np.concatenate([np.empty(0), *values]),
         bin=np.concatenate(
@@ -503,8 +500,7 @@ def training_state(fitted: BoostedTrees) -> TrainingState | None:
             for j, thresholds in enumerate(mapper.bin_thresholds)
         ),
         category_bins={
-            j: tuple(bins.bin[slice(*bins.first[number : number + 2])].tolist())
-            for number, j in enumerate(categorical)
+            j: tuple(own.tolist()) for j, own in divided(bins, bins.bin).items()
         },
         shared_from=dict(zip(categorical, bins.shared_from.tolist(), strict=True)),
         mean_thresholds={

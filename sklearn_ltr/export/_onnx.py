@@ -27,6 +27,7 @@ from sklearn_ltr.export._pipelines import (
 from sklearn_ltr.export._tree_model import (
     Codes,
     Tree,
+    TreeBuilder,
     TreeModel,
     category_tests,
     codes_of,
@@ -234,17 +235,11 @@ def whole_tree(tree: Tree) -> Tree:
     """Return the tree; one of a single leaf gets a root, which ONNX needs."""
     if len(tree.feature) > 1:
         return tree
-    value = np.repeat(tree.value, 3)
-    return Tree(
-        feature=np.array([0, -1, -1], dtype=np.int32),
-        threshold=np.zeros(3),
-        missing_left=np.zeros(3, dtype=bool),
-        left=np.array([1, -1, -1], dtype=np.int32),
-        right=np.array([2, -1, -1], dtype=np.int32),
-        value=value,
-        gain=np.zeros(3),
-        n_rows=np.repeat(tree.n_rows, 3),
-    )
+    builder = TreeBuilder()
+    root = builder.add(None, feature=0)
+    builder.add((root, "left"), value=tree.value[0])
+    builder.add((root, "right"), value=tree.value[0])
+    return builder.tree()
 
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:

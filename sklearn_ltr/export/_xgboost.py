@@ -22,16 +22,14 @@ from sklearn_ltr.export._document import array, checked, excerpt, items, member
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
-    above,
     float32_model,
     float32_values,
+    limits,
     rounded_below,
 )
 from sklearn_ltr.export._imported import (
     MOST_WITHOUT_NAMES,
-    Place,
     Scores,
-    TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
@@ -42,13 +40,15 @@ from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
     Codes,
-    Feature,
+    Place,
     Tree,
+    TreeBuilder,
     TreeModel,
     category_tests,
     check_names,
     check_no_categories,
     codes_of,
+    errors_in,
     fold,
     made_up_names,
     node_means,
@@ -223,11 +223,6 @@ def dump_text(model: TreeModel) -> str:
     return "[" + ",\n".join(tree_dump(tree, model) for tree in model.trees) + "]"
 
 
-def thresholds(tree: Tree) -> NDArray[np.float64]:
-    """Return what numbers that go left are below, float32 in float64; finite."""
-    return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
-
-
 def xgboost_tree_value(
     tree: Tree, number: int, n_features: int, codes: Codes
 ) -> dict[str, object]:
@@ -249,7 +244,7 @@ def xgboost_tree_value(
     nodes = [node for node, old in enumerate(order) if old in right_codes]
     sets = [right_codes[order[node]] for node in nodes]
     sizes = [len(codes) for codes in sets]
-    split = np.where(tree.is_leaf, tree.value, thresholds(tree))
+    split = np.where(tree.is_leaf, tree.value, limits(tree))
     return {
         "id": number,
         "tree_param": {
@@ -337,7 +332,7 @@ def tree_dump(tree: Tree, model: TreeModel) -> str:
     depth = np.zeros(len(tree.feature), dtype=np.int64)
     for node in np.flatnonzero(~tree.is_leaf).tolist():
         depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
-    threshold, value = thresholds(tree).tolist(), float32_values(tree.value)
+    threshold, value = limits(tree).tolist(), float32_values(tree.value)
 
     def leaf(node: int) -> str:
         return json.dumps({"nodeid": node, "leaf": value[node]})
@@ -472,14 +467,12 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
         (gbtree, "gradient_booster"),
         (model, "model"),
     ):
-        unknown += unknown_parts(part, XGBOOST_PARTS[where].split(), where)
+        unknown += unknown_parts(part, XGBOOST_PARTS[where], where)
     nodes = []
     for m, tree in enumerate(member(model, "trees", list, "model")):
-        try:
+        with errors_in(f"trees[{m}]"):
             nodes.append(read_xgboost_nodes(tree, len(names)))
-            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"].split(), f"trees[{m}]")
-        except ValueError as error:
-            raise ValueError(f"trees[{m}]: {error}") from None
+            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"], f"trees[{m}]")
     categories = read_xgboost_categories(model, types, nodes, version)
     trees = [build_tree(tree, categories) for tree in nodes]
     # factors of trees, of which some were dropped in training: of a booster "dart", or,
@@ -493,23 +486,14 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
                 )
             trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=False)]
     trees = trees[: n_trees_used(learner, model, len(trees))]
-    features = [feature(name, categories.get(j)) for j, name in enumerate(names)]
-    score = base_score(learner, parameters)
-    found = imported_model(features, trees, score, absent_is_missing=True)
     codes = {
         j: {category: code for code, category in enumerate(listed)}
         for j, listed in categories.items()
     }
+    score = base_score(learner, parameters)
+    found = imported_model(names, trees, codes, score, absent_is_missing=True)
     check_unknown(unknown, "XGBoost", found, codes, theirs)
     return found
-
-
-def feature(name: str, categories: Sequence[Category] | None) -> Feature:
-    """Return a column; its categories are given by code."""
-    if categories is None:
-        return Feature(name)
-    is_text = any(isinstance(category, str) for category in categories)
-    return Feature(name, tuple(sorted(categories)), is_text)
 
 
 def n_trees_used(
@@ -695,23 +679,23 @@ def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) ->
         node, place = waiting.pop()
         if nodes.left[node] == -1:
             n_rows = round(ROWS_PER_HESSIAN * float(nodes.hessian[node]))
-            builder.leaf(place, float(nodes.condition[node]), n_rows)
+            builder.add(place, value=nodes.condition[node], n_rows=n_rows)
             continue
         j, is_set = int(nodes.feature[node]), node in nodes.right_codes
-        number = builder.split(
+        number = builder.add(
             place,
-            j,
-            0.0 if is_set else float(thresholds[node]),
-            bool(nodes.default_left[node]),
-            float(nodes.gain[node]),
+            feature=j,
+            threshold=0.0 if is_set else thresholds[node],
+            missing_left=nodes.default_left[node],
+            gain=nodes.gain[node],
         )
         if is_set:
             goes_right = set(nodes.right_codes[node])
             goes_left = [c for i, c in enumerate(categories[j]) if i not in goes_right]
             builder.left_categories[number] = tuple(sorted(goes_left))
         waiting += [
-            (nodes.right[node], (number, False)),
-            (nodes.left[node], (number, True)),
+            (nodes.right[node], (number, "right")),
+            (nodes.left[node], (number, "left")),
         ]
     return builder.tree()
 
