@@ -32,7 +32,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import LabelColumn, NumberColumn
 from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._inspection.models import find_model, scoring_part
+from sklearn_ltr._inspection.models import find_model, nested, transformers_in
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._parameters import shown
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -557,26 +557,18 @@ def model_section(subject: Subject) -> str:
 def model_facts(subject: Subject) -> list[list[str]]:
     """Return what the model is made of: a name and a value each."""
     facts = [["class", subject.name]]
-    estimator = subject.estimator
-    while estimator is not subject.model:
-        part = scoring_part(estimator)
-        if part is not None:
-            is_search = hasattr(estimator, "best_params_")
-            how = "chosen by" if is_search else "calibrated by"
-            facts.append([how, type(estimator).__name__])
-            facts += [
-                [f"chosen {name}", in_words(value)]
-                for name, value in getattr(estimator, "best_params_", {}).items()
-            ]
-            estimator = part
-        else:
+    *outer, model = nested(subject.estimator)
+    for estimator in outer:
+        if hasattr(estimator, "steps"):
             facts += [[f"step {n}", in_words(step)] for n, step in estimator.steps[:-1]]
-            estimator = estimator.steps[-1][1]
-    model = subject.model
+            continue
+        chosen = getattr(estimator, "best_params_", None)
+        how = "calibrated by" if chosen is None else "chosen by"
+        facts.append([how, type(estimator).__name__])
+        facts += [[f"chosen {name}", in_words(v)] for name, v in (chosen or {}).items()]
     if hasattr(model, "ensemble_"):
-        ensemble = model.ensemble_
         facts.append(["trees", f"{model.n_iter_:,}"])
-        facts.append(["nodes of all trees", f"{len(ensemble.feature):,}"])
+        facts.append(["nodes of all trees", f"{len(model.ensemble_.feature):,}"])
     if hasattr(model, "network_"):
         n_weights = sum(np.size(part) for part in model.network_.parameters)
         facts.append(["weights of the network", f"{n_weights:,}"])
@@ -599,10 +591,8 @@ def blend_part(subject: Subject) -> str:
         html.table(
             ["ranker", "weight"],
             [
-                [f"{number}: {name}", f"{weight:.4f}"]
-                for number, (name, weight) in enumerate(
-                    zip(names, model.weights_, strict=True), 1
-                )
+                [f"{i + 1}: {names[i]}", f"{weight:.4f}"]
+                for i, weight in enumerate(model.weights_)
             ],
         ),
     ]
@@ -647,32 +637,24 @@ def curves_section(subject: Subject) -> str:
     """Return the scores that training has recorded."""
     title = "Training curves"
     try:
-        record = read_record(subject.model)
+        display = TrainingCurveDisplay(**read_record(subject.model))
     except TypeError:  # a bag, a blend or a regressor
         text = f"{subject.name} records no scores of rankings in its training."
         return html.section(title, html.paragraph(text))
     except ValueError as error:  # nothing was recorded; the message says what to set
         return html.section(title, html.paragraph(f"{error}."))
-    display = TrainingCurveDisplay(**vars(record))
-    measures = {name for set_curves in record.curves.values() for name in set_curves}
-    rows = []
-    for set_name, set_curves in record.curves.items():
-        for measure, values in set_curves.items():
-            at = (
-                None if record.kept is None else values[record.kept - record.first_step]
-            )
-            rows.append(
-                [
-                    f"{set_name}, {measure}",
-                    *(f"{value:.4f}" for value in values[[0, -1]]),
-                    *([] if at is None else [f"{at:.4f}"]),
-                ]
-            )
-    name = record.step_name
-    steps = display.steps
-    header = ["set, measure", f"{name} {steps[0]}", f"{name} {steps[-1]}"]
-    header += [] if record.kept is None else [f"{name} {record.kept}, kept"]
-    numbers = html.table(header, rows)
+    measures = {name for set_curves in display.curves.values() for name in set_curves}
+    name, steps = display.step_name, display.steps
+    header, places = [f"{name} {steps[0]}", f"{name} {steps[-1]}"], [0, -1]
+    if display.kept is not None:
+        header.append(f"{name} {display.kept}, kept")
+        places.append(display.kept - display.first_step)
+    rows = [
+        [f"{set_name}, {measure}", *(f"{value:.4f}" for value in values[places])]
+        for set_name, set_curves in display.curves.items()
+        for measure, values in set_curves.items()
+    ]
+    numbers = html.table(["set, measure", *header], rows)
     picture = html.picture(
         "Scores after each step of the training",
         (6.4, 1.0 + 2.4 * len(measures)),
@@ -878,7 +860,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
     n_columns = len(names)
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them
-    if effects is not None and not has_transformers(subject.estimator):
+    if effects is not None and not transformers_in(subject.estimator):
         order = [int(j) for j in effects.order]
         names = list(effects.names)
     numbers, categories = [], []
@@ -903,15 +885,6 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
         header = ["column", "missing", "categories", "most frequent"]
         parts.append(html.table(header, categories))
     return "\n".join(parts)
-
-
-def has_transformers(estimator: BaseEstimator) -> bool:
-    """Return whether a Pipeline makes the features of the model out of the columns."""
-    part = scoring_part(estimator)
-    if part is not None:
-        return has_transformers(part)
-    steps = getattr(estimator, "steps", [])
-    return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 
 
 def value_in(column: NumberColumn | LabelColumn, row: int) -> str:
@@ -970,15 +943,9 @@ def drift_section(columns: dict[str, Drift] | None, scores: Drift | None) -> str
 
 def shares(drift: Drift, n_before: int, n_now: int) -> str:
     """Return the table of the shares of documents in each bin."""
-    return html.table(
-        ["bin", "reference", "now"],
-        [
-            [name, f"{before / n_before:.1%}", f"{now / n_now:.1%}"]
-            for name, before, now in zip(
-                drift.bins, drift.before, drift.now, strict=True
-            )
-        ],
-    )
+    shares = zip(drift.bins, drift.before / n_before, drift.now / n_now, strict=True)
+    rows = [[name, f"{before:.1%}", f"{now:.1%}"] for name, before, now in shares]
+    return html.table(["bin", "reference", "now"], rows)
 
 
 # --- words ----------------------------------------------------------------------------

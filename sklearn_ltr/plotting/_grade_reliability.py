@@ -85,6 +85,7 @@ class GradeReliabilityDisplay(Display):
         Where predicted and given grades are equal.
     legend_ : matplotlib Legend
         Shows name and calibration error.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -155,10 +156,15 @@ class GradeReliabilityDisplay(Display):
         ----------
         estimator : estimator instance
             A fitted CalibratedRanker, or a regressor, such as a MARTRegressor.
+        {X} {y}
         groups, n_bins, unit, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name in the legend.  None: the class of the estimator.
+
+        Returns
+        -------
+        display : GradeReliabilityDisplay
 
         Raises
         ------
@@ -203,6 +209,7 @@ class GradeReliabilityDisplay(Display):
             relevant.
         y_pred : array-like of shape (n_documents,)
             Predicted grades, or probabilities; finite.
+        {groups}
         n_bins : int of at least 1, default=10
             Number of bins, between quantiles of what is predicted; fewer if many
             predictions are equal.
@@ -216,9 +223,15 @@ class GradeReliabilityDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : GradeReliabilityDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError, TypeError
             For grades, predictions, groups or weights that cannot be used, or an
             argument that is not one of its values.
@@ -251,10 +264,20 @@ class GradeReliabilityDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `errorbar`.
         diagonal_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axline`.
+
+        Returns
+        -------
+        display : GradeReliabilityDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         ax = self._set_axes(ax, (4.8, 4.8), grid="both")
 
