@@ -37,8 +37,8 @@ MOST_WITHOUT_NAMES = 2**20  # features
 
 def unknown_parts(document: Mapping[str, object], known: str, where: str) -> list[str]:
     """Return the members of an object that a reader does not know."""
-    # `known` are names with spaces between them
-    return [f"{where}.{key}" for key in document if key not in known.split()]
+    names = set(known.split())
+    return [f"{where}.{key}" for key in document if key not in names]
 
 
 def check_children(left: Sequence[int], right: Sequence[int]) -> set[int]:

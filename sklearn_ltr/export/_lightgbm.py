@@ -436,7 +436,7 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
     waiting: list[tuple[int, Place, dict[int, int]]] = [(0, None, {})]
     while waiting:
         node, place, regions = waiting.pop()
-        if len(builder.nodes) > most:
+        if len(builder.numbers) > most:
             raise ValueError(
                 f"more than {most} nodes would stand for its nodes that take 0 as "
                 "missing: train with zero_as_missing=false"
@@ -470,8 +470,10 @@ def add_node(
         to_left = threshold >= 0.0
         if decision >> 2 & 3 == MISSING_NAN:
             to_left = bool(decision & DEFAULT_LEFT)
-        test = {"feature": j, "threshold": as_read(threshold), "gain": gain}
-        return builder.add(place, **test, missing_left=to_left)
+        threshold = as_read(threshold)
+        return builder.add(
+            place, feature=j, threshold=threshold, missing_left=to_left, gain=gain
+        )
     if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
         raise ValueError(f"node {node} has the set {threshold:g}, which is none")
     words = nodes.bitsets[int(threshold)]
@@ -509,8 +511,11 @@ def add_zero_node(
         if i == len(segments) - 1:
             below.append((child, place, reached))
             break
-        test = {"feature": j, "threshold": segment.last, "gain": gain}
-        number = builder.add(place, **test, missing_left=segment.has_zero)
+        # NaN is in the interval that 0 is in
+        has_zero, last = bool(segment.regions & AT_ZERO), segment.last
+        number = builder.add(
+            place, feature=j, threshold=last, missing_left=has_zero, gain=gain
+        )
         below.append((child, (number, "left"), reached))
         place = (number, "right")
     return below
@@ -679,11 +684,6 @@ class Segment(NamedTuple):
     last: float  # its largest number
     regions: int  # which of NEGATIVE, AT_ZERO and POSITIVE it meets
     goes_left: bool
-
-    @property
-    def has_zero(self) -> bool:
-        """Whether 0, and NaN with it, is in the interval."""
-        return bool(self.regions & AT_ZERO)
 
 
 def zero_segments(threshold: float, default_left: bool, regions: int) -> list[Segment]:

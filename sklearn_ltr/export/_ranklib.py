@@ -22,11 +22,7 @@ from sklearn_ltr.export._float32 import (
     float32_values,
     rounded_at_most,
 )
-from sklearn_ltr.export._imported import (
-    MOST_WITHOUT_NAMES,
-    imported_model,
-    to_ranker,
-)
+from sklearn_ltr.export._imported import MOST_WITHOUT_NAMES, imported_model, to_ranker
 from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     Place,

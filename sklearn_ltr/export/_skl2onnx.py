@@ -195,7 +195,7 @@ class Node(NamedTuple):
     falsenodeids: int = 0
 
 
-def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
+def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, Any]:
     """Return the attributes of a TreeEnsembleRegressor that finds the leaves."""
     # its output m is the number of the leaf among those of tree m
     from onnx import numpy_helper

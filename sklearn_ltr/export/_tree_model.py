@@ -30,8 +30,6 @@ LARGEST_CATEGORY = 2**20  # of a category that is a number
 Category = int | float | str
 # Where a node hangs: its parent's number, and "left" or "right"
 Place = tuple[int, str] | None
-EMPTY_LEAF: dict[str, float] = dict.fromkeys(NODE_DTYPES, 0)
-EMPTY_LEAF |= {"feature": -1, "left": -1, "right": -1}
 Part = TypeVar("Part")
 # the code of each category of a feature, which is given by its index
 Codes: TypeAlias = Callable[[int], Mapping[Category, int]]
@@ -256,23 +254,38 @@ class TreeBuilder:
     """A tree that gets its nodes one by one, parents first."""
 
     def __init__(self) -> None:
-        self.nodes: list[dict[str, float]] = []
+        self.numbers: list[tuple[int, float, bool, float, float, int]] = []
+        self.children: dict[str, list[int]] = {"left": [], "right": []}
         self.left_categories: dict[int, tuple[Category, ...]] = {}
 
-    def add(self, place: Place, **values: float) -> int:
+    def add(
+        self,
+        place: Place,
+        *,
+        feature: int = -1,
+        threshold: float = 0.0,
+        missing_left: bool = False,
+        value: float = 0.0,
+        gain: float = 0.0,
+        n_rows: int = 0,
+    ) -> int:
         """Add a node, which is a leaf unless it has a feature; return its number."""
-        node = len(self.nodes)
-        self.nodes.append(EMPTY_LEAF | values)
+        node = len(self.numbers)
+        self.numbers.append((feature, threshold, missing_left, value, gain, n_rows))
+        self.children["left"].append(-1)
+        self.children["right"].append(-1)
         if place is not None:
             parent, side = place
-            self.nodes[parent][side] = node
+            self.children[side][parent] = node
         return node
 
     def tree(self) -> Tree:
         """Return the tree."""
+        names = "feature", "threshold", "missing_left", "value", "gain", "n_rows"
+        columns = zip(names, zip(*self.numbers, strict=True), strict=True)
         arrays: dict[str, NDArray[Any]] = {
-            name: np.array([node[name] for node in self.nodes], dtype=dtype)
-            for name, dtype in NODE_DTYPES.items()
+            name: np.array(column, dtype=NODE_DTYPES[name])
+            for name, column in (*columns, *self.children.items())
         }
         return Tree(**arrays, left_categories=self.left_categories)
 
@@ -457,6 +470,11 @@ def check_names(features: Sequence[Feature], bad: str, reader: str) -> None:
                 f"feature {feature.name!r} has {found[0]!r} in its name, which "
                 f"{reader}: rename the column and fit again"
             )
+
+
+def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return arrays that go on from tree to tree, given those of each tree, by name."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

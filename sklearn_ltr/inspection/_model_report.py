@@ -316,6 +316,7 @@ class Subject:
         bound = self.metric.bind(self.grades, offsets, ids)
         # of each query; NaN where the metric leaves it out
         self.values = bound.values(self.scores)
+        self.is_counted = ~np.isnan(self.values) & (self.weights > 0)
         self.mean = bound.mean(self.scores, self.weights)
         _, self.standard_error = mean_and_standard_error(self.values, self.weights)
 
@@ -375,7 +376,7 @@ def summary_section(subject: Subject) -> str:
 
 def queries_section(subject: Subject) -> str:
     """Return the spread of the metric over queries, and its curve over cutoffs."""
-    included = ~np.isnan(subject.values) & (subject.weights > 0)
+    included = subject.is_counted
     values = subject.values[included]
     left_out = len(included) - len(values)
     no_relevant = int(np.count_nonzero(~subject.has_relevant[included]))
@@ -426,7 +427,7 @@ def cutoff_curve(subject: Subject) -> str:
 
 def worst_section(subject: Subject, has_trees: bool) -> str:
     """Return the queries of the lowest metric, and the documents of the worst."""
-    judged = subject.has_relevant & ~np.isnan(subject.values) & (subject.weights > 0)
+    judged = subject.has_relevant & subject.is_counted
     order = np.argsort(subject.values, kind="stable")
     worst = [int(query) for query in order if judged[query]][:N_WORST]
     if not worst:
@@ -504,26 +505,23 @@ def why_above(subject: Subject, first: int, best: int) -> str:
     X = index_rows(subject.X, np.array([first, best]))
     result = shap_values(subject.estimator, X)
     difference = result.difference(0, 1)
-    most = [j for j in np.argsort(-np.abs(difference), kind="stable") if difference[j]]
-    most = most[:N_SHOWN]
-    columns = [column_of(result.X, j) for j in most]
-    numbers = html.table(
-        ["feature", f"row {first}", f"row {best}", "difference of SHAP values"],
-        [
-            [
-                result.feature_names[j],
-                value_in(column, 0),
-                value_in(column, 1),
-                f"{difference[j]:+.4g}",
-            ]
-            for j, column in zip(most, columns, strict=True)
-        ],
-    )
     display = ShapValuesDisplay(
         difference,
         feature_names=result.feature_names,
         feature_values=rows_of(result.X, slice(None)),
         score_name=f"score of row {first} minus that of row {best}",
+    )
+    most = [j for j in display.order if difference[j]][:N_SHOWN]
+    numbers = html.table(
+        ["feature", f"row {first}", f"row {best}", "difference of SHAP values"],
+        [
+            [
+                result.feature_names[j],
+                *(value_in(column_of(result.X, j), row) for row in (0, 1)),
+                f"{difference[j]:+.4g}",
+            ]
+            for j in most
+        ],
     )
     title = f"What puts row {first} above row {best}"
     return html.details(html.picture(title, (6.4, 3.8), display.plot), numbers)

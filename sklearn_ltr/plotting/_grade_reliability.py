@@ -6,7 +6,7 @@ y of a bin  =  mean of its given grades, +- a standard error over queries
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
 Unit = Literal["document", "query"]
 UNITS = Choice("document", "query")
-
-
-class Bins(NamedTuple):
-    """Weighted means of bins, (n_bins,) float64."""
-
-    predicted: FloatArray
-    given: FloatArray
-    standard_errors: FloatArray
-    weights: FloatArray
 
 
 @complete_display
@@ -251,7 +242,7 @@ class GradeReliabilityDisplay(Display):
             query = np.repeat(np.arange(queries.n_queries), queries.sizes)
             weight = of_query[query]
         bins = reliability(grades, predicted, query, weight, n_bins)
-        return cls(**bins._asdict(), unit=unit, name=name).plot(ax, **kwargs)
+        return cls(**bins, unit=unit, name=name).plot(ax, **kwargs)
 
     def plot(
         self,
@@ -323,7 +314,7 @@ def reliability(
     query: IntArray,
     weight: FloatArray,
     n_bins: int,
-) -> Bins:
+) -> dict[str, FloatArray]:
     """Return means of bins between quantiles of the predictions; rows by query."""
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
     edges = np.unique(np.quantile(predicted, inner)) if n_bins > 1 else np.empty(0)
@@ -339,4 +330,5 @@ def reliability(
         if n > 1:
             error = np.sqrt(n / (n - 1) * np.sum(of_query**2)) / total
         rows.append((np.average(p, weights=w), mean, error, total))
-    return Bins(*np.array(rows).T)
+    names = "predicted", "given", "standard_errors", "weights"
+    return dict(zip(names, np.array(rows).T, strict=True))

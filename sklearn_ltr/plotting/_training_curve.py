@@ -225,10 +225,10 @@ class TrainingCurveDisplay(Display):
     ) -> None:
         """Draw the curves of each set in one color, and mark the step kept."""
         first_panel = next(iter(panel_of.values()))
-        followed = next((name for name in self.curves if name != TRAIN_SET), None)
+        # the set that shows the step kept, on the curve of its first measure
+        followed = next((name for name in self.curves if name != TRAIN_SET), TRAIN_SET)
         self.lines_: dict[str, dict[str, Line2D]] = {}
         self.kept_lines_ = []
-        marked = None  # the curve that shows the step kept
         color = next_color(first_panel)
         for set_name, set_curves in self.curves.items():
             if set_name not in (TRAIN_SET, followed):
@@ -239,20 +239,17 @@ class TrainingCurveDisplay(Display):
                 options = {"label": self._label(set_name), "color": color}
                 if set_name == TRAIN_SET:
                     options["linestyle"] = "--"
-                is_followed = marked is None and set_name == (followed or TRAIN_SET)
-                if is_followed and set_name != TRAIN_SET:
+                elif set_name == followed and not self.lines_[set_name]:
                     options |= self._kept_marker(set_name)
                 style = line_style(given, **options)
                 line = self._draw_curve(panel_of[measure], values, style)
                 self.lines_[set_name][measure] = line
                 color = line.get_color()
-                marked = line if is_followed else marked
+        marked = next(iter(self.lines_[followed].values()), None)
         if self.kept is not None and marked is not None:
+            style = {"color": marked.get_color(), "linestyle": ":", "linewidth": 1}
             self.kept_lines_ = [
-                panel.axvline(
-                    self.kept, color=marked.get_color(), linestyle=":", linewidth=1
-                )
-                for panel in panel_of.values()
+                panel.axvline(self.kept, **style) for panel in panel_of.values()
             ]
 
     def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
