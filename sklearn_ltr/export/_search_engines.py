@@ -344,19 +344,13 @@ def to_elasticsearch_ml(
 
 def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, object]:
     """Return the sum of all trees."""
+    of_any: dict[str, object] = {"target_type": "regression", "feature_names": names}
     trees = [
-        {
-            "tree": {
-                "target_type": "regression",
-                "feature_names": names,
-                "tree_structure": elastic_nodes(tree),
-            }
-        }
+        {"tree": {**of_any, "tree_structure": elastic_nodes(tree)}}
         for tree in model.trees
     ]
     return {
-        "target_type": "regression",
-        "feature_names": names,
+        **of_any,
         "trained_models": trees,
         "aggregate_output": {"weighted_sum": {"weights": [1.0] * len(trees)}},
     }

@@ -64,16 +64,11 @@ __all__ = ["from_xgboost", "to_xgboost", "to_xgboost_dump"]
 NO_PARENT = 2**31 - 1
 INT64 = 15  # XGBoost's number for categories that are integers
 WRITTEN_AS = [3, 1, 0]  # the first version that stores categories
+REG_LOSS = {"reg_loss_param": {"scale_pos_weight": "1"}}
 XGBOOST_OBJECTIVES: dict[str, dict[str, object]] = {
     "LambdaMARTRanker": {"name": "rank:ndcg", "lambdarank_param": {}},
-    "MARTRegressor": {
-        "name": "reg:squarederror",
-        "reg_loss_param": {"scale_pos_weight": "1"},
-    },
-    "MARTClassifier": {
-        "name": "binary:logistic",
-        "reg_loss_param": {"scale_pos_weight": "1"},
-    },
+    "MARTRegressor": {"name": "reg:squarederror", **REG_LOSS},
+    "MARTClassifier": {"name": "binary:logistic", **REG_LOSS},
 }
 
 # Objectives with one score for each row, and what turns base_score into a score

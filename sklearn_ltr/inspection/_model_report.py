@@ -734,11 +734,7 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
         return [html.section(title, html.paragraph(text))]
     sections = []
     if effects.gain is not None:
-        sections.append(
-            html.section(
-                "Feature importances", importances_part(effects.names, effects.gain)
-            )
-        )
+        sections.append(importances_section(effects.names, effects.gain))
     if effects.shap is not None:
         sections.append(shap_section(effects))
     else:
@@ -747,14 +743,15 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
     return sections
 
 
-def importances_part(names: Sequence[str], gain: FloatArray) -> str:
+def importances_section(names: Sequence[str], gain: FloatArray) -> str:
     """Return the shares of features in the gain of all splits."""
     measure = "share of the gain of all splits"
     order = np.argsort(-gain, kind="stable")[:MOST_COLUMNS]
     numbers = html.table(
         ["feature", measure], [[names[j], f"{gain[j]:.4g}"] for j in order]
     )
-    return html.details(features_picture(names, gain, measure), numbers)
+    picture = features_picture(names, gain, measure)
+    return html.section("Feature importances", html.details(picture, numbers))
 
 
 def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> str:
