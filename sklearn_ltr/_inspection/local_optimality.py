@@ -100,7 +100,8 @@ class MeanMetric:
                 "RankNetRanker or a LambdaRankRanker, or a Pipeline, search or "
                 "CalibratedRanker of one"
             )
-        self.metric = metric_of_score(ranker) if metric is None else get_metric(metric)
+        metric = ranker.metric if metric is None else metric  # of its `score`
+        self.metric = NDCG(10) if metric is None else get_metric(metric)
         X = transform_for_model(estimator, X)
         ranker.predict(X)  # raises if X is invalid, with the ranker's message
         self._X = check_array(X, accept_sparse="csr", dtype=np.float32, order="C")
@@ -160,11 +161,6 @@ class MeanMetric:
         if self.feature_names is None:
             return [f"x{feature}" for feature in range(len(self.trained))]
         return [str(name) for name in self.feature_names]
-
-
-def metric_of_score(ranker: BaseEstimator) -> Metric:
-    """Return the metric of a ranker's `score` method."""
-    return NDCG(10) if ranker.metric is None else get_metric(ranker.metric)
 
 
 def names_of_entries(

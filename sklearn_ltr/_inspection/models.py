@@ -14,13 +14,27 @@ from sklearn_ltr._estimators.parts import part_with
 from sklearn_ltr._typing import MatrixLike, NamesLike
 
 
+def nested(estimator: BaseEstimator) -> list[BaseEstimator]:
+    """Return an estimator, what scores in it, what scores in that, ..., the model."""
+    found = [estimator]
+    while (part := scoring_part(found[-1])) is not None:
+        found.append(part)
+    return found
+
+
 def scoring_part(estimator: BaseEstimator) -> BaseEstimator | None:
-    """Return what scores for a search, or for calibration; None for other models."""
+    """Return what scores for a search, calibration or Pipeline; None for a model."""
     for name in ("best_estimator_", "ranker_"):
         if hasattr(estimator, name):
             part: BaseEstimator = getattr(estimator, name)
             return part
-    return None
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else None
+
+
+def transformers_in(estimator: BaseEstimator) -> list[BaseEstimator]:
+    """Return what transforms X for the model: a Pipeline of each Pipeline's steps."""
+    outer = nested(estimator)[:-1]
+    return [each[:-1] for each in outer if hasattr(each, "steps") and len(each) > 1]
 
 
 def hint(model: BaseEstimator, name: str) -> str:
@@ -29,36 +43,23 @@ def hint(model: BaseEstimator, name: str) -> str:
     return f" (take its {part})" if part else ""
 
 
-def find_model(
-    estimator: BaseEstimator, feature_names: NamesLike | None = None
-) -> tuple[BaseEstimator, NamesLike | None]:
+def find_model(estimator: BaseEstimator) -> tuple[BaseEstimator, NamesLike | None]:
     """Return the model in Pipelines, searches, calibration; and its feature names."""
-    # `feature_names` are those that `estimator` has been given, None if not known.
-    part = scoring_part(estimator)
-    if part is not None:
-        return find_model(part, feature_names)
-    if not hasattr(estimator, "steps"):
-        return estimator, getattr(estimator, "feature_names_in_", feature_names)
-    transformers = estimator[:-1]
-    if len(transformers):
+    names = None  # not known
+    for transformers in transformers_in(estimator):
         try:
-            feature_names = transformers.get_feature_names_out(feature_names)
+            names = transformers.get_feature_names_out(names)
         except AttributeError:  # a transformer without that method
-            feature_names = None
-    return find_model(estimator.steps[-1][1], feature_names)
+            names = None
+    model = nested(estimator)[-1]
+    return model, getattr(model, "feature_names_in_", names)
 
 
 def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """Return X as transformed by the steps before the model of :func:`find_model`."""
-    part = scoring_part(estimator)
-    if part is not None:
-        return transform_for_model(part, X)
-    if not hasattr(estimator, "steps"):
-        return X
-    transformers = estimator[:-1]
-    if len(transformers):
+    for transformers in transformers_in(estimator):
         X = transformers.transform(X)
-    return transform_for_model(estimator.steps[-1][1], X)
+    return X
 
 
 class ScoreRegressor(FrozenEstimator):

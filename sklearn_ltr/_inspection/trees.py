@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import FloatArray, IntArray
 from sklearn_ltr.export._estimators import features_of, trees_of
-from sklearn_ltr.export._tree_model import LARGEST_THRESHOLD, Tree, node_means
+from sklearn_ltr.export._tree_model import LARGEST_THRESHOLD, Tree, joined, node_means
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -101,13 +101,8 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
             "python -m pip install pandas"
         ) from error
     trees, names = named_trees(estimator)
-    columns: dict[str, list[NDArray[np.generic]]] = {}
-    for number, tree in enumerate(trees):
-        for name, column in node_columns(tree, number, names).items():
-            columns.setdefault(name, []).append(column)
-    table = pd.DataFrame(
-        {name: np.concatenate(parts) for name, parts in columns.items()}
-    )
+    parts = [node_columns(tree, number, names) for number, tree in enumerate(trees)]
+    table = pd.DataFrame(joined(parts))
     whole = ["left", "right", "n_rows"]
     table[whole] = table[whole].astype("Int64").mask(table[whole] < 0)
     return table
@@ -156,17 +151,10 @@ def split_counts(estimator: BaseEstimator) -> IntArray:
     return counts
 
 
-class NamedTrees(NamedTuple):
-    """Trees, and the names of their features."""
-
-    trees: tuple[Tree, ...]
-    names: list[str]
-
-
-def named_trees(estimator: BaseEstimator) -> NamedTrees:
+def named_trees(estimator: BaseEstimator) -> tuple[tuple[Tree, ...], list[str]]:
     """Return the trees of an estimator, and names of the features that they test."""
     fitted, names = find_trees(estimator, NO_TREES)
-    return NamedTrees(trees_of(fitted, features_of(fitted)), names)
+    return trees_of(fitted, features_of(fitted)), names
 
 
 def find_trees(

@@ -28,9 +28,7 @@ from sklearn_ltr.export._document import array, checked, excerpt, items, member
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most
 from sklearn_ltr.export._imported import (
-    Place,
     Scores,
-    TreeBuilder,
     check_unknown,
     imported_model,
     to_ranker,
@@ -38,10 +36,12 @@ from sklearn_ltr.export._imported import (
 )
 from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
-    Feature,
+    Place,
     Tree,
+    TreeBuilder,
     TreeModel,
     check_no_categories,
+    errors_in,
     fold,
     made_up_names,
 )
@@ -112,17 +112,13 @@ def to_catboost(estimator: TreesLike, *, missing: str = "branch") -> str:
     >>> theirs.predict([[2.0]]).round(12) == ranker.predict([[2.0]]).round(12)
     array([ True])
     """
-    return catboost_text(trees_alone(estimator, missing))
-
-
-def catboost_text(model: TreeModel) -> str:
-    """Return a model as CatBoost's JSON."""
+    model = trees_alone(estimator, missing)
     check_no_categories(model, "models of CatBoost hold of ours")
-    missing = [side_of_missing(model, j) for j in range(model.n_features)]
+    sides = [side_of_missing(model, j) for j in range(model.n_features)]
     trees = []
     for m, tree in enumerate(model.trees):
         try:
-            trees.append(catboost_tree(tree, missing))
+            trees.append(catboost_tree(tree, sides))
         except ValueError as error:
             raise ValueError(f"trees[{m}] {error}") from None
     # the borders of a feature are listed, ascending, and splits have their numbers
@@ -137,7 +133,7 @@ def catboost_text(model: TreeModel) -> str:
                     "flat_feature_index": j,
                     "feature_id": feature.name if model.has_feature_names else "",
                     "has_nans": True,
-                    "nan_value_treatment": missing[j],
+                    "nan_value_treatment": sides[j],
                     "borders": [border for k, border in borders if k == j],
                 }
                 for j, feature in enumerate(model.features)
@@ -278,10 +274,8 @@ def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
         )
     trees = []
     for m, tree in enumerate(member(document, "oblivious_trees", list)):
-        try:
+        with errors_in(f"oblivious_trees[{m}]"):
             trees.append(read_catboost_tree(tree, missing_left))
-        except ValueError as error:
-            raise ValueError(f"oblivious_trees[{m}]: {error}") from None
     scale_and_bias = member(document, "scale_and_bias", list)
     if len(scale_and_bias) != 2:
         raise ValueError("scale_and_bias must hold two")
@@ -293,27 +287,27 @@ def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
             "a model with one score"
         )
     scaled = [tree.scaled(scale) for tree in trees]
-    found = imported_model([Feature(name) for name in names], scaled, biases[0])
+    found = imported_model(names, scaled, {}, biases[0])
     check_unknown(unknown_of(document), "CatBoost", found, {}, theirs)
     return found
 
 
 def unknown_of(document: dict[str, Any]) -> list[str]:
     """Return what the reader does not know of a document, which has been read."""
-    unknown = unknown_parts(document, CATBOOST_PARTS["document"].split(), "document")
+    unknown = unknown_parts(document, CATBOOST_PARTS["document"], "document")
     info = str(document.get("model_info", {}))
     version = re.search(r"tags/v(\d{1,9})\.(\d{1,9})", info)
     if version is not None and (int(version[1]), int(version[2])) > NEWEST_CATBOOST:
         unknown.append(f"version {version[1]}.{version[2]}")
     for j, column in enumerate(document["features_info"]["float_features"]):
-        known = CATBOOST_PARTS["column"].split()
-        unknown += unknown_parts(column, known, f"float_features[{j}]")
+        where = f"float_features[{j}]"
+        unknown += unknown_parts(column, CATBOOST_PARTS["column"], where)
     for m, tree in enumerate(document["oblivious_trees"]):
         where = f"oblivious_trees[{m}]"
-        unknown += unknown_parts(tree, CATBOOST_PARTS["tree"].split(), where)
+        unknown += unknown_parts(tree, CATBOOST_PARTS["tree"], where)
         for i, split in enumerate(splits_of(tree)):
-            known = CATBOOST_PARTS["split"].split()
-            unknown += unknown_parts(split, known, f"{where}.splits[{i}]")
+            place = f"{where}.splits[{i}]"
+            unknown += unknown_parts(split, CATBOOST_PARTS["split"], place)
     return unknown
 
 
@@ -378,10 +372,12 @@ def read_catboost_tree(tree: object, missing_left: Sequence[bool]) -> Tree:
     while waiting:
         bit, leaf, place = waiting.pop()
         if bit == 0:
-            builder.leaf(place, float(values[leaf]), int(n_rows[leaf]))
+            builder.add(place, value=values[leaf], n_rows=int(n_rows[leaf]))
             continue
-        j, threshold = features[bit - 1], float(thresholds[bit - 1])
-        node = builder.split(place, j, threshold, missing_left[j], 0.0)
-        waiting.append((bit - 1, leaf | 1 << bit - 1, (node, False)))
-        waiting.append((bit - 1, leaf, (node, True)))
+        j, threshold = features[bit - 1], thresholds[bit - 1]
+        node = builder.add(
+            place, feature=j, threshold=threshold, missing_left=missing_left[j]
+        )
+        waiting.append((bit - 1, leaf | 1 << bit - 1, (node, "right")))
+        waiting.append((bit - 1, leaf, (node, "left")))
     return builder.tree()

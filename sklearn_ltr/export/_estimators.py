@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,8 @@ from sklearn_ltr.export._tree_model import (
     TrainingState,
     Tree,
     TreeModel,
+    categories_of,
+    errors_in,
     made_up_names,
     stack,
 )
@@ -199,8 +202,8 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
         names = np.array(made_up_names(n_features))
     features = [Feature(name) for name in names.tolist()]
     bins, labels = fitted._mapper.categories, fitted._categories
-    for number, j in enumerate(bins.feature.tolist()):
-        values = bins.value[slice(*bins.first[number : number + 2])]
+    by_feature = divided(bins, bins.value)
+    for number, (j, values) in enumerate(by_feature.items()):
         is_text = bool(labels.is_text[number])
         categories: Sequence[Category]
         if is_text:
@@ -211,19 +214,22 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     return tuple(features)
 
 
+def divided(bins: CategoryBins, of_categories: NDArray[Any]) -> dict[int, NDArray[Any]]:
+    """Return the part of each categorical feature in an array over all categories."""
+    parts = np.split(of_categories, bins.first[1:])[:-1]
+    return dict(zip(bins.feature.tolist(), parts, strict=True))
+
+
 def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, ...]:
     """Return the trees of an estimator."""
     ensemble, bins = fitted.ensemble_, fitted._mapper.categories
-    bins_of = {
-        j: bins.bin[slice(*bins.first[number : number + 2])]
-        for number, j in enumerate(bins.feature.tolist())
-    }
+    bins_of = divided(bins, bins.bin)
     bounds = np.append(ensemble.first_node, len(ensemble.feature)).tolist()
     sets = dict(
         zip(ensemble.category_node.tolist(), ensemble.category_set, strict=True)
     )
     trees = []
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, stop in pairwise(bounds):
         nodes, by_category = slice(start, stop), {}
         feature = ensemble.feature[nodes]
         for node in range(stop - start):
@@ -303,30 +309,26 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
 
 def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
     """Set the attributes that a fit sets."""
-    training = model.training
+    training = model.training or unknown_training(model)
     estimator.n_features_in_ = model.n_features
     if model.has_feature_names:
         names = [feature.name for feature in model.features]
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator._categories = feature_categories(model.features)
-    if training is None:
-        bins = find_category_bins(model.features, model.trees)
-    else:
-        bins = dict(sorted(training.category_bins.items()))
-    estimator._mapper = bin_mapper(model, bins)
-    estimator._is_imported = training is None
+    estimator._mapper = bin_mapper(model.features, training)
+    estimator._is_imported = model.training is None
     if model.absent_is_missing:
         estimator._absent_is_missing = True
-    estimator._seed = 0 if training is None else training.seed
-    estimator.ensemble_ = ensemble_of(model, bins)
+    estimator._seed = training.seed
+    estimator.ensemble_ = ensemble_of(model, training.category_bins)
     estimator.n_iter_ = len(model.trees)
-    curves = {} if training is None else dict(training.curves)
+    curves = training.curves
     training_curve = "loss_curve_" if "loss_curve_" in curves else "train_score_"
     for name in (training_curve, "validation_score_", *curves):
         setattr(estimator, name, np.array(curves.get(name, ()), dtype=np.float64))
     estimator.evals_result_ = {
         set_name: {name: np.array(values) for name, values in set_curves.items()}
-        for set_name, set_curves in (training.evals_result if training else {}).items()
+        for set_name, set_curves in training.evals_result.items()
     }
     if model.estimator == "LambdaMARTRanker":
         estimator.init_, estimator._uses_init_score = None, model.uses_init_score
@@ -334,21 +336,51 @@ def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
         estimator.base_score_ = model.base_score
     if model.classes is not None:
         estimator.classes_, estimator._sigma = model.classes, model.sigma
-    if training is not None and training.position_bias is not None:
+    if training.position_bias is not None:
         estimator.position_bias_ = np.array(training.position_bias, dtype=np.float64)
-    if training is not None and training.label_forces is not None:
+    if training.label_forces is not None:
         estimator.label_forces_ = np.array(training.label_forces, dtype=np.float64)
 
 
-def bin_mapper(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> BinMapper:
+def unknown_training(model: TreeModel) -> TrainingState:
+    """Return what stands for the training of trees that come without it."""
+    bins = find_category_bins(model.features, model.trees)
+    return TrainingState(
+        seed=0,
+        bin_thresholds=((),) * model.n_features,
+        category_bins=bins,
+        shared_from={j: first_shared_bin(own) for j, own in bins.items()},
+        mean_thresholds=dict.fromkeys(bins, ()),
+        curves={},
+        evals_result={},
+    )
+
+
+def bin_mapper(features: Sequence[Feature], training: TrainingState) -> BinMapper:
     """Return the bins; those of numbers are empty if they are not known."""
-    thresholds: list[NDArray[Any]] = [np.empty(0) for _ in model.features]
-    if model.training is not None:
-        thresholds = [np.array(t, np.float64) for t in model.training.bin_thresholds]
-    for j, feature_bins in bins.items():
-        thresholds[j] = np.arange(max(feature_bins, default=0)) + 0.5
-    categories = category_bins(model.features, bins, model.training)
-    return BinMapper(thresholds, categories)
+    thresholds: list[NDArray[Any]]
+    thresholds = [np.array(t, dtype=np.float64) for t in training.bin_thresholds]
+    categories = categories_of(features)
+    bins = [np.array(training.category_bins[j], dtype=np.uint8) for j in categories]
+    for j, own in zip(categories, bins, strict=True):
+        thresholds[j] = np.arange(int(own.max(initial=0))) + 0.5
+    values = [
+        np.array(np.arange(len(c)) if features[j].is_text else c, np.float64)
+        for j, c in categories.items()
+    ]
+    means = [training.mean_thresholds[j] for j in categories]
+    mean_threshold = np.full((len(means), max(map(len, means), default=0)), np.inf)
+    for row, known in zip(mean_threshold, means, strict=True):
+        row[: len(known)] = known
+    of_categories = CategoryBins(
+        feature=np.array([*categories], dtype=np.int64),
+        first=np.cumsum([0, *map(len, values)], dtype=np.int64),
+        value=np.concatenate([np.empty(0), *values]),
+        bin=np.concatenate([np.empty(0, dtype=np.uint8), *bins]),
+        shared_from=np.array([training.shared_from[j] for j in categories], np.int64),
+        mean_threshold=mean_threshold,
+    )
+    return BinMapper(thresholds, of_categories)
 
 
 def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnsemble:
@@ -358,10 +390,8 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
     nodes, sets = [], []
     for m, (first, tree) in enumerate(zip(first_node, model.trees, strict=True)):
         nodes.append(first + np.array(sorted(tree.left_categories), dtype=np.int64))
-        try:
+        with errors_in(f"trees[{m}]"):
             sets.append(bin_sets(tree, model.features, bins))
-        except ValueError as error:
-            raise ValueError(f"trees[{m}]: {error}") from None
     return TreeEnsemble(
         first_node=first_node,
         category_node=np.concatenate(nodes),
@@ -375,14 +405,11 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
 
 def feature_categories(features: Sequence[Feature]) -> FeatureCategories:
     """Return the categorical features, as an estimator stores them."""
-    categorical = [j for j, f in enumerate(features) if f.categories is not None]
+    known = categories_of(features)
     return FeatureCategories(
-        np.array(categorical, dtype=np.int64),
-        np.array([features[j].is_text for j in categorical], dtype=np.bool_),
-        [
-            np.array(features[j].categories if features[j].is_text else (), np.str_)
-            for j in categorical
-        ],
+        np.array([*known], dtype=np.int64),
+        np.array([features[j].is_text for j in known], dtype=np.bool_),
+        [np.array(c if features[j].is_text else (), np.str_) for j, c in known.items()],
     )
 
 
@@ -391,10 +418,8 @@ def find_category_bins(
 ) -> dict[int, tuple[int, ...]]:
     """Return the bin of each category of each categorical feature."""
     bins: dict[int, tuple[int, ...]] = {}
-    for j, feature in enumerate(features):
-        if feature.categories is None:
-            continue
-        position = {category: i for i, category in enumerate(feature.categories)}
+    for j, known in categories_of(features).items():
+        position = {category: i for i, category in enumerate(known)}
         group = np.zeros(len(position), dtype=np.int64)
         for tree in trees:
             for node, categories in tree.left_categories.items():
@@ -406,45 +431,11 @@ def find_category_bins(
         if group.max(initial=0) >= MISSING_BIN:
             raise ValueError(
                 f"its trees separate {group.max() + 1} groups of the categories of "
-                f"feature {feature.name!r}, but here a feature has at most "
+                f"feature {features[j].name!r}, but here a feature has at most "
                 f"{MISSING_BIN}: train with fewer"
             )
         bins[j] = tuple(group.tolist())
     return bins
-
-
-def category_bins(
-    features: Sequence[Feature],
-    bins: Mapping[int, Sequence[int]],
-    training: TrainingState | None,
-) -> CategoryBins:
-    """Return the bins of categories, as an estimator stores them."""
-    if training is None:
-        shared_from = [first_shared_bin(feature_bins) for feature_bins in bins.values()]
-        thresholds = np.empty((len(bins), 0))
-    else:
-        shared_from = [training.shared_from[j] for j in bins]
-        by_feature = [training.mean_thresholds[j] for j in bins]
-        thresholds = np.full((len(bins), max(map(len, by_feature), default=0)), np.inf)
-        for row, known in zip(thresholds, by_feature, strict=True):
-            row[: len(known)] = known
-    values = [
-        np.arange(len(f.categories), dtype=np.float64)
-        if f.is_text
-        else np.array(f.categories, dtype=np.float64)
-        for f in features
-        if f.categories is not None
-    ]
-    return CategoryBins(
-        feature=feature_categories(features).feature,
-        first=np.cumsum([0, *map(len, values)], dtype=np.int64),
-        value=np.concatenate([np.empty(0), *values]),
-        bin=np.concatenate(
-            [np.empty(0, np.uint8)] + [np.array(b, np.uint8) for b in bins.values()]
-        ),
-        shared_from=np.array(shared_from, dtype=np.int64),
-        mean_threshold=thresholds,
-    )
 
 
 def first_shared_bin(bins: Sequence[int]) -> int:
@@ -500,8 +491,7 @@ def training_state(fitted: BoostedTrees) -> TrainingState | None:
             for j, thresholds in enumerate(mapper.bin_thresholds)
         ),
         category_bins={
-            j: tuple(bins.bin[slice(*bins.first[number : number + 2])].tolist())
-            for number, j in enumerate(categorical)
+            j: tuple(own.tolist()) for j, own in divided(bins, bins.bin).items()
         },
         shared_from=dict(zip(categorical, bins.shared_from.tolist(), strict=True)),
         mean_thresholds={

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.export._tree_model import TreeModel
+from sklearn_ltr.export._tree_model import Tree, TreeModel
 
 LARGEST = np.finfo(np.float32).max
 
@@ -29,6 +29,11 @@ def above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     with np.errstate(over="ignore", under="ignore"):
         higher: NDArray[np.float32] = np.nextafter(lower, np.float32(np.inf))
     return higher
+
+
+def limits(tree: Tree) -> NDArray[np.float64]:
+    """Return what numbers that go left are below, float32 in float64; finite."""
+    return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
 
 
 def rounded_below(limit: NDArray[np.float64]) -> NDArray[np.float64]:

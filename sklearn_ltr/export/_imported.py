@@ -8,7 +8,6 @@ only from an object of its library, which then scores some rows for comparison.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -26,8 +25,8 @@ from sklearn_ltr.export._tree_model import (
     tests_missing,
 )
 
-# Where a node hangs: its parent's number, and whether it is the left child
-Place = tuple[int, bool] | None
+# The code of each category of the categorical features, as the library has it
+CategoryCodes = Mapping[int, Mapping[Category, int]]
 Scores = Callable[[FloatArray], ArrayLike]
 
 N_PROBES = 500  # rows that another library scores as well
@@ -36,11 +35,10 @@ LARGEST_PROBE = 1e30
 MOST_WITHOUT_NAMES = 2**20  # features
 
 
-def unknown_parts(
-    document: Mapping[str, object], known: Iterable[str], where: str
-) -> list[str]:
+def unknown_parts(document: Mapping[str, object], known: str, where: str) -> list[str]:
     """Return the members of an object that a reader does not know."""
-    return [f"{where}.{key}" for key in document if key not in set(known)]
+    names = set(known.split())
+    return [f"{where}.{key}" for key in document if key not in names]
 
 
 def check_children(left: Sequence[int], right: Sequence[int]) -> set[int]:
@@ -61,65 +59,10 @@ def check_children(left: Sequence[int], right: Sequence[int]) -> set[int]:
     return seen
 
 
-@dataclass
-class TreeBuilder:
-    """A tree that gets its nodes one by one, parents first."""
-
-    numbers: list[tuple[int, float, bool, float, float, int]] = field(
-        default_factory=list
-    )
-    children: list[list[int]] = field(default_factory=list)  # [right, left] of a node
-    left_categories: dict[int, tuple[Category, ...]] = field(default_factory=dict)
-
-    def split(
-        self,
-        place: Place,
-        feature: int,
-        threshold: float,
-        missing_left: bool,
-        gain: float,
-    ) -> int:
-        """Add a node that tests a feature; return its number."""
-        return self._add(place, (feature, threshold, missing_left, 0.0, gain, 0))
-
-    def leaf(self, place: Place, value: float, n_rows: int) -> None:
-        """Add a leaf."""
-        self._add(place, (-1, 0.0, False, value, 0.0, n_rows))
-
-    def _add(
-        self, place: Place, numbers: tuple[int, float, bool, float, float, int]
-    ) -> int:
-        """Add a node; return its number."""
-        node = len(self.numbers)
-        self.numbers.append(numbers)
-        self.children.append([-1, -1])
-        if place is not None:
-            parent, is_left = place
-            self.children[parent][is_left] = node
-        return node
-
-    def tree(self) -> Tree:
-        """Return the tree."""
-        feature, threshold, missing_left, value, gain, n_rows = zip(
-            *self.numbers, strict=True
-        )
-        right, left = zip(*self.children, strict=True)
-        return Tree(
-            feature=np.array(feature, dtype=np.int32),
-            threshold=np.array(threshold, dtype=np.float64),
-            missing_left=np.array(missing_left, dtype=np.bool_),
-            left=np.array(left, dtype=np.int32),
-            right=np.array(right, dtype=np.int32),
-            value=np.array(value, dtype=np.float64),
-            gain=np.array(gain, dtype=np.float64),
-            n_rows=np.array(n_rows, dtype=np.int64),
-            left_categories=self.left_categories,
-        )
-
-
 def imported_model(
-    features: Sequence[Feature],
+    names: Sequence[str],
     trees: Sequence[Tree],
+    codes: CategoryCodes,
     base_score: float = 0.0,
     *,
     absent_is_missing: bool = False,
@@ -130,13 +73,21 @@ def imported_model(
     return TreeModel(
         estimator=LambdaMARTRanker.__name__,
         parameters={"n_estimators": len(trees)},
-        features=tuple(features),
-        has_feature_names=[f.name for f in features] != made_up_names(len(features)),
+        features=tuple(feature(name, codes.get(j)) for j, name in enumerate(names)),
+        has_feature_names=list(names) != made_up_names(len(names)),
         base_score=base_score,
         trees=tuple(trees),
         # of no consequence where missing values go with 0
         absent_is_missing=absent_is_missing and any(map(tests_missing, trees)),
     )
+
+
+def feature(name: str, categories: Iterable[Category] | None) -> Feature:
+    """Return a column; None are the categories of one that holds numbers."""
+    if categories is None:
+        return Feature(name)
+    listed = tuple(sorted(categories))
+    return Feature(name, listed, any(isinstance(c, str) for c in listed))
 
 
 def to_ranker(model: TreeModel) -> LambdaMARTRanker:
@@ -148,7 +99,7 @@ def check_unknown(
     unknown: Sequence[str],
     library: str,
     model: TreeModel,
-    codes: Mapping[int, Mapping[Category, int]],
+    codes: CategoryCodes,
     theirs: Scores | None,
 ) -> None:
     """Raise a ValueError if a model has unknown parts and unchecked scores."""
@@ -177,9 +128,7 @@ def check_unknown(
         )
 
 
-def probes(
-    model: TreeModel, codes: Mapping[int, Mapping[Category, int]]
-) -> NDArray[np.float64]:
+def probes(model: TreeModel, codes: CategoryCodes) -> NDArray[np.float64]:
     """Return rows whose numbers are thresholds or between them, or missing."""
     rng = np.random.default_rng(0)
     X = np.empty((N_PROBES, model.n_features))
@@ -197,7 +146,7 @@ def probes(
 
 def plain_scores(
     model: TreeModel,
-    codes: Mapping[int, Mapping[Category, int]],
+    codes: CategoryCodes,
     X: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return the scores of rows with codes, from the description alone."""

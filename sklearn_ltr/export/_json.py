@@ -12,6 +12,7 @@ import warnings
 import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -377,10 +378,7 @@ def read_training(value: dict[str, Any]) -> TrainingState:
     """Return what a warm start needs."""
     where = "training.bin_thresholds"
     thresholds = items(member(value, "bin_thresholds", list, "training"), list, where)
-    n_features = len(thresholds)
-    bins = by_feature(value, "category_bins", n_features)
-    means = by_feature(value, "mean_thresholds", n_features)
-    shared_from = by_feature(value, "shared_from", n_features)
+    of_features = partial(by_feature, value, len(thresholds))
     curves = member(value, "curves", dict, "training")
     results = member(value, "evals_result", dict, "training")
     if not curves.keys() <= set(CURVES):
@@ -391,23 +389,15 @@ def read_training(value: dict[str, Any]) -> TrainingState:
             tuple(items(t, float, f"{where}[{j}]")) for j, t in enumerate(thresholds)
         ),
         category_bins={
-            j: tuple(items(b, int, f"training.category_bins[{j}]"))
-            for j, b in bins.items()
+            j: tuple(items(b, int, at)) for j, b, at in of_features("category_bins")
         },
-        shared_from={
-            j: checked(b, int, f"training.shared_from[{j}]")
-            for j, b in shared_from.items()
-        },
+        shared_from={j: checked(b, int, at) for j, b, at in of_features("shared_from")},
         mean_thresholds={
-            j: tuple(items(t, float, f"training.mean_thresholds[{j}]"))
-            for j, t in means.items()
+            j: tuple(items(t, float, at)) for j, t, at in of_features("mean_thresholds")
         },
         curves=read_json_curves(curves, "training.curves"),
         evals_result={
-            name: read_json_curves(
-                checked(set_curves, dict, f"training.evals_result.{name}"),
-                f"training.evals_result.{name}",
-            )
+            name: read_json_curves(set_curves, f"training.evals_result.{name}")
             for name, set_curves in results.items()
         },
         position_bias=read_position_bias(value),
@@ -439,21 +429,26 @@ def read_position_bias(value: dict[str, Any]) -> NDArray[np.float64] | None:
     return np.array(found[0] if len(found) == 1 else found, dtype=np.float64)
 
 
-def by_feature(value: object, name: str, n_features: int) -> dict[int, Any]:
-    """Return a member of the training whose keys are features."""
-    members = member(value, name, dict, "training")
+def by_feature(
+    value: object, n_features: int, name: str
+) -> list[tuple[int, object, str]]:
+    """Return a member of the training whose keys are features; where each value is."""
     where = f"training.{name}"
-    return {read_index(j, n_features, where): v for j, v in members.items()}
+    numbered = [
+        (read_index(j, n_features, where), v)
+        for j, v in member(value, name, dict, "training").items()
+    ]
+    return [(j, v, f"{where}[{j}]") for j, v in numbered]
 
 
-def read_json_curves(value: dict[str, Any], where: str) -> dict[str, tuple[float, ...]]:
+def read_json_curves(value: object, where: str) -> dict[str, tuple[float, ...]]:
     """Return curves by name, NaN for null."""
     return {
         name: tuple(
             np.nan if v is None else checked(v, float, f"{where}.{name}")
             for v in checked(values, list, f"{where}.{name}")
         )
-        for name, values in value.items()
+        for name, values in checked(value, dict, where).items()
     }
 
 

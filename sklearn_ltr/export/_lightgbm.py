@@ -26,9 +26,7 @@ from numpy.typing import NDArray
 from sklearn_ltr.export._document import checked, excerpt, items, parse
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._imported import (
-    Place,
     Scores,
-    TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
@@ -40,11 +38,14 @@ from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
     Feature,
+    Place,
     Tree,
+    TreeBuilder,
     TreeModel,
     category_codes,
     category_tests,
     check_names,
+    errors_in,
     node_means,
 )
 
@@ -132,11 +133,7 @@ def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
     >>> booster.predict([[2.0]]) == ranker.predict([[2.0]])
     array([ True])
     """
-    return lightgbm_text(trees_alone(estimator, missing))
-
-
-def lightgbm_text(model: TreeModel) -> str:
-    """Return a model as LightGBM's text."""
+    model = trees_alone(estimator, missing)
     codes = [category_codes(feature) for feature in model.features]
     trees = [
         f"Tree={m}\n{tree_text(tree, codes)}\n\n" for m, tree in enumerate(model.trees)
@@ -319,20 +316,18 @@ def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
     """Return the model that LightGBM's text describes."""
     parts = split_sections(text)
     check_header(parts.header)
-    unknown = unknown_parts(parts.header, HEADER.split(), "header")
+    unknown = unknown_parts(parts.header, HEADER, "header")
     version = value_of(parts.header, "version")
     if version not in [f"v{number}" for number in range(1, NEWEST_LIGHTGBM + 1)]:
         unknown.append(f"version {excerpt(version)} of its text")
     columns = read_lightgbm_columns(parts)
     trees = []
     for m, section in enumerate(parts.trees):
-        try:
+        with errors_in(f"Tree={m}"):
             trees.append(read_lightgbm_tree(section, columns))
-            unknown += unknown_parts(section, TREE.split(), f"Tree={m}")
-        except ValueError as error:
-            raise ValueError(f"Tree={m}: {error}") from None
-    summed = imported_model(columns.features(), trees)
+            unknown += unknown_parts(section, TREE, f"Tree={m}")
     codes = {j: columns.codes_by_category(j) for j in columns.codes}
+    summed = imported_model(columns.names, trees, codes)
     check_unknown(unknown, "LightGBM", summed, codes, theirs)
     # the raw scores of a random forest are sums, too, but its scores are means
     is_mean = "average_output" in parts.header
@@ -448,15 +443,15 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
             )
         if node >= n_inner:
             leaf = node - n_inner
-            builder.leaf(place, nodes.value[leaf], nodes.n_rows[leaf])
+            builder.add(place, value=nodes.value[leaf], n_rows=nodes.n_rows[leaf])
         elif nodes.decision[node] >> 2 & 3 == MISSING_ZERO and not (
             nodes.decision[node] & CATEGORICAL
         ):
             waiting += add_zero_node(builder, nodes, node, place, regions)
         else:
             number = add_node(builder, nodes, node, place, columns)
-            waiting.append((nodes.right[node], (number, False), regions))
-            waiting.append((nodes.left[node], (number, True), regions))
+            waiting.append((nodes.right[node], (number, "right"), regions))
+            waiting.append((nodes.left[node], (number, "left"), regions))
     return builder.tree()
 
 
@@ -475,7 +470,10 @@ def add_node(
         to_left = threshold >= 0.0
         if decision >> 2 & 3 == MISSING_NAN:
             to_left = bool(decision & DEFAULT_LEFT)
-        return builder.split(place, j, as_read(threshold), to_left, gain)
+        threshold = as_read(threshold)
+        return builder.add(
+            place, feature=j, threshold=threshold, missing_left=to_left, gain=gain
+        )
     if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
         raise ValueError(f"node {node} has the set {threshold:g}, which is none")
     words = nodes.bitsets[int(threshold)]
@@ -486,7 +484,7 @@ def add_node(
         if word >> bit & 1
     ]
     columns.codes.setdefault(j, set()).update(codes)
-    number = builder.split(place, j, 0.0, False, gain)
+    number = builder.add(place, feature=j, gain=gain)
     categories = {columns.category(j, code) for code in codes}
     builder.left_categories[number] = tuple(sorted(categories))
     return number
@@ -513,9 +511,13 @@ def add_zero_node(
         if i == len(segments) - 1:
             below.append((child, place, reached))
             break
-        number = builder.split(place, j, segment.last, segment.has_zero, gain)
-        below.append((child, (number, True), reached))
-        place = (number, False)
+        # NaN is in the interval that 0 is in
+        has_zero, last = bool(segment.regions & AT_ZERO), segment.last
+        number = builder.add(
+            place, feature=j, threshold=last, missing_left=has_zero, gain=gain
+        )
+        below.append((child, (number, "left"), reached))
+        place = (number, "right")
     return below
 
 
@@ -542,16 +544,6 @@ class Columns(NamedTuple):
         listed = dict(enumerate(self.categories.get(feature, ())))
         listed |= {code: self.category(feature, code) for code in self.codes[feature]}
         return {category: code for code, category in listed.items()}
-
-    def features(self) -> list[Feature]:
-        """Return the columns."""
-        features = [Feature(name) for name in self.names]
-        for j, codes in self.codes.items():
-            found = {*self.categories.get(j, ()), *(self.category(j, c) for c in codes)}
-            is_text = any(isinstance(category, str) for category in found)
-            categories = tuple(sorted(found))
-            features[j] = Feature(self.names[j], categories, is_text)
-        return features
 
 
 def read_lightgbm_columns(parts: Text) -> Columns:
@@ -692,11 +684,6 @@ class Segment(NamedTuple):
     last: float  # its largest number
     regions: int  # which of NEGATIVE, AT_ZERO and POSITIVE it meets
     goes_left: bool
-
-    @property
-    def has_zero(self) -> bool:
-        """Whether 0, and NaN with it, is in the interval."""
-        return bool(self.regions & AT_ZERO)
 
 
 def zero_segments(threshold: float, default_left: bool, regions: int) -> list[Segment]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,9 +29,11 @@ from sklearn_ltr.export._pipelines import (
 from sklearn_ltr.export._tree_model import (
     Codes,
     Tree,
+    TreeBuilder,
     TreeModel,
     category_tests,
     codes_of,
+    joined,
 )
 from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
 
@@ -140,11 +143,13 @@ class OnnxGraph:
         )
         return name
 
-    def add(self, operator: str, *inputs: str, **attributes: object) -> None:
+    def add(
+        self, operator: str, *inputs: str, output: str = "", **attributes: object
+    ) -> None:
         """Add a node that takes the last output, and `inputs`."""
         from onnx import helper
 
-        output = f"{operator}_{len(self.nodes)}"
+        output = output or f"{operator}_{len(self.nodes)}"
         self.nodes.append(
             helper.make_node(operator, [self.last, *inputs], [output], **attributes)
         )
@@ -152,12 +157,8 @@ class OnnxGraph:
 
     def end(self, operator: str, **attributes: object) -> None:
         """Add the operator that makes `scores` of the last output, (n, columns)."""
-        from onnx import helper
-
         axis = self.constant(np.array([1], dtype=np.int64))
-        self.nodes.append(
-            helper.make_node(operator, [self.last, axis], ["scores"], **attributes)
-        )
+        self.add(operator, axis, output="scores", **attributes)
 
     def add_step(self, step: Step) -> None:
         """Add a step, in the order of scikit-learn's operations, in float64."""
@@ -214,36 +215,33 @@ class OnnxGraph:
         self.add("TreeEnsemble", domain="ai.onnx.ml", **attributes)
 
 
-def tree_ensemble_attributes(model: TreeModel) -> dict[str, object]:
+def tree_ensemble_attributes(model: TreeModel) -> dict[str, Any]:
     """Return the attributes of a TreeEnsemble that adds the trees."""
     from onnx import TensorProto, helper, numpy_helper
 
     trees = [whole_tree(tree) for tree in model.trees]
     first_inner = np.cumsum([0, *(int((~t.is_leaf).sum()) for t in trees)])
     first_leaf = np.cumsum([0, *(int(t.is_leaf.sum()) for t in trees)])
-    columns: dict[str, list[NDArray[Any]]] = {}
-    members: list[float] = []
     codes = codes_of(model)
-    for m, tree in enumerate(trees):
-        arrays, sets = node_arrays(tree, codes, int(first_inner[m]), int(first_leaf[m]))
-        for key, values in arrays.items():
-            columns.setdefault(key, []).append(values)
-        members += sets
-    joined = {key: np.concatenate(parts) for key, parts in columns.items()}
-    modes = joined.pop("nodes_modes").astype(np.uint8)
+    arrays, sets = zip(
+        *map(partial(node_arrays, codes), trees, first_inner, first_leaf), strict=True
+    )
+    members = [member for of_tree in sets for member in of_tree]
+    columns = joined(arrays)
+    modes = columns.pop("nodes_modes").astype(np.uint8)
     weights = leaf_values(trees)
-    attributes: dict[str, object] = {
+    attributes: dict[str, Any] = {
         "aggregate_function": SUM,
         "post_transform": NO_TRANSFORM,
         "n_targets": 1,
         "tree_roots": first_inner[:-1].tolist(),
-        "nodes_splits": numpy_helper.from_array(joined.pop("nodes_splits"), "splits"),
+        "nodes_splits": numpy_helper.from_array(columns.pop("nodes_splits"), "splits"),
         "nodes_modes": helper.make_tensor(
             "modes", TensorProto.UINT8, [len(modes)], modes.tolist()
         ),
         "leaf_targetids": [0] * len(weights),
         "leaf_weights": numpy_helper.from_array(weights, "weights"),
-        **{key: values.tolist() for key, values in joined.items()},
+        **{key: values.tolist() for key, values in columns.items()},
     }
     if members:
         attributes["membership_values"] = numpy_helper.from_array(
@@ -256,17 +254,11 @@ def whole_tree(tree: Tree) -> Tree:
     """Return the tree; one of a single leaf gets a root, which ONNX needs."""
     if len(tree.feature) > 1:
         return tree
-    value = np.repeat(tree.value, 3)
-    return Tree(
-        feature=np.array([0, -1, -1], dtype=np.int32),
-        threshold=np.zeros(3),
-        missing_left=np.zeros(3, dtype=bool),
-        left=np.array([1, -1, -1], dtype=np.int32),
-        right=np.array([2, -1, -1], dtype=np.int32),
-        value=value,
-        gain=np.zeros(3),
-        n_rows=np.repeat(tree.n_rows, 3),
-    )
+    builder = TreeBuilder()
+    root = builder.add(None, feature=0)
+    builder.add((root, "left"), value=tree.value[0])
+    builder.add((root, "right"), value=tree.value[0])
+    return builder.tree()
 
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
@@ -275,7 +267,7 @@ def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
 
 
 def node_arrays(
-    tree: Tree, codes: Codes, first_inner: int, first_leaf: int
+    codes: Codes, tree: Tree, first_inner: int, first_leaf: int
 ) -> tuple[dict[str, NDArray[Any]], list[float]]:
     """Return what describes the inner nodes of a tree; their sets, NaN after each."""
     inner = np.flatnonzero(~tree.is_leaf)

@@ -22,19 +22,15 @@ from sklearn_ltr.export._float32 import (
     float32_values,
     rounded_at_most,
 )
-from sklearn_ltr.export._imported import (
-    MOST_WITHOUT_NAMES,
-    Place,
-    TreeBuilder,
-    imported_model,
-    to_ranker,
-)
+from sklearn_ltr.export._imported import MOST_WITHOUT_NAMES, imported_model, to_ranker
 from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
-    Feature,
+    Place,
     Tree,
+    TreeBuilder,
     TreeModel,
     check_no_categories,
+    errors_in,
     fold,
     made_up_names,
     tests_missing,
@@ -199,10 +195,8 @@ def read_ranklib(text: str, n_features: int | None) -> TreeModel:
         raise ValueError(f"a model of {name} has one ensemble, and this {len(bags)}")
     trees = []
     for m, element in enumerate((tree for bag in bags for tree in bag), start=1):
-        try:
+        with errors_in(f"tree {m}"):
             trees.append(read_ranklib_tree(element).scaled(1.0 / len(bags)))
-        except ValueError as error:
-            raise ValueError(f"tree {m}: {error}") from None
     used = 1 + max((int(tree.feature.max()) for tree in trees), default=0)
     if n_features is None:
         n_features = max(used, 1)
@@ -211,8 +205,7 @@ def read_ranklib(text: str, n_features: int | None) -> TreeModel:
             f"n_features must be at least the largest number of a feature, {used}, and "
             f"at most {MOST_WITHOUT_NAMES}, got {n_features}"
         )
-    features = [Feature(column) for column in made_up_names(int(n_features))]
-    return imported_model(features, trees)
+    return imported_model(made_up_names(int(n_features)), trees, {})
 
 
 def no_ranklib_model(text: str, name: str) -> ValueError:
@@ -243,7 +236,7 @@ def read_ranklib_tree(element: Element) -> Tree:
         if tags == ["output"]:
             # both are float32, so that the product is exact
             value = weight * float32_of(node[0].text, "output")
-            builder.leaf(place, value, 0)
+            builder.add(place, value=value)
             continue
         sides = [child.get("pos") for child in node[2:]]
         if tags != ["feature", "threshold", "split", "split"] or sides != [
@@ -256,10 +249,13 @@ def read_ranklib_tree(element: Element) -> Tree:
             )
         limit = np.array([float32_of(node[1].text, "threshold")], dtype=np.float32)
         threshold = float(rounded_at_most(limit)[0])
-        number = builder.split(
-            place, read_column(node[0].text), threshold, threshold >= 0, 0.0
+        number = builder.add(
+            place,
+            feature=read_column(node[0].text),
+            threshold=threshold,
+            missing_left=threshold >= 0,
         )
-        waiting += [(node[3], (number, False)), (node[2], (number, True))]
+        waiting += [(node[3], (number, "right")), (node[2], (number, "left"))]
     return builder.tree()
 
 

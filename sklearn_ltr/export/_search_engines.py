@@ -29,6 +29,7 @@ from sklearn_ltr.export._networks import (
 )
 from sklearn_ltr.export._pipelines import (
     Imputation,
+    MinMax,
     Scaling,
     SmoothClip,
     Standardization,
@@ -48,6 +49,16 @@ PLUGIN_OBJECTIVES = {
 # Solr's names
 MODEL = "org.apache.solr.ltr.model."
 NORM = "org.apache.solr.ltr.norm."
+# The name of a normalizer and of its two numbers
+NormalizersOfEngine: TypeAlias = Mapping[type[Scaling], tuple[str, str, str]]
+PLUGIN_NORMALIZERS: NormalizersOfEngine = {
+    Standardization: ("standard", "mean", "standard_deviation"),
+    MinMax: ("min_max", "minimum", "maximum"),
+}
+SOLR_NORMALIZERS: NormalizersOfEngine = {
+    Standardization: (NORM + "StandardNormalizer", "avg", "std"),
+    MinMax: (NORM + "MinMaxNormalizer", "min", "max"),
+}
 SOLR_ACTIVATIONS = {"logistic": "sigmoid"}
 SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
 
@@ -217,17 +228,25 @@ def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]
     model: dict[str, object] = {"type": "model/linear", "definition": definition}
     if scaling is None:
         return names, model
-    if isinstance(scaling, Standardization):
-        kind, first, second = "standard", "mean", "standard_deviation"
-        ends = scaling.mean, scaling.scale
-    else:
-        kind, first, second = "min_max", "minimum", "maximum"
-        ends = scaling.ends()
-    pairs = zip(names, ends[0].tolist(), ends[1].tolist(), strict=True)
+    kind, listed = normalizers(scaling, PLUGIN_NORMALIZERS)
     model["feature_normalizers"] = {
-        column: {kind: {first: a, second: b}} for column, a, b in pairs
+        column: {kind: numbers} for column, numbers in zip(names, listed, strict=True)
     }
     return names, model
+
+
+def normalizers(
+    scaling: Scaling, known: NormalizersOfEngine
+) -> tuple[str, list[dict[str, float]]]:
+    """Return an engine's name of a scaling, and the two numbers of each feature."""
+    if isinstance(scaling, Standardization):
+        numbers = scaling.mean, scaling.scale
+    else:
+        numbers = scaling.ends()
+    kind, *names = known[type(scaling)]
+    return kind, [
+        dict(zip(names, pair, strict=True)) for pair in np.transpose(numbers).tolist()
+    ]
 
 
 def scaled_network(
@@ -331,19 +350,13 @@ def to_elasticsearch_ml(
 
 def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, object]:
     """Return the sum of all trees."""
+    of_any: dict[str, object] = {"target_type": "regression", "feature_names": names}
     trees = [
-        {
-            "tree": {
-                "target_type": "regression",
-                "feature_names": names,
-                "tree_structure": elastic_nodes(tree),
-            }
-        }
+        {"tree": {**of_any, "tree_structure": elastic_nodes(tree)}}
         for tree in model.trees
     ]
     return {
-        "target_type": "regression",
-        "feature_names": names,
+        **of_any,
         "trained_models": trees,
         "aggregate_output": {"weighted_sum": {"weights": [1.0] * len(trees)}},
     }
@@ -516,36 +529,18 @@ def network_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object
     layers = layers_of(ranker)
     listed: list[dict[str, object]] = [{"name": name} for name in names]
     if scaling is not None:
-        for feature, norm in zip(listed, normalizers(scaling), strict=True):
-            feature["norm"] = norm
+        norm, by_feature = normalizers(scaling, SOLR_NORMALIZERS)
+        for feature, numbers in zip(listed, by_feature, strict=True):
+            params = {name: repr(number) for name, number in numbers.items()}
+            feature["norm"] = {"class": norm, "params": params}
     weights = linear_weights(layers)
+    of_model: dict[str, object]
     if weights is not None:
-        params: dict[str, object] = {
-            "weights": dict(zip(names, float32_values(weights), strict=True))
-        }
-        kind = "LinearModel"
+        of_columns = dict(zip(names, float32_values(weights), strict=True))
+        of_model, kind = {"weights": of_columns}, "LinearModel"
     else:
         activation = SOLR_ACTIVATIONS.get(layers.activation, layers.activation)
         dense = [{**layer, "activation": activation} for layer in dense_layers(layers)]
         dense[-1]["activation"] = "identity"
-        params, kind = {"layers": dense}, "NeuralNetworkModel"
-    return names, {"class": MODEL + kind, "features": listed, "params": params}
-
-
-def normalizers(scaling: Scaling) -> list[dict[str, object]]:
-    """Return the normalizer of each feature."""
-    if isinstance(scaling, Standardization):
-        return [
-            {
-                "class": NORM + "StandardNormalizer",
-                "params": {"avg": repr(mean), "std": repr(scale)},
-            }
-            for mean, scale in zip(
-                scaling.mean.tolist(), scaling.scale.tolist(), strict=True
-            )
-        ]
-    low, high = scaling.ends()
-    return [
-        {"class": NORM + "MinMaxNormalizer", "params": {"min": repr(a), "max": repr(b)}}
-        for a, b in zip(low.tolist(), high.tolist(), strict=True)
-    ]
+        of_model, kind = {"layers": dense}, "NeuralNetworkModel"
+    return names, {"class": MODEL + kind, "features": listed, "params": of_model}

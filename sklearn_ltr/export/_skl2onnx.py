@@ -184,18 +184,18 @@ def add_trees(graph: OnnxGraph, model: TreeModel) -> None:
 
 
 class Node(NamedTuple):
-    """A node of a TreeEnsembleRegressor; `true` and `false` are numbers of nodes."""
+    """A node of a TreeEnsembleRegressor, by the names of the operator's attributes."""
 
-    number: int
-    mode: str = "LEAF"
-    feature: int = 0
-    value: float = 0.0
-    missing_true: bool = False
-    true: int = 0
-    false: int = 0
+    nodeids: int
+    modes: str = "LEAF"
+    featureids: int = 0
+    values: float = 0.0
+    missing_value_tracks_true: int = 0
+    truenodeids: int = 0
+    falsenodeids: int = 0
 
 
-def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
+def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, Any]:
     """Return the attributes of a TreeEnsembleRegressor that finds the leaves."""
     # its output m is the number of the leaf among those of tree m
     from onnx import numpy_helper
@@ -203,6 +203,11 @@ def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
     codes = codes_of(model)
     by_tree = [nodes_of(tree, category_tests(tree, codes)) for tree in trees]
     nodes = [node for tree_nodes in by_tree for node in tree_nodes]
+    columns = {
+        f"nodes_{name}": list(column)
+        for name, column in zip(Node._fields, zip(*nodes, strict=True), strict=True)
+    }
+    values = columns.pop("nodes_values")
     leaves = [np.flatnonzero(tree.is_leaf) for tree in trees]
     tree_of_leaf = np.repeat(np.arange(len(trees)), [len(part) for part in leaves])
     number = np.concatenate([np.arange(float(len(part))) for part in leaves])
@@ -213,15 +218,8 @@ def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
         "nodes_treeids": np.repeat(
             np.arange(len(trees)), [len(part) for part in by_tree]
         ).tolist(),
-        "nodes_nodeids": [node.number for node in nodes],
-        "nodes_featureids": [node.feature for node in nodes],
-        "nodes_modes": [node.mode for node in nodes],
-        "nodes_values_as_tensor": numpy_helper.from_array(
-            np.array([node.value for node in nodes]), "values"
-        ),
-        "nodes_missing_value_tracks_true": [int(node.missing_true) for node in nodes],
-        "nodes_truenodeids": [node.true for node in nodes],
-        "nodes_falsenodeids": [node.false for node in nodes],
+        "nodes_values_as_tensor": numpy_helper.from_array(np.array(values), "values"),
+        **columns,
         "target_treeids": tree_of_leaf.tolist(),
         "target_nodeids": np.concatenate(leaves).tolist(),
         "target_ids": tree_of_leaf.tolist(),
@@ -232,37 +230,25 @@ def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, object]:
 def nodes_of(tree: Tree, tests: dict[int, CategoryTest]) -> list[Node]:
     """Return the nodes of a tree, the root first; further nodes test categories."""
     nodes, n_nodes = [], len(tree.feature)
-    for node in range(n_nodes):
+    for node, feature in enumerate(tree.feature.tolist()):
         if tree.is_leaf[node]:
             nodes.append(Node(node))
-            continue
-        feature = int(tree.feature[node])
-        if node not in tests:
-            nodes.append(
-                Node(
-                    node,
-                    "BRANCH_LEQ",
-                    feature,
-                    float(tree.threshold[node]),
-                    bool(tree.missing_left[node]),
-                    int(tree.left[node]),
-                    int(tree.right[node]),
+        elif node not in tests:
+            limit, missing = float(tree.threshold[node]), int(tree.missing_left[node])
+            sides = int(tree.left[node]), int(tree.right[node])
+            nodes.append(Node(node, "BRANCH_LEQ", feature, limit, missing, *sides))
+        elif not tests[node].codes:  # no number is at most minus infinity
+            _, child, other = tests[node]
+            nodes.append(Node(node, "BRANCH_LEQ", feature, -np.inf, 0, child, other))
+        else:
+            # a node for each category; NaN equals no number, and so fails all tests
+            codes, child, other = tests[node]
+            others = range(n_nodes, n_nodes + len(codes) - 1)
+            n_nodes += len(others)
+            nodes += [
+                Node(number, "BRANCH_EQ", feature, float(code), 0, child, failed)
+                for code, number, failed in zip(
+                    codes, [node, *others], [*others, other], strict=True
                 )
-            )
-            continue
-        codes, child, other = tests[node]
-        if not codes:  # no number is at most minus infinity
-            nodes.append(
-                Node(node, "BRANCH_LEQ", feature, -np.inf, False, child, other)
-            )
-        # a node for each category; NaN equals no number, and so fails all tests
-        number = node
-        for place, code in enumerate(codes):
-            is_last = place == len(codes) - 1
-            failed = other if is_last else n_nodes
-            nodes.append(
-                Node(number, "BRANCH_EQ", feature, float(code), False, child, failed)
-            )
-            number = n_nodes
-            n_nodes += 0 if is_last else 1
+            ]
     return nodes

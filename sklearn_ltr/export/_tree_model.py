@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -27,6 +28,8 @@ __all__ = ["Feature", "Tree", "TreeModel"]
 LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
 LARGEST_CATEGORY = 2**20  # of a category that is a number
 Category = int | float | str
+# Where a node hangs: its parent's number, and "left" or "right"
+Place = tuple[int, str] | None
 Part = TypeVar("Part")
 # the code of each category of a feature, which is given by its index
 Codes: TypeAlias = Callable[[int], Mapping[Category, int]]
@@ -190,7 +193,7 @@ class TreeModel:
     @property
     def has_categories(self) -> bool:
         """Whether there are categorical features."""
-        return any(feature.categories is not None for feature in self.features)
+        return bool(categories_of(self.features))
 
     def scaled(self, factor: float) -> TreeModel:
         """Return the model with its scores multiplied by a factor."""
@@ -239,18 +242,57 @@ class TreeModel:
             raise ValueError("a MARTClassifier has classes, and no other estimator")
         for j, feature in enumerate(self.features):
             check_feature(feature, f"features[{j}]")
-        known = {
-            j: set(feature.categories)
-            for j, feature in enumerate(self.features)
-            if feature.categories is not None
-        }
+        known = {j: set(c) for j, c in categories_of(self.features).items()}
         for m, tree in enumerate(self.trees):
-            try:
+            with errors_in(f"trees[{m}]"):
                 check_tree(tree, self.n_features, known)
-            except ValueError as error:
-                raise ValueError(f"trees[{m}]: {error}") from None
         if self.training is not None:
             check_training(self.training, self.features)
+
+
+class TreeBuilder:
+    """A tree that gets its nodes one by one, parents first."""
+
+    def __init__(self) -> None:
+        self.numbers: list[tuple[int, float, bool, float, float, int]] = []
+        self.children: dict[str, list[int]] = {"left": [], "right": []}
+        self.left_categories: dict[int, tuple[Category, ...]] = {}
+
+    def add(
+        self,
+        place: Place,
+        *,
+        feature: int = -1,
+        threshold: float = 0.0,
+        missing_left: bool = False,
+        value: float = 0.0,
+        gain: float = 0.0,
+        n_rows: int = 0,
+    ) -> int:
+        """Add a node, which is a leaf unless it has a feature; return its number."""
+        node = len(self.numbers)
+        self.numbers.append((feature, threshold, missing_left, value, gain, n_rows))
+        self.children["left"].append(-1)
+        self.children["right"].append(-1)
+        if place is not None:
+            parent, side = place
+            self.children[side][parent] = node
+        return node
+
+    def tree(self) -> Tree:
+        """Return the tree."""
+        names = "feature", "threshold", "missing_left", "value", "gain", "n_rows"
+        columns = zip(names, zip(*self.numbers, strict=True), strict=True)
+        arrays: dict[str, NDArray[Any]] = {
+            name: np.array(column, dtype=NODE_DTYPES[name])
+            for name, column in (*columns, *self.children.items())
+        }
+        return Tree(**arrays, left_categories=self.left_categories)
+
+
+def categories_of(features: Sequence[Feature]) -> dict[int, tuple[Category, ...]]:
+    """Return the categories of each categorical feature."""
+    return {j: f.categories for j, f in enumerate(features) if f.categories is not None}
 
 
 def tests_number(tree: Tree) -> NDArray[np.bool_]:
@@ -269,6 +311,15 @@ def tests_missing(tree: Tree) -> bool:
 def made_up_names(n_features: int) -> list[str]:
     """Return names for columns that have none: LightGBM's."""
     return [f"Column_{j}" for j in range(n_features)]
+
+
+@contextmanager
+def errors_in(where: str) -> Iterator[None]:
+    """Let ValueErrors say in which part of a model they are."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def check_feature(feature: Feature, where: str) -> None:
@@ -323,11 +374,7 @@ def check_training(training: TrainingState, features: Sequence[Feature]) -> None
             f"training: bin_thresholds are those of {len(training.bin_thresholds)} "
             f"features, but there are {len(features)}"
         )
-    n_categories = {
-        j: len(feature.categories)
-        for j, feature in enumerate(features)
-        if feature.categories is not None
-    }
+    n_categories = {j: len(c) for j, c in categories_of(features).items()}
     n_binned = {j: len(bins) for j, bins in training.category_bins.items()}
     bins = [b for feature_bins in training.category_bins.values() for b in feature_bins]
     if n_binned != n_categories or not all(0 <= b < MISSING_BIN for b in bins):
@@ -423,6 +470,11 @@ def check_names(features: Sequence[Feature], bad: str, reader: str) -> None:
                 f"feature {feature.name!r} has {found[0]!r} in its name, which "
                 f"{reader}: rename the column and fit again"
             )
+
+
+def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Return arrays that go on from tree to tree, given those of each tree, by name."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

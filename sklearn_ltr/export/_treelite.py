@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._tree_model import Codes, Tree, category_tests, codes_of
@@ -92,26 +92,22 @@ def add_tree(builder: ModelBuilder, tree: Tree, codes: Codes) -> None:
     builder.start_tree()
     for node, is_leaf in enumerate(tree.is_leaf.tolist()):
         builder.start_node(node)
+        test: dict[str, Any] = {
+            "feature_id": int(tree.feature[node]),
+            "default_left": bool(tree.missing_left[node]),
+            "left_child_key": int(tree.left[node]),
+            "right_child_key": int(tree.right[node]),
+        }
         if is_leaf:
             builder.leaf(float(tree.value[node]))
         elif node in tests:
-            missing_left = bool(tree.missing_left[node])
             builder.categorical_test(
-                feature_id=int(tree.feature[node]),
-                default_left=missing_left,
+                **test,
                 category_list=tests[node].codes,
-                category_list_right_child=missing_left,
-                left_child_key=int(tree.left[node]),
-                right_child_key=int(tree.right[node]),
+                category_list_right_child=test["default_left"],
             )
         else:
-            builder.numerical_test(
-                feature_id=int(tree.feature[node]),
-                threshold=float(tree.threshold[node]),
-                default_left=bool(tree.missing_left[node]),
-                opname="<=",
-                left_child_key=int(tree.left[node]),
-                right_child_key=int(tree.right[node]),
-            )
+            threshold = float(tree.threshold[node])
+            builder.numerical_test(**test, threshold=threshold, opname="<=")
         builder.end_node()
     builder.end_tree()

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
-from sklearn_ltr.export._float32 import LARGEST, above
+from sklearn_ltr.export._float32 import limits
 from sklearn_ltr.export._tree_model import (
     Category,
     Tree,
@@ -113,8 +111,8 @@ def category_positions(model: TreeModel, j: int) -> dict[Category, int]:
 
 def tree_json(tree: Tree, codes: list[dict[Category, int]]) -> str:
     """Return a tree."""
-    threshold = np.minimum(above(tree.threshold), LARGEST).astype(np.float64).tolist()
-    value, tests = tree.value.tolist(), category_tests(tree, codes.__getitem__)
+    threshold, value = limits(tree).tolist(), tree.value.tolist()
+    tests = category_tests(tree, codes.__getitem__)
 
     def leaf(node: int) -> str:
         return json.dumps({"leaf_value": value[node]})

@@ -22,16 +22,14 @@ from sklearn_ltr.export._document import array, checked, excerpt, items, member
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
-    above,
     float32_model,
     float32_values,
+    limits,
     rounded_below,
 )
 from sklearn_ltr.export._imported import (
     MOST_WITHOUT_NAMES,
-    Place,
     Scores,
-    TreeBuilder,
     check_children,
     check_unknown,
     imported_model,
@@ -42,13 +40,15 @@ from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
     Codes,
-    Feature,
+    Place,
     Tree,
+    TreeBuilder,
     TreeModel,
     category_tests,
     check_names,
     check_no_categories,
     codes_of,
+    errors_in,
     fold,
     made_up_names,
     node_means,
@@ -64,16 +64,11 @@ __all__ = ["from_xgboost", "to_xgboost", "to_xgboost_dump"]
 NO_PARENT = 2**31 - 1
 INT64 = 15  # XGBoost's number for categories that are integers
 WRITTEN_AS = [3, 1, 0]  # the first version that stores categories
+REG_LOSS = {"reg_loss_param": {"scale_pos_weight": "1"}}
 XGBOOST_OBJECTIVES: dict[str, dict[str, object]] = {
     "LambdaMARTRanker": {"name": "rank:ndcg", "lambdarank_param": {}},
-    "MARTRegressor": {
-        "name": "reg:squarederror",
-        "reg_loss_param": {"scale_pos_weight": "1"},
-    },
-    "MARTClassifier": {
-        "name": "binary:logistic",
-        "reg_loss_param": {"scale_pos_weight": "1"},
-    },
+    "MARTRegressor": {"name": "reg:squarederror", **REG_LOSS},
+    "MARTClassifier": {"name": "binary:logistic", **REG_LOSS},
 }
 
 # Objectives with one score for each row, and what turns base_score into a score
@@ -223,33 +218,29 @@ def dump_text(model: TreeModel) -> str:
     return "[" + ",\n".join(tree_dump(tree, model) for tree in model.trees) + "]"
 
 
-def thresholds(tree: Tree) -> NDArray[np.float64]:
-    """Return what numbers that go left are below, float32 in float64; finite."""
-    return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
-
-
 def xgboost_tree_value(
     tree: Tree, number: int, n_features: int, codes: Codes
 ) -> dict[str, object]:
     """Return a tree of a model."""
-    left, right, default_left, right_codes = sides(tree, codes)
-    # nodes are renumbered level by level: `order` lists them, `place` is the reverse
+    # XGBoost sends missing values left at a set, which lists the codes that go right
+    left, right = tree.left.copy(), tree.right.copy()
+    default_left = tree.missing_left.copy()
+    right_codes = {}
+    for node, test in category_tests(tree, codes).items():
+        left[node], right[node], default_left[node] = test.other, test.child, True
+        right_codes[node] = test.codes
+    # nodes are renumbered level by level: those of the first inner node are 1 and 2,
+    # those of the second 3 and 4, ...
     order = breadth_first(left, right)
-    place = np.argsort(order)
-    is_leaf, mean, n_rows = tree.is_leaf[order], *node_means(tree)
-    children = [
-        np.where(is_leaf, -1, place[side[order]]).tolist() for side in (left, right)
-    ]
-    parents = [NO_PARENT] * len(order)
-    for node, pair in enumerate(zip(*children, strict=True)):
-        for child in pair:
-            if child != -1:
-                parents[child] = node
+    inner = np.flatnonzero(~tree.is_leaf[order])
+    children = np.full((2, len(order)), -1)
+    children[:, inner] = np.arange(1, len(order)).reshape(-1, 2).T
+    mean, n_rows = node_means(tree)
     # sets of categories are stored one after another, with the nodes that they are of
     nodes = [node for node, old in enumerate(order) if old in right_codes]
     sets = [right_codes[order[node]] for node in nodes]
     sizes = [len(codes) for codes in sets]
-    split = np.where(tree.is_leaf, tree.value, thresholds(tree))
+    split = np.where(tree.is_leaf, tree.value, limits(tree))
     return {
         "id": number,
         "tree_param": {
@@ -258,9 +249,9 @@ def xgboost_tree_value(
             "num_deleted": "0",
             "size_leaf_vector": "1",
         },
-        "left_children": children[0],
-        "right_children": children[1],
-        "parents": parents,
+        "left_children": children[0].tolist(),
+        "right_children": children[1].tolist(),
+        "parents": [NO_PARENT, *np.repeat(inner, 2).tolist()],
         "split_indices": np.maximum(tree.feature[order], 0).tolist(),
         "split_conditions": float32_values(split[order]),
         "split_type": [int(old in right_codes) for old in order],
@@ -273,22 +264,6 @@ def xgboost_tree_value(
         "loss_changes": float32_values(np.minimum(tree.gain[order], LARGEST)),
         "sum_hessian": float32_values(n_rows[order].astype(np.float64)),
     }
-
-
-Sides = tuple[
-    NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], dict[int, list[int]]
-]
-
-
-def sides(tree: Tree, codes: Codes) -> Sides:
-    """Return left, right, default_left, and the codes that nodes send right."""
-    left, right = tree.left.copy(), tree.right.copy()
-    default_left = tree.missing_left.copy()
-    right_codes = {}
-    for node, test in category_tests(tree, codes).items():
-        left[node], right[node], default_left[node] = test.other, test.child, True
-        right_codes[node] = test.codes
-    return left, right, default_left, right_codes
 
 
 def breadth_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[int]:
@@ -337,7 +312,7 @@ def tree_dump(tree: Tree, model: TreeModel) -> str:
     depth = np.zeros(len(tree.feature), dtype=np.int64)
     for node in np.flatnonzero(~tree.is_leaf).tolist():
         depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
-    threshold, value = thresholds(tree).tolist(), float32_values(tree.value)
+    threshold, value = limits(tree).tolist(), float32_values(tree.value)
 
     def leaf(node: int) -> str:
         return json.dumps({"nodeid": node, "leaf": value[node]})
@@ -472,14 +447,12 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
         (gbtree, "gradient_booster"),
         (model, "model"),
     ):
-        unknown += unknown_parts(part, XGBOOST_PARTS[where].split(), where)
+        unknown += unknown_parts(part, XGBOOST_PARTS[where], where)
     nodes = []
     for m, tree in enumerate(member(model, "trees", list, "model")):
-        try:
+        with errors_in(f"trees[{m}]"):
             nodes.append(read_xgboost_nodes(tree, len(names)))
-            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"].split(), f"trees[{m}]")
-        except ValueError as error:
-            raise ValueError(f"trees[{m}]: {error}") from None
+            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"], f"trees[{m}]")
     categories = read_xgboost_categories(model, types, nodes, version)
     trees = [build_tree(tree, categories) for tree in nodes]
     # factors of trees, of which some were dropped in training: of a booster "dart", or,
@@ -493,23 +466,14 @@ def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
                 )
             trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=False)]
     trees = trees[: n_trees_used(learner, model, len(trees))]
-    features = [feature(name, categories.get(j)) for j, name in enumerate(names)]
-    score = base_score(learner, parameters)
-    found = imported_model(features, trees, score, absent_is_missing=True)
     codes = {
         j: {category: code for code, category in enumerate(listed)}
         for j, listed in categories.items()
     }
+    score = base_score(learner, parameters)
+    found = imported_model(names, trees, codes, score, absent_is_missing=True)
     check_unknown(unknown, "XGBoost", found, codes, theirs)
     return found
-
-
-def feature(name: str, categories: Sequence[Category] | None) -> Feature:
-    """Return a column; its categories are given by code."""
-    if categories is None:
-        return Feature(name)
-    is_text = any(isinstance(category, str) for category in categories)
-    return Feature(name, tuple(sorted(categories)), is_text)
 
 
 def n_trees_used(
@@ -605,15 +569,15 @@ def read_xgboost_columns(
 
 
 class XGBoostNodes(NamedTuple):
-    """The arrays of a tree."""
+    """The arrays of a tree, by their names in the JSON."""
 
-    feature: NDArray[np.int64]
-    condition: NDArray[np.float64]  # a threshold; in a leaf, its value
+    left_children: NDArray[np.int64]
+    right_children: NDArray[np.int64]
+    split_indices: NDArray[np.int64]
+    split_conditions: NDArray[np.float64]  # a threshold; in a leaf, its value
+    loss_changes: NDArray[np.float64]
+    sum_hessian: NDArray[np.float64]
     default_left: NDArray[np.int64]
-    left: list[int]
-    right: list[int]
-    gain: NDArray[np.float64]
-    hessian: NDArray[np.float64]
     right_codes: dict[int, list[int]]  # codes that a node sends right
 
 
@@ -646,16 +610,8 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     if not ((indices[tests] >= 0) & (indices[tests] < n_features)).all():
         raise ValueError(f"split_indices holds numbers that are none of {n_features}")
     sets = read_sets(tree, n_nodes)
-    return XGBoostNodes(
-        indices,
-        arrays["split_conditions"],
-        arrays["default_left"],
-        left,
-        right,
-        np.maximum(arrays["loss_changes"], 0.0),
-        np.clip(arrays["sum_hessian"], 0.0, LARGEST_HESSIAN),
-        {node: sets[node] for node in tests if node in sets},
-    )
+    right_codes = {node: sets[node] for node in tests if node in sets}
+    return XGBoostNodes(**arrays, right_codes=right_codes)
 
 
 def read_xgboost_categories(
@@ -668,7 +624,7 @@ def read_xgboost_categories(
     largest = {j: -1 for j, kind in enumerate(types) if kind == "c"}
     for tree in trees:
         for node, codes in tree.right_codes.items():
-            j = int(tree.feature[node])
+            j = int(tree.split_indices[node])
             largest[j] = max(largest.get(j, -1), *codes, -1)
     stored = stored_categories(model, tuple(version[:2]) >= COUNTS_BYTES)
     categories: dict[int, list[Category]] = {}
@@ -690,28 +646,31 @@ def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) ->
     """Return a tree whose nodes test ``x <= threshold``, and send sets left."""
     builder = TreeBuilder()
     waiting: list[tuple[int, Place]] = [(0, None)]
-    thresholds = rounded_below(nodes.condition)
+    left, right = nodes.left_children.tolist(), nodes.right_children.tolist()
+    thresholds = rounded_below(nodes.split_conditions)
+    gain = np.maximum(nodes.loss_changes, 0.0)
+    hessian = np.clip(nodes.sum_hessian, 0.0, LARGEST_HESSIAN)
     while waiting:
         node, place = waiting.pop()
-        if nodes.left[node] == -1:
-            n_rows = round(ROWS_PER_HESSIAN * float(nodes.hessian[node]))
-            builder.leaf(place, float(nodes.condition[node]), n_rows)
+        if left[node] == -1:
+            n_rows = round(ROWS_PER_HESSIAN * float(hessian[node]))
+            builder.add(place, value=nodes.split_conditions[node], n_rows=n_rows)
             continue
-        j, is_set = int(nodes.feature[node]), node in nodes.right_codes
-        number = builder.split(
+        j, is_set = int(nodes.split_indices[node]), node in nodes.right_codes
+        number = builder.add(
             place,
-            j,
-            0.0 if is_set else float(thresholds[node]),
-            bool(nodes.default_left[node]),
-            float(nodes.gain[node]),
+            feature=j,
+            threshold=0.0 if is_set else thresholds[node],
+            missing_left=nodes.default_left[node],
+            gain=gain[node],
         )
         if is_set:
             goes_right = set(nodes.right_codes[node])
             goes_left = [c for i, c in enumerate(categories[j]) if i not in goes_right]
             builder.left_categories[number] = tuple(sorted(goes_left))
         waiting += [
-            (nodes.right[node], (number, False)),
-            (nodes.left[node], (number, True)),
+            (right[node], (number, "right")),
+            (left[node], (number, "left")),
         ]
     return builder.tree()
 

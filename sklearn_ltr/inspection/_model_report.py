@@ -32,7 +32,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import LabelColumn, NumberColumn
 from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._inspection.models import find_model, scoring_part
+from sklearn_ltr._inspection.models import find_model, nested, transformers_in
 from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._parameters import shown
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -316,6 +316,7 @@ class Subject:
         bound = self.metric.bind(self.grades, offsets, ids)
         # of each query; NaN where the metric leaves it out
         self.values = bound.values(self.scores)
+        self.is_counted = ~np.isnan(self.values) & (self.weights > 0)
         self.mean = bound.mean(self.scores, self.weights)
         _, self.standard_error = mean_and_standard_error(self.values, self.weights)
 
@@ -375,7 +376,7 @@ def summary_section(subject: Subject) -> str:
 
 def queries_section(subject: Subject) -> str:
     """Return the spread of the metric over queries, and its curve over cutoffs."""
-    included = ~np.isnan(subject.values) & (subject.weights > 0)
+    included = subject.is_counted
     values = subject.values[included]
     left_out = len(included) - len(values)
     no_relevant = int(np.count_nonzero(~subject.has_relevant[included]))
@@ -426,7 +427,7 @@ def cutoff_curve(subject: Subject) -> str:
 
 def worst_section(subject: Subject, has_trees: bool) -> str:
     """Return the queries of the lowest metric, and the documents of the worst."""
-    judged = subject.has_relevant & ~np.isnan(subject.values) & (subject.weights > 0)
+    judged = subject.has_relevant & subject.is_counted
     order = np.argsort(subject.values, kind="stable")
     worst = [int(query) for query in order if judged[query]][:N_WORST]
     if not worst:
@@ -504,26 +505,23 @@ def why_above(subject: Subject, first: int, best: int) -> str:
     X = index_rows(subject.X, np.array([first, best]))
     result = shap_values(subject.estimator, X)
     difference = result.difference(0, 1)
-    most = [j for j in np.argsort(-np.abs(difference), kind="stable") if difference[j]]
-    most = most[:N_SHOWN]
-    columns = [column_of(result.X, j) for j in most]
-    numbers = html.table(
-        ["feature", f"row {first}", f"row {best}", "difference of SHAP values"],
-        [
-            [
-                result.feature_names[j],
-                value_in(column, 0),
-                value_in(column, 1),
-                f"{difference[j]:+.4g}",
-            ]
-            for j, column in zip(most, columns, strict=True)
-        ],
-    )
     display = ShapValuesDisplay(
         difference,
         feature_names=result.feature_names,
         feature_values=rows_of(result.X, slice(None)),
         score_name=f"score of row {first} minus that of row {best}",
+    )
+    most = [j for j in display.order if difference[j]][:N_SHOWN]
+    numbers = html.table(
+        ["feature", f"row {first}", f"row {best}", "difference of SHAP values"],
+        [
+            [
+                result.feature_names[j],
+                *(value_in(column_of(result.X, j), row) for row in (0, 1)),
+                f"{difference[j]:+.4g}",
+            ]
+            for j in most
+        ],
     )
     title = f"What puts row {first} above row {best}"
     return html.details(html.picture(title, (6.4, 3.8), display.plot), numbers)
@@ -557,26 +555,18 @@ def model_section(subject: Subject) -> str:
 def model_facts(subject: Subject) -> list[list[str]]:
     """Return what the model is made of: a name and a value each."""
     facts = [["class", subject.name]]
-    estimator = subject.estimator
-    while estimator is not subject.model:
-        part = scoring_part(estimator)
-        if part is not None:
-            is_search = hasattr(estimator, "best_params_")
-            how = "chosen by" if is_search else "calibrated by"
-            facts.append([how, type(estimator).__name__])
-            facts += [
-                [f"chosen {name}", in_words(value)]
-                for name, value in getattr(estimator, "best_params_", {}).items()
-            ]
-            estimator = part
-        else:
+    *outer, model = nested(subject.estimator)
+    for estimator in outer:
+        if hasattr(estimator, "steps"):
             facts += [[f"step {n}", in_words(step)] for n, step in estimator.steps[:-1]]
-            estimator = estimator.steps[-1][1]
-    model = subject.model
+            continue
+        chosen = getattr(estimator, "best_params_", None)
+        how = "calibrated by" if chosen is None else "chosen by"
+        facts.append([how, type(estimator).__name__])
+        facts += [[f"chosen {name}", in_words(v)] for name, v in (chosen or {}).items()]
     if hasattr(model, "ensemble_"):
-        ensemble = model.ensemble_
         facts.append(["trees", f"{model.n_iter_:,}"])
-        facts.append(["nodes of all trees", f"{len(ensemble.feature):,}"])
+        facts.append(["nodes of all trees", f"{len(model.ensemble_.feature):,}"])
     if hasattr(model, "network_"):
         n_weights = sum(np.size(part) for part in model.network_.parameters)
         facts.append(["weights of the network", f"{n_weights:,}"])
@@ -599,10 +589,8 @@ def blend_part(subject: Subject) -> str:
         html.table(
             ["ranker", "weight"],
             [
-                [f"{number}: {name}", f"{weight:.4f}"]
-                for number, (name, weight) in enumerate(
-                    zip(names, model.weights_, strict=True), 1
-                )
+                [f"{i + 1}: {names[i]}", f"{weight:.4f}"]
+                for i, weight in enumerate(model.weights_)
             ],
         ),
     ]
@@ -647,32 +635,24 @@ def curves_section(subject: Subject) -> str:
     """Return the scores that training has recorded."""
     title = "Training curves"
     try:
-        record = read_record(subject.model)
+        display = TrainingCurveDisplay(**read_record(subject.model))
     except TypeError:  # a bag, a blend or a regressor
         text = f"{subject.name} records no scores of rankings in its training."
         return html.section(title, html.paragraph(text))
     except ValueError as error:  # nothing was recorded; the message says what to set
         return html.section(title, html.paragraph(f"{error}."))
-    display = TrainingCurveDisplay(**vars(record))
-    measures = {name for set_curves in record.curves.values() for name in set_curves}
-    rows = []
-    for set_name, set_curves in record.curves.items():
-        for measure, values in set_curves.items():
-            at = (
-                None if record.kept is None else values[record.kept - record.first_step]
-            )
-            rows.append(
-                [
-                    f"{set_name}, {measure}",
-                    *(f"{value:.4f}" for value in values[[0, -1]]),
-                    *([] if at is None else [f"{at:.4f}"]),
-                ]
-            )
-    name = record.step_name
-    steps = display.steps
-    header = ["set, measure", f"{name} {steps[0]}", f"{name} {steps[-1]}"]
-    header += [] if record.kept is None else [f"{name} {record.kept}, kept"]
-    numbers = html.table(header, rows)
+    measures = {name for set_curves in display.curves.values() for name in set_curves}
+    name, steps = display.step_name, display.steps
+    header, places = [f"{name} {steps[0]}", f"{name} {steps[-1]}"], [0, -1]
+    if display.kept is not None:
+        header.append(f"{name} {display.kept}, kept")
+        places.append(display.kept - display.first_step)
+    rows = [
+        [f"{set_name}, {measure}", *(f"{value:.4f}" for value in values[places])]
+        for set_name, set_curves in display.curves.items()
+        for measure, values in set_curves.items()
+    ]
+    numbers = html.table(["set, measure", *header], rows)
     picture = html.picture(
         "Scores after each step of the training",
         (6.4, 1.0 + 2.4 * len(measures)),
@@ -754,11 +734,7 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
         return [html.section(title, html.paragraph(text))]
     sections = []
     if effects.gain is not None:
-        sections.append(
-            html.section(
-                "Feature importances", importances_part(effects.names, effects.gain)
-            )
-        )
+        sections.append(importances_section(effects.names, effects.gain))
     if effects.shap is not None:
         sections.append(shap_section(effects))
     else:
@@ -767,14 +743,15 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
     return sections
 
 
-def importances_part(names: Sequence[str], gain: FloatArray) -> str:
+def importances_section(names: Sequence[str], gain: FloatArray) -> str:
     """Return the shares of features in the gain of all splits."""
     measure = "share of the gain of all splits"
     order = np.argsort(-gain, kind="stable")[:MOST_COLUMNS]
     numbers = html.table(
         ["feature", measure], [[names[j], f"{gain[j]:.4g}"] for j in order]
     )
-    return html.details(features_picture(names, gain, measure), numbers)
+    picture = features_picture(names, gain, measure)
+    return html.section("Feature importances", html.details(picture, numbers))
 
 
 def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> str:
@@ -878,7 +855,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
     n_columns = len(names)
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them
-    if effects is not None and not has_transformers(subject.estimator):
+    if effects is not None and not transformers_in(subject.estimator):
         order = [int(j) for j in effects.order]
         names = list(effects.names)
     numbers, categories = [], []
@@ -903,15 +880,6 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
         header = ["column", "missing", "categories", "most frequent"]
         parts.append(html.table(header, categories))
     return "\n".join(parts)
-
-
-def has_transformers(estimator: BaseEstimator) -> bool:
-    """Return whether a Pipeline makes the features of the model out of the columns."""
-    part = scoring_part(estimator)
-    if part is not None:
-        return has_transformers(part)
-    steps = getattr(estimator, "steps", [])
-    return len(steps) > 1 or (len(steps) == 1 and has_transformers(steps[0][1]))
 
 
 def value_in(column: NumberColumn | LabelColumn, row: int) -> str:
@@ -970,15 +938,9 @@ def drift_section(columns: dict[str, Drift] | None, scores: Drift | None) -> str
 
 def shares(drift: Drift, n_before: int, n_now: int) -> str:
     """Return the table of the shares of documents in each bin."""
-    return html.table(
-        ["bin", "reference", "now"],
-        [
-            [name, f"{before / n_before:.1%}", f"{now / n_now:.1%}"]
-            for name, before, now in zip(
-                drift.bins, drift.before, drift.now, strict=True
-            )
-        ],
-    )
+    shares = zip(drift.bins, drift.before / n_before, drift.now / n_now, strict=True)
+    rows = [[name, f"{before:.1%}", f"{now:.1%}"] for name, before, now in shares]
+    return html.table(["bin", "reference", "now"], rows)
 
 
 # --- words ----------------------------------------------------------------------------

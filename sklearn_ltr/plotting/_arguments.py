@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
 from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
+from sklearn_ltr._data.rows import check_each
 from sklearn_ltr._typing import FloatArray, IdsLike
 
 Curves: TypeAlias = dict[str, FloatArray]
@@ -39,12 +40,33 @@ def read_items(
             f"{argument} must hold one number for each {item}{how_many}, got shape "
             f"{numbers.shape}"
         )
-    if finite and not np.isfinite(numbers).all():
-        bad = int(np.argmin(np.isfinite(numbers)))
-        raise ValueError(
-            f"{argument} must be finite, but {item} {bad} has {numbers[bad]}"
-        )
+    if finite:
+        check_items(np.isfinite(numbers), numbers, f"{argument} must be finite", item)
     return numbers
+
+
+def check_items(
+    valid: NDArray[np.bool_], numbers: FloatArray, requirement: str, item: str
+) -> None:
+    """Raise a ValueError that names the first item that is not valid."""
+    check_each(valid, numbers, lambda number: f"{item} {number}", requirement)
+
+
+def read_curves(
+    curves: Mapping[str, ArrayLike],
+    argument: str,
+    each: str,
+    item: str,
+    n: int | None = None,
+    *,
+    finite: bool = True,
+) -> Curves:
+    """Return an array of each curve, by name, with a number for each item."""
+    check_dict(curves, argument, each)
+    return {
+        name: read_items(curve, f"{argument}[{name!r}]", item, n, finite=finite)
+        for name, curve in curves.items()
+    }
 
 
 def check_dict(arrays: Mapping[str, ArrayLike], argument: str, each: str) -> None:

@@ -45,6 +45,7 @@ class BlendCurveDisplay(Display):
         The metric below, between and above the change points.
     alpha : float in [0, 1], default=None
         Alpha to mark with a vertical line.  None: no line.
+    {metric_name}
     names : tuple of two str, default=("1", "2")
         Names of the rankers of alpha = 1 and of alpha = 0.
 
@@ -56,6 +57,7 @@ class BlendCurveDisplay(Display):
         The line at the marked alpha.
     legend_ : matplotlib Legend or None
         Shows the marked alpha.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -120,18 +122,27 @@ class BlendCurveDisplay(Display):
 
         Parameters
         ----------
+        {y_true}
         scores_1, scores_2 : array-likes of shape (n_documents,)
             Scores of the two rankers, finite; higher is ranked first.
+        {groups}
         metric : str or Metric, default="ndcg@10"
             A name or a metric object, with pessimistic ties.
+        {sample_weight}
         names : tuple of two str, default=("1", "2")
             Names of the rankers.
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : BlendCurveDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError, TypeError
             For whatever :func:`~sklearn_ltr.ensemble.best_blend` refuses.
         """
@@ -163,10 +174,20 @@ class BlendCurveDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `stairs`.
         best_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axvline`.
+
+        Returns
+        -------
+        display : BlendCurveDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
         from matplotlib.patches import StepPatch

@@ -23,7 +23,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
-from sklearn_ltr.plotting._arguments import Curves, check_dict, group_rows, read_items
+from sklearn_ltr.plotting._arguments import group_rows, read_curves
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -85,6 +85,7 @@ class CutoffCurveDisplay(Display):
         One for each ranker; empty if no bands were drawn.
     legend_ : matplotlib Legend
         Names of all curves on the axes.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -122,11 +123,13 @@ class CutoffCurveDisplay(Display):
         metric_name: str = "metric",
     ) -> None:
         self.k: IntArray = read_cutoffs(k)
-        self.means = read_curves(means, "means", len(self.k))
+        n = len(self.k)
+        self.means = read_curves(means, "means", "ranker", "cutoff", n)
         self.standard_errors = None
         if standard_errors is not None:
+            argument = "standard_errors"
             self.standard_errors = read_curves(
-                standard_errors, "standard_errors", len(self.k), finite=False
+                standard_errors, argument, "ranker", "cutoff", n, finite=False
             )
             if self.standard_errors.keys() != self.means.keys():
                 raise ValueError(
@@ -157,10 +160,15 @@ class CutoffCurveDisplay(Display):
         estimator : estimator instance, or dict of str to estimator instance
             Fitted; its `predict` returns scores, higher is ranked first.  A ranker, a
             Pipeline that ends in one, or a regressor; or several by name.
+        {X} {y}
         groups, metric, k, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name of a single ranker in the legend.  None: its class.
+
+        Returns
+        -------
+        display : CutoffCurveDisplay
 
         Raises
         ------
@@ -200,9 +208,11 @@ class CutoffCurveDisplay(Display):
 
         Parameters
         ----------
+        {y_true}
         y_score : array-like of shape (n_documents,), or dict of str to array-like
             Scores, finite; higher is ranked first.  Or those of several rankers, by
             name.
+        {groups}
         metric : str or Metric, default="ndcg"
             A name or a metric object, without a cutoff.
         k : array-like of increasing integers of at least 1, default=range(1, 21)
@@ -214,9 +224,15 @@ class CutoffCurveDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : CutoffCurveDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError
             For a metric that has a cutoff, cutoffs that are not increasing integers
             >= 1, a `name` with a dict, or grades, scores, groups or weights that the
@@ -225,13 +241,33 @@ class CutoffCurveDisplay(Display):
             If `metric` is neither a name nor a metric object.
         """
         metric, cutoffs = read_metric_without_cutoff(metric), read_cutoffs(k)
-        means, standard_errors = evaluate_cutoffs(
-            metric, cutoffs, y_true, y_score, name, groups, sample_weight
-        )
+        queries = group_rows(y_true, groups)
+        grades = check_grades(y_true, queries, "y_true")
+        weights = check_sample_weight(sample_weight, queries)
+        several = isinstance(y_score, Mapping)
+        scores = {
+            ranker: check_scores(
+                values,
+                queries,
+                f"y_score[{ranker!r}]" if several else "y_score",
+                only_order=True,
+            )
+            for ranker, values in name_each(y_score, name, "y_score").items()
+        }
+        means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
+        errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
+        for i, k_i in enumerate(cutoffs):
+            bound = replace(metric, k=int(k_i)).bind(
+                grades, queries.offsets, queries.query_ids
+            )
+            for ranker, values in scores.items():
+                means[ranker][i], errors[ranker][i] = mean_and_standard_error(
+                    bound.values(values), weights
+                )
         return cls(
             k=cutoffs,
             means=means,
-            standard_errors=standard_errors,
+            standard_errors=errors,
             metric_name=name_of_metric(metric),
         ).plot(ax, **kwargs)
 
@@ -247,6 +283,7 @@ class CutoffCurveDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         band : bool, default=True
             Whether to draw standard errors, if there are any.
         curve_kwargs : dict or list of dict, default=None
@@ -254,8 +291,14 @@ class CutoffCurveDisplay(Display):
         band_kwargs : dict, default=None
             Keyword arguments of matplotlib's `fill_between`.
 
+        Returns
+        -------
+        display : CutoffCurveDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `curve_kwargs` is a list of another length.
         """
@@ -277,42 +320,6 @@ class CutoffCurveDisplay(Display):
         ax.set(xlabel="cutoff k", ylabel=f"{self.metric_name}@k ({statistic})")
         self.legend_ = draw_legend(ax)
         return self
-
-
-def evaluate_cutoffs(
-    metric: Metric,
-    cutoffs: IntArray,
-    y_true: ArrayLike,
-    y_score: RankerScores,
-    name: str | None,
-    groups: IdsLike,
-    sample_weight: ArrayLike | None,
-) -> tuple[Curves, Curves]:
-    """Return means and standard errors of a metric at each cutoff, by ranker."""
-    queries = group_rows(y_true, groups)
-    grades = check_grades(y_true, queries, "y_true")
-    weights = check_sample_weight(sample_weight, queries)
-    several = isinstance(y_score, Mapping)
-    scores = {
-        ranker: check_scores(
-            values,
-            queries,
-            f"y_score[{ranker!r}]" if several else "y_score",
-            only_order=True,
-        )
-        for ranker, values in name_each(y_score, name, "y_score").items()
-    }
-    means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
-    errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
-    for i, k in enumerate(cutoffs):
-        bound = replace(metric, k=int(k)).bind(
-            grades, queries.offsets, queries.query_ids
-        )
-        for ranker, values in scores.items():
-            means[ranker][i], errors[ranker][i] = mean_and_standard_error(
-                bound.values(values), weights
-            )
-    return means, errors
 
 
 def read_cutoffs(k: ArrayLike) -> IntArray:
@@ -341,23 +348,6 @@ def read_metric_without_cutoff(metric: str | Metric) -> Metric:
             f"{found.name.partition('@')[0]!r} or a metric object with k=None"
         )
     return found
-
-
-def read_curves(
-    curves: Mapping[str, ArrayLike],
-    argument: str,
-    n_cutoffs: int,
-    *,
-    finite: bool = True,
-) -> Curves:
-    """Return arrays of one number per cutoff; raise a ValueError if they are not."""
-    check_dict(curves, argument, "ranker")
-    return {
-        name: read_items(
-            curve, f"{argument}[{name!r}]", "cutoff", n_cutoffs, finite=finite
-        )
-        for name, curve in curves.items()
-    }
 
 
 def name_each(

@@ -6,8 +6,9 @@ A new display is one file, with a class such as ::
     class ExampleDisplay(Display):
 
 whose constructor reads the numbers, whose ``from_...`` methods compute them and end
-with ``.plot(ax, **kwargs)``, and whose `plot` begins with `_set_axes`.  Its docstrings
-say what is special about it.  Import it in ``plotting/__init__.py``, name it in
+with ``.plot(ax, **kwargs)``, and whose `plot` begins with `_set_axes`.  A line such as
+``{X} {groups}`` in their docstrings stands for entries of `ENTRIES`, or of the class in
+those of its methods.  Import it in ``plotting/__init__.py``, name it in
 ``docs/api.md``, and add its arguments to ``tests/plotting/test_convention.py``.
 """
 
@@ -18,7 +19,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sklearn_ltr._docstrings import read_entries, read_sections
+from sklearn_ltr._docstrings import fill_in, read_entries, read_sections
 from sklearn_ltr.plotting._axes import style_axes
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 D = TypeVar("D")
 
 
-# What a docstring does not describe, the decorator describes by these entries.
-PARAMETERS = read_entries(
+# Parameters, attributes and errors of several displays
+ENTRIES = read_entries(
     """
 X : array-like of shape (n_documents, n_features)
 y : array-like of shape (n_documents,)
@@ -50,18 +51,10 @@ ax : matplotlib Axes, default=None
     Axes to draw on.  None: axes of a new figure.
 **kwargs : dict
     Keyword arguments of :meth:`plot`.
-"""
-)
-ATTRIBUTES = read_entries(
-    """
 ax_ : matplotlib Axes
     The axes drawn on.
 figure_ : matplotlib Figure
     The figure of the axes.
-"""
-)
-RAISES = read_entries(
-    """
 ImportError
     If matplotlib is not installed.
 """
@@ -93,40 +86,23 @@ class Display:
 
 
 def complete_display(cls: type[D]) -> type[D]:
-    """Complete the docstrings of a display, and let its methods check for matplotlib.
-
-    A docstring leaves out the parameters of `PARAMETERS`, the attributes of
-    `ATTRIBUTES`, the display that a method returns, its ImportError, and parameters
-    that the class describes.  An entry of its own takes precedence.
-    """
-    sections = read_sections(cls)
-    attributes = read_entries(sections.get("Attributes", ""))
-    texts = PARAMETERS | read_entries(sections.get("Parameters", ""))
-    sections["Parameters"] = parameters_section(cls, texts)
-    sections["Attributes"] = write_entries(attributes | ATTRIBUTES | attributes)
-    cls.__doc__ = write_sections(sections)
-    returned = f"display : {cls.__name__}"
+    """Fill in the docstrings of a display; let its methods check for matplotlib."""
+    cls.__doc__ = fill_in(inspect.getdoc(cls) or "", ENTRIES)
+    entries = ENTRIES | read_entries(read_sections(cls).get("Parameters", ""))
     for name, member in list(vars(cls).items()):
         if name == "plot":
-            plot = complete_method(member, texts, f"{returned}\n    Itself.")
-            setattr(cls, name, plot)
+            setattr(cls, name, complete_method(member, entries))
         elif name.startswith("from_"):
-            method = complete_method(member.__func__, texts, returned)
+            method = complete_method(member.__func__, entries)
             setattr(cls, name, classmethod(method))
     return cls
 
 
 def complete_method(
-    method: Callable[..., Any], texts: dict[str, str], returned: str
+    method: Callable[..., Any], entries: dict[str, str]
 ) -> Callable[..., Any]:
-    """Complete the docstring of a method, which then checks for matplotlib."""
-    sections = read_sections(method)
-    own = read_entries(sections.get("Parameters", ""))
-    sections["Parameters"] = parameters_section(method, texts | own)
-    sections["Returns"] = returned
-    raised = RAISES | read_entries(sections.get("Raises", ""))
-    sections["Raises"] = write_entries(raised)
-    method.__doc__ = write_sections(sections)
+    """Fill in the docstring of a method, which then checks for matplotlib."""
+    method.__doc__ = fill_in(inspect.getdoc(method) or "", entries)
 
     @functools.wraps(method)
     def checked(display: Any, *args: Any, **kwargs: Any) -> Any:
@@ -141,24 +117,3 @@ def complete_method(
         return method(display, *args, **kwargs)
 
     return checked
-
-
-def parameters_section(call: Callable[..., Any], texts: dict[str, str]) -> str:
-    """Return the section on the parameters of a class or a method, in their order."""
-    names = [name for name in inspect.signature(call).parameters if name in texts]
-    return write_entries({name: texts[name] for name in names})
-
-
-def write_sections(sections: dict[str, str]) -> str:
-    """Return a docstring, with its sections in numpydoc's order."""
-    first = ("", "Parameters", "Attributes", "Returns", "Raises")
-    ordered = {title: sections[title] for title in first if title in sections}
-    return "\n\n".join(
-        f"{title}\n{'-' * len(title)}\n{body.strip()}".strip()
-        for title, body in (ordered | sections).items()
-    )
-
-
-def write_entries(entries: dict[str, str]) -> str:
-    """Return the text of a section; several names may share an entry."""
-    return "\n".join(filter(None, dict.fromkeys(entries.values())))

@@ -50,6 +50,7 @@ class FeatureImportancesDisplay(Display):
         Finite; may be negative.
     standard_deviations : array-like of shape (n_features,), default=None
         Finite and >= 0; drawn as error bars.  None: no error bars.
+    {feature_names}
     importance_name : str, default="importance"
         Label of the x axis: the quantity that measures importance.
 
@@ -60,6 +61,7 @@ class FeatureImportancesDisplay(Display):
         their index.
     bars_ : matplotlib BarContainer
         One bar for each feature shown, in this order.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -121,9 +123,15 @@ class FeatureImportancesDisplay(Display):
             Names of the features that the model inside a Pipeline has been fitted to.
             None: the names seen by `fit`, those that the other steps of the Pipeline
             return, or else x0, x1, ...
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : FeatureImportancesDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError
             Before `fit`.
         TypeError
@@ -164,9 +172,15 @@ class FeatureImportancesDisplay(Display):
             (n_features,): decrease of the score when a feature is shuffled.
         feature_names : array-like of shape (n_features,), default=None
             Names of the features, such as ``X.columns``.  None: x0, x1, ...
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : FeatureImportancesDisplay
 
         Raises
         ------
+        {ImportError}
         TypeError
             If `result` is anything else, including the results of several scorers.
         ValueError
@@ -197,13 +211,20 @@ class FeatureImportancesDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         n_features : int of at least 1 or None, default=20
             Number of features to show, the most important ones.  None: all.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
+        Returns
+        -------
+        display : FeatureImportancesDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """

@@ -112,6 +112,7 @@ class ForcesDisplay(Display):
         upwards.
     legend_ : matplotlib Legend
         Color of each grade.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -190,6 +191,10 @@ class ForcesDisplay(Display):
         name : str, default=None
             Name of the ranked list in the title.  None: the class of the estimator.
 
+        Returns
+        -------
+        display : ForcesDisplay
+
         Raises
         ------
         ImportError, ValueError, TypeError
@@ -223,6 +228,7 @@ class ForcesDisplay(Display):
 
         Parameters
         ----------
+        {y_true} {y_score}
         groups : array-like of shape (n_documents,), default=None
             The query of each document, to check that there is only one.
         metrics : str, Metric, None, sequence or dict of these, \
@@ -233,9 +239,15 @@ class ForcesDisplay(Display):
             normalization and no truncation level, whatever the ranker was trained with.
         sigma : float above 0, default=1.0
             Steepness of the sigmoid.
+        {name} {ax} {kwargs}
+
+        Returns
+        -------
+        display : ForcesDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError
             If `groups` names several queries, two metrics have one name, or for
             grades, scores, metrics or a sigma that
@@ -243,7 +255,14 @@ class ForcesDisplay(Display):
         TypeError
             If a metric is neither a name, a metric object nor None.
         """
-        lambdas = compute_forces(y_true, y_score, groups, metrics, sigma)
+        query = read_one_query(y_true, groups)
+        grades = check_grades(y_true, query, "y_true")
+        scores = check_scores(y_score, query, "y_score")
+        one_query = np.zeros(query.n_documents, dtype=np.int64)
+        lambdas = {
+            force: compute_lambdas(scores, grades, metric, sigma, groups=one_query)[0]
+            for force, metric in read_metrics(metrics).items()
+        }
         return cls(y_true, y_score, lambdas, name=name).plot(ax, **kwargs)
 
     def plot(
@@ -260,6 +279,7 @@ class ForcesDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         name : str, default=None
             Name of the ranked list in the title.  None: the `name` of the display.
         arrow_length : float above 0, default=4.0
@@ -271,8 +291,14 @@ class ForcesDisplay(Display):
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
 
+        Returns
+        -------
+        display : ForcesDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `arrow_length` or `largest` is not a finite number > 0.
         """
@@ -357,24 +383,6 @@ def count_pairwise_errors(ranked_grades: FloatArray) -> int:
         int(np.count_nonzero(ranked_grades[p + 1 :] > grade))
         for p, grade in enumerate(ranked_grades)
     )
-
-
-def compute_forces(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    groups: IdsLike | None,
-    metrics: ForceMetrics,
-    sigma: float,
-) -> Curves:
-    """Return the gradient for each metric, (n_documents,), by name."""
-    query = read_one_query(y_true, groups)
-    grades = check_grades(y_true, query, "y_true")
-    scores = check_scores(y_score, query, "y_score")
-    one_query = np.zeros(query.n_documents, dtype=np.int64)
-    return {
-        force: compute_lambdas(scores, grades, metric, sigma, groups=one_query)[0]
-        for force, metric in read_metrics(metrics).items()
-    }
 
 
 def read_lambdas(lambdas: Mapping[str, ArrayLike], query: QueryGroups) -> Curves:

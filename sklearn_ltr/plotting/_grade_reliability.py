@@ -6,7 +6,7 @@ y of a bin  =  mean of its given grades, +- a standard error over queries
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,15 +30,6 @@ if TYPE_CHECKING:
 
 Unit = Literal["document", "query"]
 UNITS = Choice("document", "query")
-
-
-class Bins(NamedTuple):
-    """Weighted means of bins, (n_bins,) float64."""
-
-    predicted: FloatArray
-    given: FloatArray
-    standard_errors: FloatArray
-    weights: FloatArray
 
 
 @complete_display
@@ -85,6 +76,7 @@ class GradeReliabilityDisplay(Display):
         Where predicted and given grades are equal.
     legend_ : matplotlib Legend
         Shows name and calibration error.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -155,10 +147,15 @@ class GradeReliabilityDisplay(Display):
         ----------
         estimator : estimator instance
             A fitted CalibratedRanker, or a regressor, such as a MARTRegressor.
+        {X} {y}
         groups, n_bins, unit, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name in the legend.  None: the class of the estimator.
+
+        Returns
+        -------
+        display : GradeReliabilityDisplay
 
         Raises
         ------
@@ -203,6 +200,7 @@ class GradeReliabilityDisplay(Display):
             relevant.
         y_pred : array-like of shape (n_documents,)
             Predicted grades, or probabilities; finite.
+        {groups}
         n_bins : int of at least 1, default=10
             Number of bins, between quantiles of what is predicted; fewer if many
             predictions are equal.
@@ -216,9 +214,15 @@ class GradeReliabilityDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : GradeReliabilityDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError, TypeError
             For grades, predictions, groups or weights that cannot be used, or an
             argument that is not one of its values.
@@ -238,7 +242,7 @@ class GradeReliabilityDisplay(Display):
             query = np.repeat(np.arange(queries.n_queries), queries.sizes)
             weight = of_query[query]
         bins = reliability(grades, predicted, query, weight, n_bins)
-        return cls(**bins._asdict(), unit=unit, name=name).plot(ax, **kwargs)
+        return cls(**bins, unit=unit, name=name).plot(ax, **kwargs)
 
     def plot(
         self,
@@ -251,10 +255,20 @@ class GradeReliabilityDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `errorbar`.
         diagonal_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axline`.
+
+        Returns
+        -------
+        display : GradeReliabilityDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         ax = self._set_axes(ax, (4.8, 4.8), grid="both")
 
@@ -300,7 +314,7 @@ def reliability(
     query: IntArray,
     weight: FloatArray,
     n_bins: int,
-) -> Bins:
+) -> dict[str, FloatArray]:
     """Return means of bins between quantiles of the predictions; rows by query."""
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
     edges = np.unique(np.quantile(predicted, inner)) if n_bins > 1 else np.empty(0)
@@ -316,4 +330,5 @@ def reliability(
         if n > 1:
             error = np.sqrt(n / (n - 1) * np.sum(of_query**2)) / total
         rows.append((np.average(p, weights=w), mean, error, total))
-    return Bins(*np.array(rows).T)
+    names = "predicted", "given", "standard_errors", "weights"
+    return dict(zip(names, np.array(rows).T, strict=True))

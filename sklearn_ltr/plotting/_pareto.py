@@ -20,8 +20,8 @@ from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 from sklearn_ltr.plotting._arguments import (
     Curves,
     RowsLike,
-    check_dict,
     group_rows,
+    read_curves,
     read_items,
 )
 from sklearn_ltr.plotting._axes import (
@@ -76,6 +76,7 @@ class ParetoDisplay(Display):
         Names of the points.
     legend_ : matplotlib Legend
         Names of all curves on the axes.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -117,11 +118,7 @@ class ParetoDisplay(Display):
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
-        check_dict(x, "x", "curve")
-        self.x: Curves = {
-            name: read_items(values, f"x[{name!r}]", "point")
-            for name, values in x.items()
-        }
+        self.x: Curves = read_curves(x, "x", "curve", "point")
         self.y = self._read_like_x(y, "y")
         errors = {"x_errors": x_errors, "y_errors": y_errors}
         self.x_errors, self.y_errors = (
@@ -179,6 +176,7 @@ class ParetoDisplay(Display):
             document, which is then left out of its metric.
         y_score : dict of str to list of array-like of shape (n_documents,)
             Scores of the models of each curve, finite; higher is ranked first.
+        {groups}
         metric : str or Metric, or a list of two, default="ndcg@10"
             Metric of both labels, or one for each.
         labels : list of two int or str, default=(0, 1)
@@ -188,9 +186,15 @@ class ParetoDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : ParetoDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError, TypeError
             For bad grades, scores, groups, labels or metrics, or if there are not two
             labels, or not one metric or two.
@@ -243,14 +247,21 @@ class ParetoDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         curve_kwargs : dict or list of dict, default=None
             Keyword arguments of matplotlib's `errorbar`, for all curves or one for
             each.
         text_kwargs : dict, default=None
             Keyword arguments of matplotlib's `annotate`.
 
+        Returns
+        -------
+        display : ParetoDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `curve_kwargs` is a list of another length.
         """

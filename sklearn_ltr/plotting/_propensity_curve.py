@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._inspection.models import find_model, hint
 from sklearn_ltr._typing import FloatArray
-from sklearn_ltr.plotting._arguments import Curves, read_items
+from sklearn_ltr.plotting._arguments import Curves, check_items, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -54,6 +54,7 @@ class PropensityCurveDisplay(Display):
         The true propensities.
     legend_ : matplotlib Legend
         Names of the curves.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -126,9 +127,15 @@ class PropensityCurveDisplay(Display):
         ax : matplotlib Axes, default=None
             Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
             axes of a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : PropensityCurveDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError
             If an estimator is not fitted.
         ValueError, TypeError
@@ -173,9 +180,15 @@ class PropensityCurveDisplay(Display):
             drawn, the odds of a click relative to position 0; of "pairwise" t+ and t-.
         true_propensities : array-like of shape (n_positions,), default=None
             The `propensities` of a simulated log.
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : PropensityCurveDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError
             If the ranker was not fitted with a `position_bias`.
         ValueError, TypeError
@@ -206,14 +219,21 @@ class PropensityCurveDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         curve_kwargs : dict or list of dict, default=None
             Keyword arguments of matplotlib's `errorbar`, for all curves or one for
             each.
         true_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the true propensities.
 
+        Returns
+        -------
+        display : PropensityCurveDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `curve_kwargs` is a list of another length.
         """
@@ -247,10 +267,6 @@ def read_curve(values: ArrayLike, argument: str, n: int | None = None) -> FloatA
     """Return numbers >= 0 or NaN; raise a ValueError for others."""
     curve = read_items(values, argument, "position", n, finite=False)
     valid = np.isnan(curve) | ((curve >= 0) & (curve < np.inf))
-    if not valid.all():
-        bad = int(np.argmin(valid))
-        raise ValueError(
-            f"{argument} must be finite and >= 0, or NaN, but position {bad} has "
-            f"{curve[bad]}"
-        )
+    requirement = f"{argument} must be finite and >= 0, or NaN"
+    check_items(valid, curve, requirement, "position")
     return curve

@@ -70,6 +70,7 @@ class QueryComparisonDisplay(Display):
         Weight of each query in the mean, >= 0.  None: 1 for all.
     names : tuple of two str, default=("a", "b")
         Names of the rankers.
+    {metric_name}
 
     Attributes
     ----------
@@ -92,6 +93,7 @@ class QueryComparisonDisplay(Display):
         The line at the mean difference.
     legend_ : matplotlib Legend
         Numbers of queries won, lost and tied by b.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -183,10 +185,15 @@ class QueryComparisonDisplay(Display):
         estimator_a, estimator_b : estimator instances
             Fitted; their `predict` returns scores, higher is ranked first.  Rankers,
             Pipelines that end in one, or regressors.
+        {X} {y}
         groups, metric, sample_weight, ax, **kwargs
             As in :meth:`from_predictions`.
         names : tuple of two str, default=None
             Names of the rankers.  None: their classes.
+
+        Returns
+        -------
+        display : QueryComparisonDisplay
 
         Raises
         ------
@@ -227,14 +234,22 @@ class QueryComparisonDisplay(Display):
 
         Parameters
         ----------
+        {y_true}
         y_score_a, y_score_b : array-like of shape (n_documents,)
             Scores of the two rankers, finite; higher is ranked first.
+        {groups}
         metric : str or Metric, default="ndcg@10"
             A name or a metric object.  Queries without a relevant document are left out
             if its ``no_relevant`` is "skip"; otherwise they are ties.
+        {sample_weight} {names} {ax} {kwargs}
+
+        Returns
+        -------
+        display : QueryComparisonDisplay
 
         Raises
         ------
+        {ImportError}
         ValueError
             For an unknown metric, names that are not two different ones, or grades,
             scores, groups or weights that the metric refuses.
@@ -261,8 +276,18 @@ class QueryComparisonDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `PolyCollection`.
+
+        Returns
+        -------
+        display : QueryComparisonDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
         self.bars_ = draw_differences(ax, self.differences, bar_kwargs)

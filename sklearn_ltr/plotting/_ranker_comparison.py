@@ -46,6 +46,7 @@ class RankerComparisonDisplay(Display):
         Bounds of its interval, finite.
     names : array-like of str of shape (n_pairs,), default=None
         Names of the differences.  None: "pair 1", "pair 2", ...
+    {metric_name}
     confidence_level : float in (0, 1), default=0.95
         Confidence level of the intervals.
 
@@ -63,6 +64,7 @@ class RankerComparisonDisplay(Display):
         The mean differences.
     intervals_ : matplotlib LineCollection
         The intervals, in the same order.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -130,9 +132,15 @@ class RankerComparisonDisplay(Display):
         ----------
         comparison : RankerComparison
             As :func:`~sklearn_ltr.model_selection.compare_rankers` returns it.
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : RankerComparisonDisplay
 
         Raises
         ------
+        {ImportError}
         TypeError
             If `comparison` is not a RankerComparison.
         """
@@ -162,10 +170,20 @@ class RankerComparisonDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         dot_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
         interval_kwargs : dict, default=None
             Keyword arguments of matplotlib's `hlines`.
+
+        Returns
+        -------
+        display : RankerComparisonDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         n = len(self.names)
         size = (6.4, min(1.6 + 0.35 * n, MAX_HEIGHT))

@@ -70,6 +70,7 @@ class SearchTraceDisplay(Display):
         The blend.
     legend_ : matplotlib Legend
         The legend.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -133,9 +134,15 @@ class SearchTraceDisplay(Display):
         x : {"candidate", "time"}, default="candidate"
             What is on the axis: the number of a candidate, or, for a RankerSearch, the
             seconds after which it was finished.
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : SearchTraceDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError
             If the search is not fitted.
         TypeError
@@ -186,12 +193,22 @@ class SearchTraceDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         dot_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
         best_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot` for the best so far.
         blend_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axhline` for the blend.
+
+        Returns
+        -------
+        display : SearchTraceDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
         from matplotlib.collections import PathCollection

@@ -58,6 +58,7 @@ class ShapValuesDisplay(Display):
         SHAP values of a document, or the differences of those of two; finite.
     bias : float, default=0.0
         Where the bars begin: the score without any feature, and 0 for a pair.
+    {feature_names}
     feature_values : array-like of shape (n_features,) or (2, n_features), default=None
         Feature values of the document, or of two, to write beside the names.
     score_name : str, default="score"
@@ -74,6 +75,7 @@ class ShapValuesDisplay(Display):
         Where the bars end: `bias` plus the sum of `values`.
     bars_ : matplotlib BarContainer
         One bar for each feature shown, in this order, and one for all others together.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -151,9 +153,15 @@ class ShapValuesDisplay(Display):
         other : int or None, default=None
             The row to compare it with: why is `document` above `other`, or below?
             None: `document` alone.
+        {background} {ax} {kwargs}
+
+        Returns
+        -------
+        display : ShapValuesDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.shap_values`, or if there is no such
             row.
@@ -191,14 +199,21 @@ class ShapValuesDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         n_features : int of at least 1 or None, default=12
             Number of features with their own bar, those of the largest effects;
             the others have one together.  None: up to 200.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
+        Returns
+        -------
+        display : ShapValuesDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
@@ -270,6 +285,7 @@ class ShapHeatmapDisplay(Display):
     ----------
     values : array-like of shape (n_documents, n_features)
         SHAP values; finite.
+    {feature_names}
 
     Attributes
     ----------
@@ -283,6 +299,7 @@ class ShapHeatmapDisplay(Display):
         The colors.
     colorbar_ : matplotlib Colorbar
         Their scale, from minus the largest absolute value to plus that.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -329,9 +346,15 @@ class ShapHeatmapDisplay(Display):
             A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
         X : array-like or sparse matrix of shape (n_documents, n_features)
             The documents of one query, or of several, as one list.
+        {background} {ax} {kwargs}
+
+        Returns
+        -------
+        display : ShapHeatmapDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.shap_values`.
         """
@@ -350,13 +373,20 @@ class ShapHeatmapDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         image_kwargs : dict, default=None
             Keyword arguments of matplotlib's `imshow`.
 
+        Returns
+        -------
+        display : ShapHeatmapDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """
@@ -399,6 +429,7 @@ class ShapBeeswarmDisplay(Display):
         SHAP values; finite.
     feature_values : array-like of shape (n_documents, n_features), default=None
         Feature values of each document.  None: all points are gray.
+    {feature_names}
 
     Attributes
     ----------
@@ -410,6 +441,7 @@ class ShapBeeswarmDisplay(Display):
         the order of their rows.
     colorbar_ : matplotlib Colorbar or None
         The scale of the colors; None without `feature_values`.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -469,9 +501,15 @@ class ShapBeeswarmDisplay(Display):
             A fitted model of trees, as in :func:`sklearn_ltr.inspection.shap_values`.
         X : array-like or sparse matrix of shape (n_documents, n_features)
             Documents, of one query or of many.
+        {background} {ax} {kwargs}
+
+        Returns
+        -------
+        display : ShapBeeswarmDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.shap_values`.
         """
@@ -493,13 +531,20 @@ class ShapBeeswarmDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         n_features : int of at least 1 or None, default=12
             Number of features to show, those of the largest effects.  None: up to 200.
         scatter_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
 
+        Returns
+        -------
+        display : ShapBeeswarmDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If `n_features` is not an integer >= 1 or None.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +72,7 @@ class TrainingCurveDisplay(Display):
         One for each panel.
     ax_ : matplotlib Axes, or ndarray of them
         The axes of one or more panels.
+    {figure_}
 
     Raises
     ------
@@ -149,9 +149,15 @@ class TrainingCurveDisplay(Display):
         ax : matplotlib Axes, sequence of Axes or None, default=None
             Axes to draw on.  One Axes is divided if several panels are needed;
             ``display.ax_`` adds to the plot of another display.  None: a new figure.
+        {kwargs}
+
+        Returns
+        -------
+        display : TrainingCurveDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError
             Before `fit`.
         TypeError
@@ -165,7 +171,7 @@ class TrainingCurveDisplay(Display):
         whose weights were kept.  So none is marked unless it is the last.
         """
         ranker, _ = find_model(estimator)
-        return cls(**vars(read_record(ranker)), name=name).plot(ax, **kwargs)
+        return cls(**read_record(ranker), name=name).plot(ax, **kwargs)
 
     def plot(
         self,
@@ -185,8 +191,14 @@ class TrainingCurveDisplay(Display):
             Keyword arguments of matplotlib's `plot` for the curves of the training
             data, and for all others.
 
+        Returns
+        -------
+        display : TrainingCurveDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         ValueError
             If there are not as many axes as panels.
         """
@@ -213,10 +225,10 @@ class TrainingCurveDisplay(Display):
     ) -> None:
         """Draw the curves of each set in one color, and mark the step kept."""
         first_panel = next(iter(panel_of.values()))
-        followed = next((name for name in self.curves if name != TRAIN_SET), None)
+        # the set that shows the step kept, on the curve of its first measure
+        followed = next((name for name in self.curves if name != TRAIN_SET), TRAIN_SET)
         self.lines_: dict[str, dict[str, Line2D]] = {}
         self.kept_lines_ = []
-        marked = None  # the curve that shows the step kept
         color = next_color(first_panel)
         for set_name, set_curves in self.curves.items():
             if set_name not in (TRAIN_SET, followed):
@@ -227,20 +239,17 @@ class TrainingCurveDisplay(Display):
                 options = {"label": self._label(set_name), "color": color}
                 if set_name == TRAIN_SET:
                     options["linestyle"] = "--"
-                is_followed = marked is None and set_name == (followed or TRAIN_SET)
-                if is_followed and set_name != TRAIN_SET:
+                elif set_name == followed and not self.lines_[set_name]:
                     options |= self._kept_marker(set_name)
                 style = line_style(given, **options)
                 line = self._draw_curve(panel_of[measure], values, style)
                 self.lines_[set_name][measure] = line
                 color = line.get_color()
-                marked = line if is_followed else marked
+        marked = next(iter(self.lines_[followed].values()), None)
         if self.kept is not None and marked is not None:
+            style = {"color": marked.get_color(), "linestyle": ":", "linewidth": 1}
             self.kept_lines_ = [
-                panel.axvline(
-                    self.kept, color=marked.get_color(), linestyle=":", linewidth=1
-                )
-                for panel in panel_of.values()
+                panel.axvline(self.kept, **style) for panel in panel_of.values()
             ]
 
     def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
@@ -309,32 +318,8 @@ def next_color(panel: Axes) -> ColorType:
     return color
 
 
-@dataclass(frozen=True)
-class TrainingRecord:
-    """The curves of a ranker.
-
-    Attributes
-    ----------
-    curves : dict of str to dict of str to (n_steps,) float64
-        Of each set, the values of each measure: "cost of a pair", or the name of a
-        metric.
-    first_step : int
-        Number of the step of the first values; 0: before any step.
-    step_name : str
-        "tree" or "epoch".
-    kept : int or None
-        Number of the step with the best validation score, whose model is kept.  None:
-        without early stopping, or if it is not known.
-    """
-
-    curves: dict[str, dict[str, FloatArray]]
-    first_step: int
-    step_name: str
-    kept: int | None
-
-
-def read_record(ranker: BaseEstimator) -> TrainingRecord:
-    """Read the record of a fitted ranker of this package, or raise an error."""
+def read_record(ranker: BaseEstimator) -> dict[str, Any]:
+    """Return the arguments of the display of a fitted ranker, or raise an error."""
     if is_ranker(ranker) and hasattr(ranker, "metric"):
         check_is_fitted(ranker)
         if hasattr(ranker, "evals_result_"):
@@ -346,7 +331,7 @@ def read_record(ranker: BaseEstimator) -> TrainingRecord:
     )
 
 
-def read_ranker_curves(ranker: BaseEstimator) -> TrainingRecord:
+def read_ranker_curves(ranker: BaseEstimator) -> dict[str, Any]:
     """Read the curves of a ranker: of trees also the values before the first."""
     curves = {
         set_name: {label_of(name): values.copy() for name, values in set_curves.items()}
@@ -359,11 +344,12 @@ def read_ranker_curves(ranker: BaseEstimator) -> TrainingRecord:
             "X_val, y_val and groups_val, or set early_stopping=True, or verbose=1 or "
             "a list as scoring for training scores only"
         )
-    stopped = len(ranker.validation_score_) > 0
-    if hasattr(ranker, "network_"):
-        kept = kept_epoch(curves, warm_start=ranker.warm_start) if stopped else None
-        return TrainingRecord(curves, 1, "epoch", kept)
-    return TrainingRecord(curves, 0, "tree", ranker.n_iter_ if stopped else None)
+    is_network = hasattr(ranker, "network_")
+    kept = None
+    if len(ranker.validation_score_) > 0:  # stopped early
+        kept = kept_epoch(curves, ranker.warm_start) if is_network else ranker.n_iter_
+    first, step = (1, "epoch") if is_network else (0, "tree")
+    return {"curves": curves, "first_step": first, "step_name": step, "kept": kept}
 
 
 def label_of(name: str) -> str:
@@ -377,7 +363,7 @@ def label_of(name: str) -> str:
 
 
 def kept_epoch(
-    curves: dict[str, dict[str, FloatArray]], *, warm_start: bool
+    curves: Mapping[str, Mapping[str, FloatArray]], warm_start: bool
 ) -> int | None:
     """Return the epoch with the best validation score, whose weights are kept."""
     # Only the epochs of the last fit are compared.  A warm start may have continued an

@@ -39,6 +39,7 @@ class TreeDisplay(Display):
     ----------
     tree : Tree
         As in the `trees` of :func:`sklearn_ltr.export.to_tree_model`.
+    {feature_names}
     name : str, default=None
         Title.  None: no title.
 
@@ -48,6 +49,7 @@ class TreeDisplay(Display):
         The text of each node shown, by its number.
     lines_ : list of matplotlib Line2D
         The lines from each node shown to its children.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -106,9 +108,15 @@ class TreeDisplay(Display):
             Fitted, as in :func:`sklearn_ltr.inspection.trees_to_dataframe`.
         tree : int, default=0
             Number of the tree, from 0; negative ones are counted from the end.
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : TreeDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError
             Before `fit`.
         TypeError
@@ -146,8 +154,14 @@ class TreeDisplay(Display):
         line_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the lines between nodes.
 
+        Returns
+        -------
+        display : TreeDisplay
+            Itself.
+
         Raises
         ------
+        {ImportError}
         TypeError, ValueError
             If `max_depth` is not an integer >= 0 or None.
         """

@@ -52,6 +52,7 @@ class WeightCurvesDisplay(Display):
         M at w*.
     names : array-like of shape (n_curves,), default=None
         Names of the weights.  None: w0, w1, ...
+    {metric_name}
 
     Attributes
     ----------
@@ -65,6 +66,7 @@ class WeightCurvesDisplay(Display):
         Horizontal line at M(w*).
     legend_ : matplotlib Legend
         Names of the curves with the widest range.
+    {ax_} {figure_}
 
     Raises
     ------
@@ -135,9 +137,15 @@ class WeightCurvesDisplay(Display):
             search or CalibratedRanker of one.
         X, y, groups, metric, weights, moves, sample_weight
             As in :func:`sklearn_ltr.inspection.weight_curves`; `moves` in any order.
+        {ax} {kwargs}
+
+        Returns
+        -------
+        display : WeightCurvesDisplay
 
         Raises
         ------
+        {ImportError}
         NotFittedError, TypeError, ValueError
             As by :func:`sklearn_ltr.inspection.weight_curves`.
         """
@@ -171,11 +179,21 @@ class WeightCurvesDisplay(Display):
 
         Parameters
         ----------
+        {ax}
         n_named : int, default=6
             Number of curves, those of the widest range, with a color and a name in the
             legend.  The others are gray.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for all curves.
+
+        Returns
+        -------
+        display : WeightCurvesDisplay
+            Itself.
+
+        Raises
+        ------
+        {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
         dotted: Style = {
