@@ -279,9 +279,12 @@ def test_a_model_that_xgboost_prunes_later_keeps_its_scores(kind, parameters):
     prune = {"process_type": "update", "updater": "prune", "gamma": 1.0}
     data = matrix(X)
     data.set_info(label=grades(X), qid=GROUPS)
-    booster = xgboost.train(
-        prune | parameters | {"objective": "rank:ndcg"}, data, 10, xgb_model=booster
-    )
+    options = prune | parameters | {"objective": "rank:ndcg"}
+    try:
+        booster = xgboost.train(options, data, 10, xgb_model=booster)
+    except xgboost.core.XGBoostError as error:  # of newer versions
+        assert "weight_drop" in str(error) and parameters["booster"] == "dart"
+        pytest.skip("this version of XGBoost updates no trees of dart")
     assert_pruned_alike(booster, X)  # with sets of categories in leaves
 
 

@@ -68,7 +68,7 @@ ESTIMATORS = [
     for module, names in PUBLIC.items()
     for value in (getattr(importlib.import_module(module), name) for name in names)
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
-    if "__init__" in vars(value)
+    if "__init__" in vars(value) and inspect.signature(value).parameters
 ]
 
 
