@@ -284,14 +284,14 @@ def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
 
 def die_after(n_trees):
     """Let this worker die after so many trees."""
-    from sklearn_ltr.dask._comm import DaskComm
+    from sklearn_ltr.dask._comm import Connections
 
-    def keep_or_die(comm, n_so_far, fitted):
+    def keep_or_die(connections, n_so_far, fitted):
         if n_so_far == n_trees:
             os.kill(os.getpid(), signal.SIGKILL)
-        keep(comm, n_so_far, fitted)
+        keep(connections, n_so_far, fitted)
 
-    keep, DaskComm.keep = DaskComm.keep, keep_or_die
+    keep, Connections.keep = Connections.keep, keep_or_die
 
 
 @pytest.fixture
