@@ -125,24 +125,7 @@ class TrainingData:
         """Return the order of the rows by their content, within queries, (n_rows,)."""
         # Content is the hash of the features first; where hashes are equal, the
         # targets and the other columns. Where each row is a query, all rows are sorted.
-        if self.query_ids is None:
-            return self._sorted_by(hashes, 0, self.n_rows)
-        query = np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
-
-        def sort_range(first: int, last: int) -> NDArray[np.intp]:
-            order = self._sorted_by(hashes, first, last)
-            return order[np.argsort(as_uint16(query[order]), kind="stable")]
-
-        if self.n_rows < ROWS_TO_SHARE:
-            return sort_range(0, self.n_rows)
-        bounds = self.offsets[np.unique(team.divide(self.offsets))].tolist()
-        return np.concatenate(team.map(sort_range, bounds[:-1], bounds[1:]))
-
-    def _sorted_by(
-        self, hashes: NDArray[np.uint64], first: int, last: int
-    ) -> NDArray[np.intp]:
-        """Return the order of some rows by their content, whatever their query is."""
-        order = first + np.argsort(hashes[first:last])
+        order = self._order_of(hashes, team)
         is_equal = np.diff(hashes[order]) == 0
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
@@ -158,8 +141,32 @@ class TrainingData:
                 self.y,
                 hashes,
             ]
+            if self.query_ids is not None:
+                keys.append(self._query)
             order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         return order
+
+    @property
+    def _query(self) -> NDArray[np.int32]:
+        """Number of each row's query, (n_rows,)."""
+        return np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
+
+    def _order_of(
+        self, hashes: NDArray[np.uint64], team: ThreadTeam
+    ) -> NDArray[np.intp]:
+        """Return the order of the rows by hash, within queries, (n_rows,)."""
+        if self.query_ids is None:
+            return np.argsort(hashes)
+        query = self._query
+
+        def sort_range(first: int, last: int) -> NDArray[np.intp]:
+            order = first + np.argsort(hashes[first:last])
+            return order[np.argsort(as_uint16(query[order]), kind="stable")]
+
+        if self.n_rows < ROWS_TO_SHARE:
+            return sort_range(0, self.n_rows)
+        bounds = self.offsets[np.unique(team.divide(self.offsets))].tolist()
+        return np.concatenate(team.map(sort_range, bounds[:-1], bounds[1:]))
 
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
