@@ -236,6 +236,13 @@ OTHER_COLUMNS = {
     "scores": "scores score",
     "grades": "grades grade label relevance rel judgment score",
 }
+
+
+def plain_name(column: object) -> str:
+    """Return the name of a column in small letters, without signs."""
+    return re.sub("[^a-z]", "", str(column).lower())
+
+
 #: ndcg@10-, NDCG:top=10;type=Exp, P.5,10, P(rel=2)@5, recall_at_10, NDCGMetric, ...
 _OTHER_METRIC = re.compile(
     r"(\w+[/:])?(?P<name>[a-z]([a-z_-]*?[a-z])??)([_-]?(at[_-]?k?|score|metric))?"

@@ -32,6 +32,12 @@ QueryIds = Sequence[Hashable] | NDArray[Any]
 ID_TYPES = (str, bytes, Real, np.bool_, Decimal, *DATES)
 # Kinds of ids whose types are derived from these, and may be equal to one another
 KINDS = {str: "str", bytes: "bytes", datetime: "datetime"}
+# What to give in place of sizes, and of those that pandas has counted
+SIZES = "for sizes in the order of the rows, np.repeat(np.arange(len(sizes)), sizes)"
+COUNTED = (
+    "the column of ids itself, since value_counts() and groupby() put queries in "
+    "another order than the rows"
+)
 # numpy dtype kinds that represent a Python type exactly
 EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
 
@@ -70,11 +76,7 @@ class QueryGroups:
         if len(column) != n_documents:
             what = f"{name} has {len(column)} values for {n_documents} rows"
             if _add_up_to(column, n_documents):
-                advice = "for sizes in the order of the rows, np.repeat(np.arange("
-                advice += "len(sizes)), sizes)"
-                if hasattr(groups, "iloc"):  # of pandas
-                    advice = "the column of ids itself, since value_counts() and "
-                    advice += "groupby() put queries in another order than the rows"
+                advice = COUNTED if hasattr(groups, "iloc") else SIZES  # of pandas
                 raise ValueError(
                     f"{what} that add up to {n_documents}, so they are the sizes of "
                     f"the queries: give one value per row ({advice})"

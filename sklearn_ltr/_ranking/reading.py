@@ -9,7 +9,6 @@ by these, alone or on the workers of a cluster; so do bags, blends and searches,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -51,6 +50,7 @@ from sklearn_ltr._data.training_data import (
 )
 from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._estimators.caller import warn_caller
+from sklearn_ltr._other_libraries import plain_name
 from sklearn_ltr._ranking.parameters import RankerParameters, check_metrics_of_labels
 from sklearn_ltr._typing import IdsLike, MatrixLike
 
@@ -155,7 +155,7 @@ def check_groups_given(
 def column_of_queries(X: MatrixLike | None, suffix: str) -> str:
     """Return words that name a column of a frame which may hold query ids."""
     for name in label_names(X) if is_frame(X) or is_arrow(X) else ():
-        if re.sub("[^a-z]", "", name.lower()) in QUERY_NAMES:
+        if plain_name(name) in QUERY_NAMES:
             return f", such as X{suffix}[{name!r}], which is then no feature"
     return ""
 

@@ -22,7 +22,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._data.rows import check_each
-from sklearn_ltr._other_libraries import OTHER_COLUMNS
+from sklearn_ltr._other_libraries import OTHER_COLUMNS, plain_name
 from sklearn_ltr._parameters import Choice, real
 from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
@@ -592,7 +592,7 @@ def _read_table(values: Any, name: str, numbers: str) -> list[Any]:
             f"of dicts by topic and document, got {type(values).__name__}: {advice}"
         )
     names = [*table.keys()] if is_dict else [*table.columns]
-    plain = {re.sub("[^a-z]", "", str(one).lower()): one for one in reversed(names)}
+    plain = {plain_name(one): one for one in reversed(names)}
     is_ranked, columns = "rank" in plain, []
     for column in wanted:
         known = OTHER_COLUMNS[column].split()
