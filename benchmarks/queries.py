@@ -73,8 +73,13 @@ class Fold(NamedTuple):
 def load(path: Path) -> list[Part]:
     """Return the five parts; queries are numbered in the order of the rows."""
     data = dict(np.load(path))
+    if "group_train" in data:  # sizes of queries
+        sizes = np.concatenate([data["group_train"], data["group_test"]])
+        data["qid"] = np.repeat(np.arange(len(sizes)), sizes)
+    elif "X_train" in data:
+        data["qid"] = np.concatenate([data["qid_train"], data["qid_test"]])
     if "X_train" in data:
-        for name in ("X", "y", "qid"):
+        for name in ("X", "y"):
             data[name] = np.concatenate([data[f"{name}_train"], data[f"{name}_test"]])
     part_of_row = data.get("s", data.get("testfold"))
     if part_of_row is None:  # parts of drawn queries

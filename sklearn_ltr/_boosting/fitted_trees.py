@@ -72,13 +72,14 @@ def read_tree_features(
             estimator, X, reset=reset, name=name, check_values=check_values
         )
     except ValueError as error:
-        text = text_features(given) if reset else []
+        known = categories.feature.tolist()
+        text = {*text_features(given)} - {*known} if reset else ()
         if not text:
             raise
-        features = sorted({*text, *categories.feature.tolist()})
-        named = name_features(given, features)
+        named = name_features(given, sorted({*text, *known}))
         raise ValueError(
-            f"{error}. For text give categorical_features={named!r}"
+            f"{error}. Make text categorical, by astype('category'), or give "
+            f"categorical_features={named!r}"
         ) from None
 
 

@@ -46,6 +46,10 @@ TABLES = (
     " Of a table for each query: give np.concatenate(tables), np.concatenate(grades) "
     "and groups=np.repeat(np.arange(len(tables)), [len(table) for table in tables])"
 )
+NO_MISSING = (
+    "networks take no missing values (trees do): put sklearn_ltr.preprocessing."
+    "TableVectorizer, or an imputer, before the ranker in a Pipeline"
+)
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
 
@@ -193,8 +197,10 @@ def text_features(X: MatrixLike) -> list[int]:
     table = as_table(X)
     if len(table.shape) != 2:
         return []
-    columns = (get_column(table, j, "X") for j in range(table.shape[1]))
-    return [j for j, column in enumerate(columns) if holds_strings(column)]
+    n_features = table.shape[1]
+    dtypes = list(table.dtypes) if is_frame(table) else [table.dtype] * n_features
+    others = [j for j, dtype in enumerate(dtypes) if not is_numeric(dtype)]
+    return [j for j in others if holds_strings(get_column(table, j, "X"))]
 
 
 def name_features(X: MatrixLike, features: list[int]) -> list[Any]:
@@ -310,10 +316,11 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
     starts = range(0, len(values), step)
     if any(is_bad(values[start : start + step]).any() for start in starts):
         row, column = _first_marked(table, is_bad(values))
-        found = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
+        found, advice = "infinity (inf)", "replace it, for example by a large number"
+        if np.isnan(table[row, column]):
+            found, advice = "NaN", NO_MISSING
         raise ValueError(
-            f"{name} contains {found} at row {row}, column {column}: replace it, for "
-            "example by a large finite value, or by an imputer in a Pipeline"
+            f"{name} contains {found} at row {row}, column {column}: {advice}"
         )
 
 
@@ -514,7 +521,7 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
     if any(issubclass(t, str | bytes) for t in types) or kind == "T":
         raise ValueError(
             f"{name} must be numeric, but holds text: turn it into numbers, such as by "
-            "OrdinalEncoder or OneHotEncoder in a Pipeline (trees also take it as "
+            "TableVectorizer or OneHotEncoder in a Pipeline (trees also take it as "
             "categories)"
         )
 

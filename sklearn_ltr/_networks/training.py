@@ -52,7 +52,10 @@ DOCUMENTS_AND_UPDATES = ((160, 100), (1000, 500))
 # Where sigma |s| exceeds 2^24, neighbouring float32 numbers are further apart than the
 # sigmoid is wide.
 LARGEST_SINGLE_SCORE = 2.0**24
-LARGE_FEATURE = 100.0  # root mean square of a feature above which a warning is given
+# A warning is given of features of a root mean square above this,
+LARGE_FEATURE = 100.0
+# and of those of which a value is larger than this many root mean squares, or ones
+LARGEST_OF_SIZE = 30.0
 CHECKED_ROWS = 10_000  # rows whose features, and whose scores after training, are read
 
 
@@ -428,17 +431,24 @@ def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
     """Warn of features far larger than 1 in these rows; say whether there are any."""
     # reads some of the rows only
     sample = X.take(rows[:: max(1, len(rows) // CHECKED_ROWS)]).astype(np.float64)
+    sample = abs(sample)
     squares = sample.multiply(sample) if issparse(sample) else sample**2
     size = np.sqrt(np.asarray(squares.mean(axis=0)).ravel())
-    if size.max() <= LARGE_FEATURE:
+    largest = sample.max(axis=0)
+    largest = (largest.toarray() if issparse(largest) else largest).ravel()
+    is_far = largest > LARGEST_OF_SIZE * np.maximum(size, 1.0)
+    columns = np.flatnonzero((size > LARGE_FEATURE) | is_far)
+    if len(columns) == 0:
         return False
-    column = int(size.argmax())
+    first = columns[np.argmax(largest[columns])]
+    others = f", and {len(columns) - 1} more such columns" if len(columns) > 1 else ""
     transforms = "" if name == "X" else ', with transform_input=["X_val"]'
     warn_caller(
-        f"column {column} of {name} has root mean square {size[column]:.3g}, but "
-        "networks learn well from columns of about unit size: put StandardScaler "
-        f"before the ranker in a Pipeline{transforms}; SmoothClipScaler, if a few "
-        "values are far larger than the others",
+        f"column {first} of {name} has numbers up to {largest[first]:.3g}, root mean "
+        f"square {size[first]:.3g}{others}, but networks learn well from columns of "
+        "about unit size, without a few values that are far larger than the others: "
+        "put sklearn_ltr.preprocessing.TableVectorizer before the ranker in a Pipeline"
+        f"{transforms}, which brings each column to this form",
         UnscaledFeaturesWarning,
     )
     return True

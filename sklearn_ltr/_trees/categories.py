@@ -166,6 +166,13 @@ def row_targets(
     )
 
 
+def targets_of(data: TrainingData) -> RowTargets:
+    """Return target, weight and fold of each row, where one process has all rows."""
+    weights = data.sample_weight
+    unit = TargetUnit(np.abs(data.y).max(), weights.mean(), weights.max(), data.n_rows)
+    return row_targets(data, np.arange(data.n_queries), unit)
+
+
 class TrainingCategories(NamedTuple):
     """The folds and sums that the bins of categories are learned from."""
 

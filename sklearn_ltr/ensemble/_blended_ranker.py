@@ -14,16 +14,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeGuard
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._data import FitArguments, takes_columns
-from sklearn_ltr._data.features import find_features, read_feature_table
 from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
@@ -33,7 +30,6 @@ from sklearn_ltr._parameters import Choice, read_parameters
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._ranking.reading import LabelChoice
-from sklearn_ltr._saved import saved_part
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, check_ties, sweep_alphas
@@ -59,6 +55,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     is_estimator,
 )
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.preprocessing import TableVectorizer
 
 ROUNDING = 1e-12  # scores that vary by less, as a part of the largest, are the same
 
@@ -125,8 +122,8 @@ class BlendedRanker(BaseRanker):
     Every ranker is fitted to all queries.  The weights are equal, or chosen on
     out-of-fold scores, from cross-validation by query.
 
-    ``BlendedRanker()`` blends five LambdaMARTRankers and a network of LambdaRank, on
-    standardised features: two kinds of model that err on different documents.
+    ``BlendedRanker()`` blends five LambdaMARTRankers and a network of LambdaRank behind
+    a TableVectorizer: two kinds of model that err on different documents.
 
     Parameters
     ----------
@@ -134,8 +131,8 @@ class BlendedRanker(BaseRanker):
         Rankers, or Pipelines that end in one.  Regressors too; they are fitted without
         groups.  A search reaches the parameters of named ones by ``name__parameter``.
         None: ``BaggingRanker(n_estimators=5)`` of LambdaMARTRankers, and a Pipeline of
-        a StandardScaler and a LambdaRankRanker, all for `metric`; X must then be dense
-        numbers without missing values.
+        a :class:`~sklearn_ltr.preprocessing.TableVectorizer` and a LambdaRankRanker,
+        all for `metric`; X may be any that a LambdaMARTRanker takes.
     metric : str or Metric, default="ndcg@10"
         The metric that the weights maximise and that `score` returns, of all labels: a
         name or a metric object.  Of several labels, the weighted mean by the
@@ -230,9 +227,12 @@ class BlendedRanker(BaseRanker):
         """Return the tags: inputs that all rankers accept."""
         tags = super().__sklearn_tags__()
         rankers = make_rankers(self.metric) if self.rankers is None else self.rankers
-        input_tags = [get_tags(ranker).input_tags for ranker in unnamed(rankers)]
-        tags.input_tags.sparse = all(each.sparse for each in input_tags)
-        tags.input_tags.allow_nan = all(each.allow_nan for each in input_tags)
+        of_rankers = [get_tags(ranker).input_tags for ranker in unnamed(rankers)]
+        tags.input_tags.sparse = all(each.sparse for each in of_rankers)
+        # a Pipeline takes the values that its first step takes, and does not say so
+        readers = [getattr(r, "steps", [("", r)])[0][1] for r in unnamed(rankers)]
+        of_readers = [get_tags(reader).input_tags for reader in readers]
+        tags.input_tags.allow_nan = all(each.allow_nan for each in of_readers)
         return tags
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
@@ -297,9 +297,8 @@ class BlendedRanker(BaseRanker):
             For an invalid parameter, more folds than queries, invalid grades or
             weights, columns or pairs that no ranker is fitted with, several labels for
             rankers that learn from one, or, where weights are chosen, for rankers of
-            different `label_weights`, no y where they are chosen, without `rankers` an
-            X that is sparse or has categories, or whatever a ranker refuses.  The
-            estimator is then unchanged.
+            different `label_weights`, no y where they are chosen, or whatever a ranker
+            refuses.  The estimator is then unchanged.
         NotFittedError
             If a ranker is not fitted and ``cv="prefit"``.
         UnsetMetadataPassedError
@@ -318,7 +317,6 @@ class BlendedRanker(BaseRanker):
                 'None: give y, or method="equal"'
             )
         if p.rankers is None:
-            check_dense_numbers(rows.X)
             candidates = make_rankers(p.metric, draw_seed(p.random_state))
         else:
             candidates = unnamed(p.rankers)
@@ -428,57 +426,6 @@ class BlendedRanker(BaseRanker):
         return super().set_params(**params)
 
 
-def check_dense_numbers(X: MatrixLike) -> None:
-    """Raise a ValueError for an X that a standardised network cannot use."""
-    # without this, codes of categories would be taken for numbers
-    if issparse(X) or len(find_features(X, "from_dtype", "X")) > 0:
-        found = "is sparse" if issparse(X) else "has columns of a categorical dtype"
-        raise ValueError(
-            f"X {found}, but BlendedRanker() blends trees with a network, which needs "
-            "dense numbers: give rankers, the network in a Pipeline that encodes X, or "
-            "use BaggingRanker"
-        )
-
-
-@saved_part
-class DoublePrecisionScaler(StandardScaler):
-    """A StandardScaler that computes in float64 whatever X is."""
-
-    # StandardScaler computes in float32 where X is, and returns zeros and NaN for a
-    # column whose variance is infinite
-
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: Any = None) -> Self:
-        """Learn mean and standard deviation; a ValueError names a column without."""
-        table = read_feature_table(self, X, reset=True, name="X")
-        names = getattr(self, "feature_names_in_", None)
-        with np.errstate(over="ignore", invalid="ignore"):
-            super().fit(np.ascontiguousarray(table, np.float64), y, sample_weight)
-        if names is not None:
-            self.feature_names_in_ = names
-        bad = ~np.isfinite(self.var_)
-        if bad.any():
-            j = int(np.argmax(bad))
-            largest = np.abs(table[:, j]).max()
-            raise ValueError(
-                f"X in column {j if names is None else names[j]!r} holds numbers up to "
-                f"{largest:.3g} in size, whose variance is beyond float64, but "
-                "BlendedRanker() standardises X for its network: divide the column by "
-                "a constant, or replace such numbers"
-            )
-        return self
-
-    def transform(self, X: MatrixLike, copy: bool | None = None) -> FloatArray:
-        """Return the standardised columns, float64."""
-        check_is_fitted(self)
-        table = read_feature_table(self, X, reset=False, name="X")
-        if issparse(table):  # StandardScaler raises the error
-            table = super().transform(X)
-        scaled: FloatArray = table.astype(np.float64)
-        scaled -= self.mean_
-        scaled /= self.scale_
-        return scaled
-
-
 def make_rankers(
     metric: str | Metric | None, seed: int | None = None
 ) -> list[BaseEstimator]:
@@ -486,12 +433,10 @@ def make_rankers(
     trees = BaggingRanker(LambdaMARTRanker(metric=metric), 5, random_state=seed)
     network = LambdaRankRanker(metric=metric, random_state=seed)
     with sklearn.config_context(enable_metadata_routing=True):
-        scaler = DoublePrecisionScaler().set_fit_request(sample_weight=False)
         network.set_fit_request(
             sample_weight=True, **dict.fromkeys(JUDGED_ARGUMENTS, True)
         )
-        steps = [("standardscaler", scaler), ("lambdarankranker", network)]
-        return [trees, Pipeline(steps)]
+        return [trees, make_pipeline(TableVectorizer(), network)]
 
 
 def is_named(entry: object) -> TypeGuard[tuple[str, BaseEstimator]]:

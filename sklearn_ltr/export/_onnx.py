@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._typing import FloatArray
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._networks import NETWORKS, Layers, layers_of
 from sklearn_ltr.export._pipelines import (
@@ -24,6 +27,7 @@ from sklearn_ltr.export._pipelines import (
     SmoothClip,
     Standardization,
     Step,
+    Vectorization,
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import (
@@ -54,9 +58,9 @@ def to_onnx(estimator: BaseEstimator, *, missing: str = "branch") -> ModelProto:
     Parameters
     ----------
     estimator : LambdaMARTRanker, MARTRegressor, MARTClassifier, LambdaRankRanker, \
-            RankNetRanker or a Pipeline of one of them
+            RankNetRanker, or a Pipeline, BaggingRanker or BlendedRanker of them
         Fitted.  The steps of a Pipeline before the last one are SimpleImputer,
-        StandardScaler, MinMaxScaler or SmoothClipScaler.
+        StandardScaler, MinMaxScaler, SmoothClipScaler or TableVectorizer.
     missing : {"branch", "zero"}, default="branch"
         What a missing value is.  "branch": missing, as here.  "zero": the number 0 in
         X.  A missing category goes the same way with both.
@@ -71,7 +75,7 @@ def to_onnx(estimator: BaseEstimator, *, missing: str = "branch") -> ModelProto:
         onnxruntime adds their values in the order of the trees in one thread, and
         then the scores are the same bit for bit.  Networks compute in float32, in
         another order, so the last digits of scores differ.  Categories are codes,
-        as in :func:`to_lightgbm`.
+        as in :func:`to_lightgbm`, dates of a TableVectorizer days since 1970.
 
     Raises
     ------
@@ -96,18 +100,8 @@ def to_onnx(estimator: BaseEstimator, *, missing: str = "branch") -> ModelProto:
     from onnx import TensorProto, checker, helper
 
     MISSING.read_as("missing", missing)
-    steps, fitted, names = split_pipeline(estimator)
-    is_network = isinstance(fitted, NETWORKS)
-    trees = None if is_network else trees_alone(fitted, missing)
-    if missing == "zero" and (steps or is_network):
-        steps = [Imputation(np.zeros(len(names))), *steps]
     graph = OnnxGraph()
-    for step in steps:
-        graph.add_step(step)
-    if trees is None:
-        graph.add_layers(layers_of(fitted))
-    else:
-        graph.add_trees(trees)
+    names = graph.add_estimator(estimator, missing)
     graph.end("Squeeze")
     inputs = helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", len(names)])
     output = helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n"])
@@ -160,6 +154,44 @@ class OnnxGraph:
         axis = self.constant(np.array([1], dtype=np.int64))
         self.add(operator, axis, output="scores", **attributes)
 
+    def add_estimator(self, estimator: BaseEstimator, missing: str) -> list[str]:
+        """Add a fitted model, (n, 1); return the names of its columns."""
+        if isinstance(estimator, BlendedRanker):
+            check_is_fitted(estimator)
+            return self.add_sum(estimator.rankers_, estimator.weights_, missing)
+        if isinstance(estimator, BaggingRanker):
+            members = estimator._fitted().estimators_
+            names = self.add_sum(members, np.ones(len(members)), missing)
+            self.add("Div", self.constant(np.array(float(len(members)))))
+            return names
+        steps, fitted, names = split_pipeline(estimator)
+        is_network = isinstance(fitted, NETWORKS)
+        trees = None if is_network else trees_alone(fitted, missing)
+        if missing == "zero" and (steps or is_network):
+            steps = [Imputation(zeros_for_missing(names, steps)), *steps]
+        for step in steps:
+            self.add_step(step)
+        if trees is None:
+            self.add_layers(layers_of(fitted))
+        else:
+            self.add_trees(trees)
+        return names
+
+    def add_sum(
+        self, members: Sequence[BaseEstimator], weights: FloatArray, missing: str
+    ) -> list[str]:
+        """Add a weighted sum of models, from the first to the last."""
+        total = ""
+        for member, weight in zip(members, weights.tolist(), strict=True):
+            self.last = "X"
+            names = self.add_estimator(member, missing)
+            if weight != 1.0:
+                self.add("Mul", self.constant(np.array(weight)))
+            if total:
+                self.add("Add", total)
+            total = self.last
+        return names
+
     def add_step(self, step: Step) -> None:
         """Add a step, in the order of scikit-learn's operations, in float64."""
         if isinstance(step, Imputation):
@@ -171,6 +203,8 @@ class OnnxGraph:
             self.add("Div", self.constant(step.scale))
         elif isinstance(step, SmoothClip):
             self.add_smooth_clip(step)
+        elif isinstance(step, Vectorization):
+            self.add_vectorization(step)
         else:
             self.add("Mul", self.constant(step.factor))
             self.add("Add", self.constant(step.offset))
@@ -196,6 +230,48 @@ class OnnxGraph:
         root, self.last = self.last, z
         self.add("Div", root)
 
+    def add_vectorization(self, step: Vectorization) -> None:
+        """Add a TableVectorizer; categories are looked up by their codes."""
+        from onnx import TensorProto, numpy_helper
+
+        given, columns = self.last, []
+        if step.clip is not None:
+            self.take_columns(given, step.numbers)
+            self.add_smooth_clip(step.clip)
+            self.add_step(Imputation(np.zeros(len(step.numbers))))
+            columns.append(self.last)
+        if len(step.indicated) > 0:
+            self.take_columns(given, step.indicated)
+            self.add("IsNaN")
+            self.add("Cast", to=TensorProto.DOUBLE)
+            columns.append(self.last)
+        for table in step.tables:
+            n_known = len(table.categories)
+            places = np.arange(n_known + 1.0)
+            self.take_columns(given, np.array([table.feature]))
+            self.add(
+                "LabelEncoder",
+                domain="ai.onnx.ml",
+                keys_tensor=numpy_helper.from_array(
+                    np.append(table.categories, np.nan), "keys"
+                ),
+                values_tensor=numpy_helper.from_array(places, "values"),
+                default_tensor=numpy_helper.from_array(places[n_known:], "default"),
+            )
+            self.add("Cast", to=TensorProto.INT64)
+            place, self.last = self.last, self.constant(table.numbers)
+            self.add("Gather", place)  # (n, 1, columns)
+            self.add("Squeeze", self.constant(np.array([1], dtype=np.int64)))
+            columns.append(self.last)
+        self.last = columns[0]
+        if len(columns) > 1:
+            self.add("Concat", *columns[1:], axis=1)
+
+    def take_columns(self, given: str, columns: NDArray[np.intp]) -> None:
+        """Add the choice of some columns of a table."""
+        self.last = given
+        self.add("Gather", self.constant(columns.astype(np.int64)), axis=1)
+
     def add_layers(self, layers: Layers) -> None:
         """Add a network, in float32."""
         from onnx import TensorProto
@@ -213,6 +289,15 @@ class OnnxGraph:
         """Add trees, in float64."""
         attributes = tree_ensemble_attributes(model)
         self.add("TreeEnsemble", domain="ai.onnx.ml", **attributes)
+
+
+def zeros_for_missing(names: list[str], steps: list[Step]) -> FloatArray:
+    """Return 0 for each column of numbers, NaN for categories, which stay missing."""
+    zeros = np.zeros(len(names))
+    for step in steps:
+        if isinstance(step, Vectorization):
+            zeros[[table.feature for table in step.tables]] = np.nan
+    return zeros
 
 
 def tree_ensemble_attributes(model: TreeModel) -> dict[str, Any]:

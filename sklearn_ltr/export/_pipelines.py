@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -15,7 +16,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr.export._tree_model import made_up_names
-from sklearn_ltr.preprocessing import SmoothClipScaler
+from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
+from sklearn_ltr.preprocessing._table_vectorizer import CategoryTable
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ class SmoothClip:
 
 
 @dataclass(frozen=True)
+class Vectorization:
+    """Scaled numbers, indicators of missing ones, categories: a TableVectorizer."""
+
+    numbers: NDArray[np.intp]  # the columns of numbers
+    clip: SmoothClip | None
+    indicated: NDArray[np.intp]  # the columns with an indicator
+    tables: Sequence[CategoryTable]
+
+
+@dataclass(frozen=True)
 class Imputation:
     """What stands for the missing values of each column: a SimpleImputer."""
 
@@ -60,8 +72,10 @@ class Imputation:
 
 
 Scaling = Standardization | MinMax
-Step = Imputation | SmoothClip | Scaling
-READ = SimpleImputer | StandardScaler | MinMaxScaler | SmoothClipScaler
+Step = Imputation | SmoothClip | Vectorization | Scaling
+READ = (
+    SimpleImputer, StandardScaler, MinMaxScaler, SmoothClipScaler, TableVectorizer
+)  # fmt: skip
 
 
 def split_pipeline(
@@ -96,23 +110,35 @@ def column_names(fitted: BaseEstimator) -> list[str]:
 def read_step(name: str, step: BaseEstimator) -> Step:
     """Return what a step of a Pipeline computes; an error for those of other kinds."""
     if not isinstance(step, READ):
+        known = " or ".join(cls.__name__ for cls in READ)
         raise TypeError(
             f"the step {name!r} of the Pipeline is a {type(step).__name__}, but only a "
-            "SimpleImputer, StandardScaler, MinMaxScaler or SmoothClipScaler can be "
-            "exported: export the last step, and apply the other steps to X before it "
-            "scores, or see register_skl2onnx for ONNX"
+            f"{known} can be exported: export the last step, and apply the other steps "
+            "to X before it scores, or see register_skl2onnx for ONNX"
         )
     check_is_fitted(step)
     if isinstance(step, SimpleImputer):
         return imputation(name, step)
     if isinstance(step, SmoothClipScaler):
-        return SmoothClip(step.center_.copy(), step.scale_.copy())
+        return smooth_clip(step)
+    if isinstance(step, TableVectorizer):
+        return Vectorization(
+            step._numbers,
+            None if step.scaler_ is None else smooth_clip(step.scaler_),
+            step._numbers[step._indicated],
+            step._tables,
+        )
     zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
     if isinstance(step, MinMaxScaler):
         limits = tuple(step.feature_range) if step.clip else None
         return MinMax(step.scale_.copy(), step.min_.copy(), limits)
     mean = step.mean_ if step.with_mean else zeros
     return Standardization(mean.copy(), ones if step.scale_ is None else step.scale_)
+
+
+def smooth_clip(scaler: SmoothClipScaler) -> SmoothClip:
+    """Return what a scaler of heavy tails computes."""
+    return SmoothClip(scaler.center_.copy(), scaler.scale_.copy())
 
 
 def imputation(name: str, imputer: SimpleImputer) -> Imputation:

@@ -33,6 +33,7 @@ from sklearn_ltr.export._pipelines import (
     Scaling,
     SmoothClip,
     Standardization,
+    Vectorization,
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import Tree, TreeModel, check_no_categories, fold
@@ -263,10 +264,11 @@ def scaled_network(
             )
         del steps[0]
     scalings = [step for step in steps if isinstance(step, Scaling)]
-    if any(isinstance(step, SmoothClip) for step in steps):
+    if any(isinstance(step, SmoothClip | Vectorization) for step in steps):
         raise ValueError(
-            f"{engine} scales features linearly, and a SmoothClipScaler does not: fit "
-            "with StandardScaler, or serve the model by to_onnx"
+            f"{engine} scales features linearly, and SmoothClipScaler and "
+            "TableVectorizer do not: fit with StandardScaler, or serve the model by "
+            "to_onnx"
         )
     if len(steps) > 1 or len(scalings) < len(steps):
         raise ValueError(

@@ -37,8 +37,6 @@ from sklearn_ltr._ranking.reading import LabelChoice, check_y_given
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._blended_ranker import (
-    DoublePrecisionScaler,
-    check_dense_numbers,
     equal_weights,
     make_rankers,
 )
@@ -498,7 +496,7 @@ def all_candidates(
         ranker = LambdaMARTRanker(metric=p.metric)
     yield {}, seeded(ranker, 0)
     number = 1
-    if p.ranker is None and suits_network(X):
+    if p.ranker is None:
         _, network = make_rankers(p.metric)
         yield {"ranker": "network"}, seeded(network, number)
         number += 1
@@ -506,16 +504,6 @@ def all_candidates(
         candidate = clone(ranker).set_params(**clone(params, safe=False))
         yield params, seeded(candidate, number)
         number += 1
-
-
-def suits_network(X: MatrixLike) -> bool:
-    """Whether X is dense, finite numbers, which a network can be fitted to."""
-    try:
-        check_dense_numbers(X)
-        scaled = DoublePrecisionScaler().fit(X).transform(X)
-    except (TypeError, ValueError):  # if trees cannot use X either, they say so
-        return False
-    return bool(np.isfinite(scaled).all())
 
 
 def try_candidates(

@@ -5,12 +5,16 @@ r"""Transformers of the columns of X.
 
   .. math:: z = \frac{x - m}{s}, \qquad x' = \frac{z}{\sqrt{1 + (z / 3)^2}};
 
+- :class:`TableVectorizer` turns any table, with missing values, categories and dates,
+  into numbers for networks;
+
 - :class:`CategoryPairs` adds columns for combinations of categories.
 """
 
 from sklearn_ltr._saved import publish
 from sklearn_ltr.preprocessing._category_pairs import CategoryPairs
 from sklearn_ltr.preprocessing._smooth_clip import SmoothClipScaler
+from sklearn_ltr.preprocessing._table_vectorizer import TableVectorizer
 
-__all__ = ["CategoryPairs", "SmoothClipScaler"]
+__all__ = ["CategoryPairs", "SmoothClipScaler", "TableVectorizer"]
 publish(globals())

@@ -40,9 +40,8 @@ from sklearn_ltr._ranking.reading import check_y_given, read_queries, read_targe
 from sklearn_ltr._trees.categories import (
     CategorySums,
     RowTargets,
-    TargetUnit,
     exact,
-    row_targets,
+    targets_of,
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
 
@@ -339,13 +338,7 @@ def gains_of_pairs(
     data: TrainingData, categories: dict[str, LabelColumn]
 ) -> dict[tuple[str, str], float]:
     """Return the gain of every pair, in the order of the columns."""
-    unit = TargetUnit(
-        np.abs(data.y).max(),
-        data.sample_weight.mean(),
-        data.sample_weight.max(),
-        data.n_rows,
-    )
-    targets = row_targets(data, np.arange(data.n_queries), unit)
+    targets = targets_of(data)
     total = weighted_square(targets)
     if not total > 0:
         raise ValueError(

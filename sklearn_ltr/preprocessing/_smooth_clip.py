@@ -44,7 +44,8 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     center_ : ndarray of shape (n_features,), float64
         The median m of each column; 0 if X of `fit` was sparse.
     scale_ : ndarray of shape (n_features,), float64
-        The scale s, above 0; 1 for a column without two different values.
+        The scale s, above 0; inf for a column without two different values, which
+        becomes 0 everywhere, as nothing can be learned from it.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -120,7 +121,7 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
                 model.center_ = np.zeros(len(values))
             else:
                 values = [column[~np.isnan(column)] for column in table.T]
-                model.center_ = np.array([median(column, 0.0) for column in values])
+                model.center_ = np.array([median(column) for column in values])
             model.scale_ = np.array(
                 [
                     scale_of(column, center)
@@ -171,12 +172,12 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         return tags
 
 
-def median(values: NDArray[Any], of_none: float) -> float:
-    """Return the median as float64, halved before it is a mean of two."""
+def median(values: NDArray[Any]) -> float:
+    """Return the median as float64, halved before it is a mean of two; 0 of none."""
     if len(values) == 0:
-        return of_none
-    ordered = np.sort(values).astype(np.float64)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+        return 0.0
+    middle = (len(values) - 1) // 2, len(values) // 2
+    low, high = np.partition(values, middle)[[*middle]].astype(np.float64)
     return float(low / 2 + high / 2)  # the sum might be infinite
 
 
@@ -184,8 +185,10 @@ def scale_of(values: NDArray[Any], center: float) -> float:
     """Return 1.4826 times the median distance of values that are not the center."""
     halves = np.abs(values.astype(np.float64) / 2 - center / 2)
     halves = halves[halves > 0]  # NaN is not
+    if len(halves) == 0:
+        return np.inf
     largest = np.finfo(np.float64).max / 4
-    return 2 * min(DEVIATION * median(halves, 0.5 / DEVIATION), largest)
+    return 2 * min(DEVIATION * median(halves), largest)
 
 
 def smoothly_clipped(

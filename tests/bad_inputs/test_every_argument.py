@@ -24,7 +24,7 @@ from sklearn_ltr.export import to_json, to_lightgbm, to_ranklib, to_tree_model
 from sklearn_ltr.inspection import ScoreRegressor
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.model_selection import LetorFolds, RankerSearch, compare_rankers
-from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler
+from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler, TableVectorizer
 from tests.bad_inputs import GROUPS, SMALL, X, Y, fit, fitted
 
 pytest.importorskip("matplotlib")
@@ -77,6 +77,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     },
     "sklearn_ltr.preprocessing": {"X": FRAME},
 }  # fmt: skip
+#: Options of estimators, with which they read all arguments
+OPTIONS = SMALL | {TableVectorizer: {"cardinality_threshold": 1}}
 #: Not read, or any object is one
 FREE = {
     "ax": "of matplotlib",
@@ -143,6 +145,8 @@ def new(cls: type) -> Any:
         return CategoryPairs().fit(FRAME, Y, groups=GROUPS)
     if cls is SmoothClipScaler:
         return SmoothClipScaler().fit(X)
+    if cls is TableVectorizer:
+        return TableVectorizer(**OPTIONS[cls]).fit(X)
     if cls is ScoreRegressor:
         return ScoreRegressor(fitted(LambdaMARTRanker))
     return cls()
@@ -230,7 +234,7 @@ def bound(call: str) -> Callable[..., Any]:
     if cls is None or inspect.ismethod(function):  # of the class
         return function
     if method in ("fit", "partial_fit"):
-        return getattr(cls(**SMALL.get(cls, {})), method)
+        return getattr(cls(**OPTIONS.get(cls, {})), method)
     return getattr(new(cls), method)
 
 

@@ -35,7 +35,7 @@ from sklearn_ltr.inspection import (
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.model_selection import RankerSearch, compare_rankers
-from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler
+from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler, TableVectorizer
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import GROUPS, X, Y, fit, fitted
 from tests.bad_inputs.test_every_argument import (
@@ -169,6 +169,9 @@ OBJECTS: dict[str, Any] = {
     ],
     "SmoothClipScaler": lambda: [
         SmoothClipScaler().fit(pd.DataFrame(X, columns=list("abcd")))
+    ],
+    "TableVectorizer": lambda: [
+        TableVectorizer().fit(pd.DataFrame(X, columns=list("abcd")))
     ],
     "RankingScorer": lambda: [make_ranking_scorer("map")],
     "ModelReport": lambda: [

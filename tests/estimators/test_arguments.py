@@ -25,7 +25,7 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.model_selection import RankerSearch
-from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler
+from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler, TableVectorizer
 from tests import coming_from
 
 DATA = make_ranking(12, n_features=4, n_informative=2, random_state=0)
@@ -36,7 +36,7 @@ MART = (MARTClassifier, MARTRegressor)
 ESTIMATORS = [
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker, BlendedRanker,
     CalibratedRanker, RankerSearch,
-    DaskLambdaMARTRanker, CategoryPairs, SmoothClipScaler, *MART,
+    DaskLambdaMARTRanker, CategoryPairs, SmoothClipScaler, TableVectorizer, *MART,
 ]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 

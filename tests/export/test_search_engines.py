@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,7 +28,7 @@ from sklearn_ltr.export import (
 )
 from sklearn_ltr.export._search_engines import elastic_nodes, less_slack
 from sklearn_ltr.mart import MARTRegressor
-from sklearn_ltr.preprocessing import SmoothClipScaler
+from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from tests.export.models import (
     GROUPS,
     N_ROWS,
@@ -311,13 +313,13 @@ def test_engines_refuse_what_their_normalizers_cannot_do():
     ):
         with pytest.raises(ValueError, match="use one scaler"):
             call()
-    pipeline, _ = linear([SmoothClipScaler()])
-    for call in (
-        lambda: to_solr(pipeline, name="m"),
-        lambda: to_elasticsearch_ltr(pipeline, name="m", feature_set="f"),
+    for write, scaler in itertools.product(
+        (to_solr, partial(to_elasticsearch_ltr, feature_set="f")),
+        (SmoothClipScaler(), TableVectorizer()),
     ):
-        with pytest.raises(ValueError, match="linearly, and a SmoothClipScaler does"):
-            call()
+        pipeline, _ = linear([scaler])
+        with pytest.raises(ValueError, match="linearly, and SmoothClipScaler and"):
+            write(pipeline, name="m")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_huge_features_are_warned_of_before_the_network_diverges(ranker, fit):
     for size in (1e20, 1e37):
         data = Lists(DATA.X * size, DATA.y, DATA.groups)
         with (
-            pytest.warns(UnscaledFeaturesWarning, match=r"\d .*StandardScaler"),
+            pytest.warns(UnscaledFeaturesWarning, match=r"\d .*TableVectorizer"),
             pytest.raises(ValueError, match=r"(?s)diverged.*StandardScaler"),
         ):
             fit(ranker, data)
@@ -111,7 +111,7 @@ def test_unscaled_features_are_warned_of_at_the_line_that_calls_fit(ranker):
     X = DATA.X.copy()
     X[:, 2] += 1000.0
     with pytest.warns(
-        UnscaledFeaturesWarning, match=r"2 .*1e\+03.*StandardScaler"
+        UnscaledFeaturesWarning, match=r"2 .*1e\+03.*TableVectorizer"
     ) as caught:
         fitted_here = small(ranker, max_iter=1)
         fitted_here.fit(X, DATA.y, groups=DATA.groups)

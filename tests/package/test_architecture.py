@@ -56,6 +56,7 @@ ANNEXES = {
         "_estimators",
         "_ranking",
         "_rankers",
+        "preprocessing",
     },
     "calibration": {
         "__init__",
@@ -120,6 +121,7 @@ ANNEXES = {
         "_estimators",
         "_boosting",
         "mart",
+        "ensemble",
         "preprocessing",
     },
     "_ahead_of_time": {

@@ -56,7 +56,7 @@ NAMES = {
     "ShapBeeswarmDisplay "
     "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "
     "WeightCurvesDisplay",
-    "preprocessing": "CategoryPairs SmoothClipScaler",
+    "preprocessing": "CategoryPairs SmoothClipScaler TableVectorizer",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
 }
 PUBLIC = {

@@ -35,7 +35,7 @@ def by_definition(column, new, center=None):
     known = [x for x in column if x == x]
     m = median(known) if center is None else center
     distances = [abs(x - m) for x in known if x != m]
-    s = 1.482602218505602 * median(distances) if distances else 1.0
+    s = 1.482602218505602 * median(distances) if distances else inf
     z = [(x - m) / s for x in new]
     return [v / sqrt(1 + (v / 3) ** 2) for v in z]
 
@@ -67,7 +67,8 @@ def test_a_column_of_one_value_or_none_is_0():
     X = np.array([[7.0, nan, 1.0], [7.0, nan, nan]])
     scaler = SmoothClipScaler().fit(X)
     assert_array_equal(scaler.transform(X), [[0, nan, 0], [0, nan, nan]])
-    assert_array_equal(scaler.scale_, [1, 1, 1])
+    assert_array_equal(scaler.scale_, [inf, inf, inf])
+    assert_array_equal(scaler.transform([[9.0, 4.0, -1e9]]), [[0, 0, 0]])
 
 
 def test_of_a_normal_distribution_the_scale_is_the_standard_deviation():
