@@ -166,8 +166,7 @@ class RankerSearch(BaseRanker):
     is fitted to all queries.
 
     ``RankerSearch()`` tries the defaults of LambdaMARTRanker, then the network that
-    :class:`~sklearn_ltr.ensemble.BlendedRanker` has (if X is dense numbers without
-    missing values), then settings of LambdaMARTRanker.
+    :class:`~sklearn_ltr.ensemble.BlendedRanker` has, then settings of LambdaMARTRanker.
 
     Parameters
     ----------

@@ -5,19 +5,26 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import to_onnx
-from sklearn_ltr.preprocessing import SmoothClipScaler
+from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from tests.export.models import (
     GROUPS,
     N_ROWS,
     OF_PLAIN_ROWS,
     TREES,
+    WORDS,
     codes,
+    fitted,
     grades,
     networks,
     numbers,
@@ -25,6 +32,7 @@ from tests.export.models import (
     rows,
     score,
     served,
+    table,
 )
 from tests.networks import Linear
 
@@ -88,6 +96,63 @@ def test_networks_after_a_scaler_score_the_same_within_float32(scaler):
     pipeline = make_pipeline(scaler, network)
     pipeline.fit(X, grades(numbers()), lambdarankranker__groups=GROUPS)
     assert_close(pipeline, np.nan_to_num(numbers(4, 5000)[:, :3]))
+
+
+def table_and_codes(n=N_ROWS, seed=5, **changes):
+    """Rows with gaps, categories that are unseen, dates, and all of it as numbers."""
+    X = table(seed, n, extra=True)
+    day = pd.Timestamp("2025-01-01") + pd.to_timedelta(np.arange(n) % 900, "h")
+    X = X.assign(day=pd.Series(day).where(np.arange(n) % 7 > 0), same=1.0, **changes)
+    known = sorted({*WORDS} & {*X["site"].cat.categories})
+    codes = X["site"].map({word: code for code, word in enumerate(known)})
+    days = (X["day"] - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
+    return X, X.assign(site=codes, day=days).astype(float).to_numpy()
+
+
+@pytest.mark.parametrize("threshold", [1, 40])  # codes by means, or one-hot
+def test_any_table_that_a_network_learns_from_is_one_graph(threshold):
+    X, _ = table_and_codes(len(GROUPS), 0)
+    X = X[~(X["site"] == "unseen")]
+    groups = GROUPS[X.index]
+    vectorizer = TableVectorizer(cardinality_threshold=threshold)
+    network = LambdaRankRanker(hidden_layer_sizes=(5,), max_iter=3, random_state=0)
+    pipeline = make_pipeline(vectorizer, network).fit(
+        X, grades(X), tablevectorizer__groups=groups, lambdarankranker__groups=groups
+    )
+    rows, C = table_and_codes()
+    expected = pipeline.predict(rows)
+    atol = 1e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(run(pipeline, C), expected, atol=atol)
+    # a number that is missing is 0, a category stays missing
+    numeric = ["price", "missing"]
+    day = rows["day"].fillna(pd.Timestamp("1970-01-01"))
+    zero = pipeline.predict(rows.fillna(dict.fromkeys(numeric, 0.0)).assign(day=day))
+    session = onnx_session(to_onnx(pipeline, missing="zero"), 1)
+    found = session.run(["scores"], {"X": C})[0]
+    np.testing.assert_allclose(found, zero, atol=1e-5 * np.abs(zero).max())
+
+
+def test_blends_and_bags_are_one_graph():
+    X = table()
+    rows = table(5, N_ROWS, extra=True)
+    C = codes(fitted()["categories"], rows)
+    trees = LambdaMARTRanker(**TREES)
+    bag = BaggingRanker(trees, 3, random_state=0).fit(X, grades(X), groups=GROUPS)
+    np.testing.assert_array_equal(run(bag, C), bag.predict(rows))
+    two = BlendedRanker([trees, clone(trees).set_params(max_leaf_nodes=3)])
+    two.fit(X, grades(X), groups=GROUPS)
+    np.testing.assert_array_equal(run(two, C), two.predict(rows))
+    blend = BlendedRanker(random_state=0).fit(X, grades(X), groups=GROUPS)
+    expected = blend.predict(rows)
+    atol = 1e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(run(blend, C), expected, atol=atol)
+    with_ridge = BlendedRanker([trees, Ridge()]).fit(
+        numbers()[:, :2], grades(numbers()), groups=GROUPS
+    )
+    with pytest.raises(TypeError, match="are models of boosted trees, got Ridge"):
+        to_onnx(with_ridge)
+    with pytest.raises(NotFittedError):
+        to_onnx(clone(blend))
 
 
 def test_the_metadata_names_the_columns():
