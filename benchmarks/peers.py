@@ -91,20 +91,19 @@ def fit_sklearn_ltr_bagged(X, y, groups, settings: Settings) -> ScoresAfter:
 
 def fit_sklearn_ltr_blended(X, y, groups, settings: Settings) -> ScoresAfter:
     """The N_MEMBERS rankers and a network, as by BlendedRanker(method="equal")."""
-    from sklearn.preprocessing import StandardScaler
-
     from sklearn_ltr import LambdaRankRanker
     from sklearn_ltr.ensemble._blended_ranker import equal_weights, weighted_sum
+    from sklearn_ltr.preprocessing import TableVectorizer
 
     members = _bagged_trees(X, y, groups, settings)
-    scaler = StandardScaler().fit(X)
+    vectorizer = TableVectorizer().fit(X)
     network = LambdaRankRanker(
         random_state=settings.random_state, n_jobs=settings.n_threads
-    ).fit(scaler.transform(X), y, groups=groups)
-    of_training = network.predict(scaler.transform(X))
+    ).fit(vectorizer.transform(X), y, groups=groups)
+    of_training = network.predict(vectorizer.transform(X))
 
     def scores_after(X_new, stops):
-        of_network, blends = network.predict(scaler.transform(X_new)), []
+        of_network, blends = network.predict(vectorizer.transform(X_new)), []
         known, new = (_mean_at(members, table, stops) for table in (X, X_new))
         for of_trees, trees in zip(known, new, strict=True):
             weights = equal_weights([of_trees, of_training], groups)

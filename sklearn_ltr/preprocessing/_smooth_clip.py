@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data.features import read_feature_table
+from sklearn_ltr._data.features import CHUNK_SIZE, read_feature_table
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
 from sklearn_ltr._typing import FloatArray, MatrixLike
@@ -160,9 +160,8 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
                 "to a dense X, so 0 would not stay 0: fit to a sparse X, or give a "
                 "dense one"
             )
-        scaled = table.astype(np.float64)
-        scales = self.scale_[scaled.indices]
-        scaled.data = smoothly_clipped(scaled.data, np.zeros_like(scales), scales)
+        scaled = table.astype(np.float64)  # a copy
+        clip_smoothly(scaled.data, np.zeros(1), self.scale_[scaled.indices])
         return scaled
 
     def __sklearn_tags__(self) -> Tags:
@@ -192,11 +191,26 @@ def scale_of(values: NDArray[Any], center: float) -> float:
 
 
 def smoothly_clipped(
-    values: NDArray[Any], center: FloatArray, scale: FloatArray
+    table: NDArray[Any], center: FloatArray, scale: FloatArray
 ) -> FloatArray:
-    """Return the numbers of the formula, float64."""
+    """Return the numbers of the formula, float64, of a dense table."""
+    found = np.empty(table.shape)
+    step = max(1, CHUNK_SIZE // max(1, table.shape[1]))
+    for start in range(0, len(table), step):  # which stay in the cache
+        rows = slice(start, start + step)
+        found[rows] = table[rows]
+        clip_smoothly(found[rows], center, scale)
+    return found
+
+
+def clip_smoothly(values: FloatArray, center: FloatArray, scale: FloatArray) -> None:
+    """Change numbers to those of the formula."""
     # halves, so that no difference is infinite
-    z = (values.astype(np.float64) / 2 - center / 2) / (scale / 2)
-    z = np.clip(z, -LARGEST, LARGEST)
-    part = z / LIMIT
-    return np.asarray(z / np.sqrt(1.0 + part * part))
+    values *= 0.5
+    values -= center / 2
+    values /= scale / 2
+    np.clip(values, -LARGEST, LARGEST, out=values)
+    root = values / LIMIT
+    root *= root
+    root += 1.0
+    values /= np.sqrt(root, out=root)

@@ -333,7 +333,8 @@ class TableVectorizer(TransformerMixin, Estimator):
         self, table: Any, trained: Mapping[int, FloatArray] = NOTHING
     ) -> FloatArray | csr_matrix:
         """Return the columns of rows; some are `trained` if these are training rows."""
-        numbers = table[:, self._numbers]
+        has_others = len(self._numbers) < table.shape[1]
+        numbers = table[:, self._numbers] if has_others else table
         columns = []
         if self.scaler_ is not None:
             scaled: Matrix = self.scaler_.transform(numbers)
