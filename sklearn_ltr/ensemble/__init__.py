@@ -14,12 +14,20 @@ The score of document i::
   metric for all other values of alpha (Burges 2010, section 7.1).  As alpha increases
   from 0 to 1, the ranking of a query changes only where the scores of two of its
   documents are equal, so all values that the metric takes are computed, exactly.
+- :func:`reciprocal_rank_fusion` joins lists by the ranks of documents, without grades.
 """
 
 from sklearn_ltr._saved import publish
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend
 from sklearn_ltr.ensemble._blended_ranker import BlendedRanker
+from sklearn_ltr.ensemble._rank_fusion import reciprocal_rank_fusion
 
-__all__ = ["BaggingRanker", "BlendCurve", "BlendedRanker", "best_blend"]
+__all__ = [
+    "BaggingRanker",
+    "BlendCurve",
+    "BlendedRanker",
+    "best_blend",
+    "reciprocal_rank_fusion",
+]
 publish(globals())

@@ -41,7 +41,7 @@ GOOD: dict[str, Any] = {
     "scores_b": X[:, 1], "metric": "ndcg", "parts": GROUPS % 3,
     "response_method": "predict", "name": "m", "feature_set": "f",
     "features": {f"Column_{j}": {} for j in range(X.shape[1])},
-    "path": "/nowhere", "missing": "zero",
+    "path": "/nowhere", "missing": "zero", "y_scores": [X[:, 0], X[:, 1]],
 }  # fmt: skip
 FRAME = pd.DataFrame({"a": GROUPS, "b": Y}).astype("category")
 LOG = simulate_clicks(Y, X, groups=GROUPS, n_sessions=400, k=5, eta=0.5, random_state=0)

@@ -98,20 +98,23 @@ def test_networks_after_a_scaler_score_the_same_within_float32(scaler):
     assert_close(pipeline, np.nan_to_num(numbers(4, 5000)[:, :3]))
 
 
-def table_and_codes(n=N_ROWS, seed=5, **changes):
+def table_and_codes(n=N_ROWS, seed=5, gaps=0.1):
     """Rows with gaps, categories that are unseen, dates, and all of it as numbers."""
-    X = table(seed, n, extra=True)
+    X, rng = table(seed, n, extra=True), np.random.default_rng(seed)
     day = pd.Timestamp("2025-01-01") + pd.to_timedelta(np.arange(n) % 900, "h")
-    X = X.assign(day=pd.Series(day).where(np.arange(n) % 7 > 0), same=1.0, **changes)
+    X = X.assign(day=day, huge=1e12 * rng.normal(size=n), same=1.0)
+    for column in ("price", "site", "day", "huge"):
+        X[column] = X[column].mask(rng.random(n) < gaps)
     known = sorted({*WORDS} & {*X["site"].cat.categories})
     codes = X["site"].map({word: code for code, word in enumerate(known)})
     days = (X["day"] - pd.Timestamp("1970-01-01")) / pd.Timedelta("1D")
     return X, X.assign(site=codes, day=days).astype(float).to_numpy()
 
 
+@pytest.mark.parametrize("gaps", [0.0, 0.01, 0.1, 0.5])
 @pytest.mark.parametrize("threshold", [1, 40])  # codes by means, or one-hot
-def test_any_table_that_a_network_learns_from_is_one_graph(threshold):
-    X, _ = table_and_codes(len(GROUPS), 0)
+def test_any_table_that_a_network_learns_from_is_one_graph(threshold, gaps):
+    X, _ = table_and_codes(len(GROUPS), 0, gaps)
     X = X[~(X["site"] == "unseen")]
     groups = GROUPS[X.index]
     vectorizer = TableVectorizer(cardinality_threshold=threshold)
@@ -119,12 +122,12 @@ def test_any_table_that_a_network_learns_from_is_one_graph(threshold):
     pipeline = make_pipeline(vectorizer, network).fit(
         X, grades(X), tablevectorizer__groups=groups, lambdarankranker__groups=groups
     )
-    rows, C = table_and_codes()
+    rows, C = table_and_codes(gaps=gaps)
     expected = pipeline.predict(rows)
     atol = 1e-5 * np.abs(expected).max()
     np.testing.assert_allclose(run(pipeline, C), expected, atol=atol)
     # a number that is missing is 0, a category stays missing
-    numeric = ["price", "missing"]
+    numeric = ["price", "missing", "huge"]
     day = rows["day"].fillna(pd.Timestamp("1970-01-01"))
     zero = pipeline.predict(rows.fillna(dict.fromkeys(numeric, 0.0)).assign(day=day))
     session = onnx_session(to_onnx(pipeline, missing="zero"), 1)

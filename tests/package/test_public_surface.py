@@ -34,7 +34,8 @@ NAMES = {
     "dask": "DaskLambdaMARTRanker",
     "datasets": "dump_qrels dump_run join_run load_letor load_qrels load_run "
     "make_ranking",
-    "ensemble": "BaggingRanker BlendCurve BlendedRanker best_blend",
+    "ensemble": "BaggingRanker BlendCurve BlendedRanker best_blend "
+    "reciprocal_rank_fusion",
     "export": "Feature Tree TreeModel from_catboost from_json from_lightgbm "
     "from_ranklib from_tree_model from_xgboost json_schema register_skl2onnx "
     "to_catboost to_elasticsearch_ltr to_elasticsearch_ml to_json to_lightgbm to_onnx "
