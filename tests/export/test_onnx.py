@@ -119,8 +119,9 @@ def test_any_table_that_a_network_learns_from_is_one_graph(threshold, gaps):
     groups = GROUPS[X.index]
     vectorizer = TableVectorizer(cardinality_threshold=threshold)
     network = LambdaRankRanker(hidden_layer_sizes=(5,), max_iter=3, random_state=0)
+    y = grades(X.assign(price=X["price"].fillna(0.0)))
     pipeline = make_pipeline(vectorizer, network).fit(
-        X, grades(X), tablevectorizer__groups=groups, lambdarankranker__groups=groups
+        X, y, tablevectorizer__groups=groups, lambdarankranker__groups=groups
     )
     rows, C = table_and_codes(gaps=gaps)
     expected = pipeline.predict(rows)
