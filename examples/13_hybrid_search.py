@@ -101,7 +101,7 @@ scores = {
     "LambdaMART": learned(LambdaMARTRanker(random_state=0), features, max(JUDGED)),
     "blend": learned(BlendedRanker(random_state=0), features, max(JUDGED)),
 }
-print(compare_rankers(scores, None, test["grade"], groups=groups))
+print(compare_rankers(scores, None, test["grade"], groups=groups, baseline=FUSION))
 
 # %%
 # How many judged queries it takes

@@ -57,6 +57,11 @@ def add_compare(commands: Commands) -> None:
         help="the smallest difference that matters, 0.01 by default",
     )
     parser.add_argument(
+        "--baseline",
+        action="store_true",
+        help="compare the others with the first run or model only",
+    )
+    parser.add_argument(
         "--seed", type=whole_number(0, 2**32 - 1), default=0, help="seed of the draws"
     )
     add_features(parser)
@@ -85,6 +90,7 @@ def run_compare(given: argparse.Namespace) -> None:
             {path: found[name] for path, found in values.items()},
             np.ones(n_queries),
             name,
+            baseline=given.compared[0] if given.baseline else None,
             difference=given.difference,
             confidence_level=0.95,
             n_resamples=9999,

@@ -103,7 +103,7 @@ class RankerComparison:
     means : dict of str to float
         Mean of the metric of each ranker, by name.
     pairs : list of PairComparison
-        One for each two rankers.
+        One for each two rankers, or for each ranker but the baseline.
     difference : float
         The difference that `n_needed` queries show.
     confidence_level : float
@@ -146,6 +146,7 @@ def compare_rankers(
     *,
     groups: IdsLike,
     metric: str | Metric = "ndcg@10",
+    baseline: str | None = None,
     sample_weight: ArrayLike | None = None,
     difference: float = 0.01,
     confidence_level: float = 0.95,
@@ -197,6 +198,9 @@ def compare_rankers(
     metric : str or Metric, default="ndcg@10"
         A name or a metric object.  Queries without a relevant document are left out
         if its ``no_relevant`` is "skip"; otherwise they count as ties.
+    baseline : str or None, default=None
+        Name of the ranker that all others are compared with: n - 1 pairs of n rankers,
+        each the other one minus the baseline.  None: every two rankers.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the means, constant within it.  A warning says so if a few
         queries outweigh all others.
@@ -304,11 +308,17 @@ def compare_rankers(
         arguments[name]: scores_of(entry, X, arguments[name])
         for name, entry in entries.items()
     }
+    if baseline is not None and baseline not in entries:
+        raise ValueError(
+            f"baseline must be the name of a ranker, {list(entries)!r}, or None, got "
+            f"{baseline!r}"
+        )
     compared = query_values(metric, y, scores, groups, sample_weight, y_name="y")
     return compare_values(
         dict(zip(entries, compared.values, strict=True)),
         compared.weights,
         metric.name,
+        baseline=baseline,
         difference=float(difference),
         confidence_level=float(confidence_level),
         n_resamples=int(n_resamples),
@@ -430,6 +440,7 @@ def compare_values(
     weights: FloatArray,
     metric_name: str,
     *,
+    baseline: str | None = None,
     difference: float,
     confidence_level: float,
     n_resamples: int,
@@ -447,6 +458,8 @@ def compare_values(
     warn_if_unequal(weights)
     values = {name: of_ranker[counted] for name, of_ranker in values.items()}
     names = list(combinations(values, 2))
+    if baseline is not None:
+        names = [(baseline, name) for name in values if name != baseline]
     d = np.stack([differences_of(values[a], values[b]) for a, b in names])
     seed = rng.randint(2**31)
     low, high = bootstrap_intervals(d, weights, confidence_level, n_resamples, seed)

@@ -59,9 +59,7 @@ class CategoryTable:
     """The numbers that stand for the categories of a column."""
 
     feature: int
-    categories: (
-        FloatArray  # (n_categories,): as `FeatureCategories` has them, ascending
-    )
+    categories: FloatArray  # (n_categories,), ascending
     numbers: FloatArray  # (n_categories + 1, n_columns): last those of missing ones
     is_one_hot: bool
 

@@ -71,6 +71,8 @@ def test_models_are_compared_as_in_python(folder, capsys, rankers):
     # a file may stand behind the models
     words = ["--difference", "0.02", "--seed", "3", "--models", *rankers, "letor"]
     assert printed(capsys, *words) == f"{expected}\n"
+    first = compare_rankers(rankers, *data, baseline=next(iter(rankers)), **options)
+    assert printed(capsys, "--baseline", *words) == f"{first}\n"
     of_map = compare_rankers(rankers, *data, metric=MAP(), **options)
     words += ["-m", "ndcg@10", "map"]
     assert printed(capsys, *words) == f"{expected}\n\n{of_map}\n"

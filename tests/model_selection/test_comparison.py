@@ -230,6 +230,28 @@ def test_fitted_rankers_and_scores_are_compared_by_name():
     assert by_name.pairs[0].mean_difference == comparison.pairs[1].mean_difference
 
 
+def test_with_a_baseline_only_the_differences_from_it_are_compared():
+    every = {
+        (p.a, p.b): p for p in compare_rankers(SCORES, None, Y, groups=GROUPS).pairs
+    }
+    for baseline in SCORES:
+        found = compare_rankers(SCORES, None, Y, groups=GROUPS, baseline=baseline)
+        assert [(p.a, p.b) for p in found.pairs] == [
+            (baseline, other) for other in SCORES if other != baseline
+        ]
+        for pair in found.pairs:
+            same, sign = every.get((pair.a, pair.b)), 1
+            if same is None:
+                same, sign = every[pair.b, pair.a], -1
+            assert pair.mean_difference == sign * same.mean_difference
+            assert pair.p_value == pytest.approx(same.p_value, abs=0.01)
+            assert pair.adjusted_p_value <= same.adjusted_p_value + 0.01
+    with pytest.raises(
+        ValueError, match=r"baseline must be the name of a ranker, \['we"
+    ):
+        compare_rankers(SCORES, None, Y, groups=GROUPS, baseline="none")
+
+
 def test_the_table_has_the_numbers():
     comparison = compare(confidence_level=0.9, difference=0.02)
     title, *means, empty, head, first, _, last = repr(comparison).splitlines()
