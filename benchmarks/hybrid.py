@@ -30,7 +30,7 @@ from peers import FITS, Settings
 from queries import Part, joined
 from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr.ensemble import BlendedRanker, reciprocal_rank_fusion
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, reciprocal_rank_fusion
 from sklearn_ltr.preprocessing import TableVectorizer
 
 N_CANDIDATES, N_DIMENSIONS = 100, 100
@@ -155,7 +155,7 @@ def learned(ranker, columns, train: Part, test: Part) -> np.ndarray:
 
 
 def by_peer(name: str, train: Part, test: Part) -> np.ndarray:
-    settings = Settings(random_state=0)  # whose other values are our defaults
+    settings = Settings(n_threads=1)  # whose other values are our defaults
     return FITS[name](*train, settings)(test.X, [settings.n_estimators])[0]
 
 
@@ -164,11 +164,14 @@ def unlearned(score: Callable[[Part], np.ndarray], _: Part, test: Part) -> np.nd
 
 
 def network(**options):
-    ranker = LambdaRankRanker(random_state=0, **options)
+    ranker = LambdaRankRanker(random_state=0, n_jobs=1, **options)
     return make_pipeline(TableVectorizer(), ranker)
 
 
 EVERY = slice(None)
+TREES = LambdaMARTRanker(random_state=0, n_jobs=1)
+# BlendedRanker(), in one thread
+BLEND = BlendedRanker([BaggingRanker(TREES, 5, random_state=0), network()])
 WAYS: dict[str, Callable[[Part, Part], np.ndarray]] = {
     FUSION: partial(unlearned, fusion),
     "BM25": partial(unlearned, lambda part: part.X[:, BM25]),
@@ -180,8 +183,8 @@ WAYS: dict[str, Callable[[Part, Part], np.ndarray]] = {
     ),
     "linear, 15 columns": partial(learned, network(hidden_layer_sizes=()), EVERY),
     "LambdaRankRanker": partial(learned, network(), EVERY),
-    "LambdaMARTRanker": partial(learned, LambdaMARTRanker(random_state=0), EVERY),
-    "BlendedRanker": partial(learned, BlendedRanker(random_state=0), EVERY),
+    "LambdaMARTRanker": partial(learned, TREES, EVERY),
+    "BlendedRanker": partial(learned, BLEND, EVERY),
     "LightGBM": partial(by_peer, "LightGBM"),
     "CatBoost": partial(by_peer, "CatBoost symmetric"),
 }

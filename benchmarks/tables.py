@@ -397,6 +397,11 @@ DATA = {  # their titles
 }
 N_QUERIES = {"mq2008.npz": 784, "ohsumed_letor2.npz": 106, "websearch.npz": 2000}
 UNSEEN = "lightgbm_lambdarank.npz"
+COLLECTIONS = DATA | {
+    UNSEEN: "LightGBM's example",
+    "mslr_mini.npz": "MSLR-WEB, raw columns",
+    "cranfield.npz": "Cranfield, text columns",
+}
 RANKERS = {
     OURS: "**LambdaMARTRanker**",
     f"{OURS} bagged": "**BaggingRanker**, five of them",
@@ -872,6 +877,50 @@ def budget() -> str:
             words = model if "(" in model else f"{model} candidates"
             rows.setdefault(model, [words]).append(cell)
     return markdown(head, rows.values())
+
+
+def blends() -> str:
+    """NDCG@10 of the blend and its parts on each collection, and differences."""
+    collections = {r["data"]: None for r in records("blends")}
+    rows = []
+    for data in collections:
+        of_model = {r["model"]: r for r in records("blends", data=data)}
+        blend = of_model["BlendedRanker()"]["ndcg@10"]
+        name = f"{COLLECTIONS[data]}, {len(blend):,} queries"
+        for model, r in of_model.items():
+            values, cell = r["ndcg@10"], ""
+            if values != blend:
+                cell = minus(values, blend)
+            seconds = f"{r['seconds']:.1f}"
+            rows.append([name, model, f"{mean(values):.4f}", cell, seconds])
+    head = ["collection", "model", "NDCG@10", "minus BlendedRanker()", "CPU seconds"]
+    return markdown(head, rows, once=1)
+
+
+FUSION = "reciprocal rank fusion"
+
+
+def hybrid() -> str:
+    """NDCG@10 of ways to join two retrievers, minus reciprocal rank fusion."""
+    of_way = {r["way"]: r["ndcg@10"] for r in records("hybrid", judged=None)}
+    rows = [
+        [way, f"{mean(values):.4f}", minus(values, of_way[FUSION], 3)]
+        for way, values in of_way.items()
+    ]
+    return markdown(["", "NDCG@10", "minus fusion"], rows)
+
+
+def hybrid_judged() -> str:
+    """The same by the number of judged queries to learn from."""
+    found = [r for r in records("hybrid") if r["judged"] is not None]
+    by_count = grouped(found, "judged")
+    ways = [r["way"] for r in next(iter(by_count.values())) if r["way"] != FUSION]
+    rows = []
+    for judged, runs in by_count.items():
+        of_way = {r["way"]: r["ndcg@10"] for r in runs}
+        cells = [minus(of_way[way], of_way[FUSION], 3) for way in ways]
+        rows.append([str(judged), *cells])
+    return markdown(["judged queries", *ways], rows)
 
 
 def pairs() -> str:
