@@ -231,10 +231,10 @@ OTHER_METRICS = by_name(
 )
 #: columns of runs and of judgements, in letters of lower case; the first found counts
 OTHER_COLUMNS = {
-    "groups": "groups qid queryid topicid topic query",
+    "groups": "groups qid queryid topicid topic query userquery keywords",
     "documents": "documents docno docid documentid corpusid passageid pid document doc",
     "scores": "scores score",
-    "grades": "grades grade label relevance rel judgment score",
+    "grades": "grades grade rating label relevance rel judgment score",
 }
 
 

@@ -45,11 +45,11 @@ WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]")  # what separates the fields
 
 
 class Qrels(Bunch):
-    """Result of :func:`load_qrels`."""
+    """Result of :func:`load_qrels` and :func:`load_judgments`."""
 
     groups: NDArray[np.str_]
     documents: NDArray[np.str_]
-    grades: IntArray
+    grades: IntArray | FloatArray
 
 
 class Run(Bunch):
@@ -328,11 +328,7 @@ def join_run(
     0.5
     """
     Choice("qrels", "both").read_as("topics", topics)
-    grade = 0.0  # of retrieved documents without a judgement
-    if isinstance(unjudged, str):
-        Choice("zero", "drop").read_as("unjudged", unjudged)
-    else:
-        grade = real(0, closed="left").read_as("unjudged", unjudged)
+    grade = grade_of_unjudged(unjudged) or 0.0
     Choice("error", "unjudged").read_as("negative", negative)
     retrieved, scores = _read_run(run)
     judgements = _read_qrels(qrels)
@@ -472,6 +468,15 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
         file.writelines(f"{line}\n" for line in lines)
 
 
+def grade_of_unjudged(unjudged: Any) -> float | None:
+    """Return the grade of documents without a judgement; None: they are left out."""
+    if isinstance(unjudged, str):
+        return {"zero": 0.0, "drop": None}[
+            Choice("zero", "drop").read_as("unjudged", unjudged)
+        ]
+    return float(real(0, closed="left").read_as("unjudged", unjudged))
+
+
 # --- columns of a run and of judgements -----------------------------------------------
 
 
@@ -528,7 +533,7 @@ def _column(values: object, name: str) -> list[Name]:
 
 def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
-    groups, documents, scores = _read_table(run, "run", "scores")
+    groups, documents, scores = read_table(run, "run", "scores")
     topics, documents = read_run_rows(groups, documents, "run.")
     queries = QueryGroups.from_groups(topics, len(topics))
     scores = queries.unsort(check_scores(scores, queries, "run.scores"))
@@ -537,7 +542,7 @@ def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.fl
 
 def _read_qrels(qrels: NamedColumns) -> Judgements:
     """Return the grade of each topic and document."""
-    groups, documents, grades = _read_table(qrels, "qrels", "grades")
+    groups, documents, grades = read_table(qrels, "qrels", "grades")
     topics, documents = read_run_rows(groups, documents, "qrels.")
     grades = read_numbers(grades, len(topics), "qrels.grades")
     check_each(
@@ -574,7 +579,7 @@ def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
             )
 
 
-def _read_table(values: Any, name: str, numbers: str) -> list[Any]:
+def read_table(values: Any, name: str, numbers: str) -> list[Any]:
     """Return topics, documents and numbers of a table or of a dict of dicts."""
     wanted = ("groups", "documents", numbers)
     table = values.to_pandas() if is_arrow(values) else values
