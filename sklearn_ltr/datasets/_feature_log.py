@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._data import as_array
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, NamesLike
 from sklearn_ltr.datasets._judgments import read_judgments
 from sklearn_ltr.datasets._records import (
@@ -22,6 +21,7 @@ from sklearn_ltr.datasets._records import (
     key_of,
     members,
     read_name,
+    read_names,
     read_number,
     read_records,
     shown,
@@ -134,6 +134,9 @@ def load_feature_log(
     >>> log.feature_names
     array(['title_bm25', 'recency'], dtype='<U10')
     """
+    for name, value in (("log", log), ("id_field", id_field)):
+        if value is not None:
+            read_name(value, name, "the name")
     rows: dict[tuple[str, str], dict[str, float]] = {}
     for query, response in _responses(responses, groups):
         for hit in _hits(response):
@@ -216,12 +219,14 @@ def join_features(
            [1.5, 3. ]]), array([2., 0.]))
     """
     grade = grade_of_unjudged(unjudged)
-    is_clicks = isinstance(rows, Mapping) and "clicks" in rows
+    is_clicks = "clicks" in _names_of(rows)
     table: Any = rows if is_clicks else read_judgments(rows, "rows")
-    keys, logged = _keys(table, "rows"), _keys(log, "log")
+    keys = _keys(table, "rows", OF_CLICKS if is_clicks else ("grades",))
+    logged = _keys(log, "log", ("data",))
     row_of = {key: row for row, key in enumerate(logged)}
-    columns = {name: np.asarray(table[name]) for name in OF_CLICKS if name in table}
-    if not is_clicks:
+    if is_clicks:
+        columns = {name: np.asarray(table[name]) for name in OF_CLICKS}
+    else:
         known, queries = set(keys), {query for query, _ in keys}
         added = [key for key in row_of if key[0] in queries and key not in known]
         added = [] if grade is None else added
@@ -260,15 +265,29 @@ def join_features(
     )
 
 
-def _keys(table: Mapping[str, Any], name: str) -> list[tuple[str, str]]:
-    """Return query and document of each row, as text."""
-    columns = []
-    for column in ("groups", "documents"):
-        if column not in table:
-            raise ValueError(f"{name} has no {column!r}: give what a reader returned")
-        values = np.asarray(table[column], dtype=object).tolist()
-        columns.append([read_name(value, name, column) for value in values])
-    return list(zip(*columns, strict=True))
+def _names_of(table: Any) -> Collection[Any]:
+    """Return the names of columns of a dict or a frame."""
+    return table.keys() if is_object(table) else getattr(table, "columns", ())
+
+
+def _keys(table: Any, argument: str, others: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return query and document of each row of a table with other columns, as text."""
+    names = ("groups", "documents", *others)
+    if not set(names) <= set(_names_of(table)):
+        raise TypeError(
+            f"{argument} must be a Bunch or dict of {', '.join(names)}, as a reader "
+            f"returns it, got {shown(table)}"
+        )
+    lengths = {name: len(table[name]) for name in names}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{argument} has columns of different lengths: {lengths}")
+    return list(
+        zip(
+            read_names(table["groups"], f"{argument}.groups"),
+            read_names(table["documents"], f"{argument}.documents"),
+            strict=True,
+        )
+    )
 
 
 def _shown(keys: list[tuple[str, str]]) -> str:
@@ -288,7 +307,7 @@ def _responses(source: Any, groups: Any) -> Iterator[tuple[str, Record]]:
         for pair in _in_object(record, None)
     ]
     if groups is not None:
-        given = as_array(groups).tolist()
+        given = read_names(groups, "groups")
         if len(given) != len(found):
             raise ValueError(
                 f"groups has {len(given)} values for the {len(found)} responses: give "
@@ -441,7 +460,7 @@ def _are_equal(some: dict[str, float], others: dict[str, float]) -> bool:
 
 def _names(feature_names: Any, logged: list[str]) -> list[str]:
     """Return names of columns; a ValueError unless all are logged, each once."""
-    names = [str(name) for name in as_array(feature_names).tolist()]
+    names = read_names(feature_names, "feature_names")
     unknown = [name for name in names if name not in logged]
     if unknown:
         raise ValueError(

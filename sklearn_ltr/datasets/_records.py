@@ -15,6 +15,7 @@ from itertools import chain
 from numbers import Integral, Real
 from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
 
+from sklearn_ltr._data import as_array
 from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._other_libraries import OTHER_COLUMNS, plain_name
 from sklearn_ltr._typing import DataFrameLike
@@ -115,6 +116,13 @@ def read_name(value: Any, place: str, what: str) -> str:
     if not text.strip() or "\0" in text:
         raise ValueError(f"{place}: {what} is {shown(text)}: give it a name")
     return text
+
+
+def read_names(values: Any, name: str) -> list[str]:
+    """Return an argument's names, of a list or an array."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise TypeError(f"{name} must be a list of names, got {shown(values)}")
+    return [read_name(value, name, "a name") for value in as_array(values).tolist()]
 
 
 def read_number(value: Any, place: str, what: str) -> float:

@@ -41,7 +41,8 @@ QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
 INSTEAD = "read it with its own reader, and give a frame to join_run"
 INTEGER = re.compile(rb"[+-]?[0-9]+(\.0*)?")
-WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]")  # what separates the fields
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]")
+WITHOUT_SPACE = "must hold names without white space, but row"
 
 
 class Qrels(Bunch):
@@ -447,6 +448,10 @@ def _score(text: bytes) -> float:
 def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[Name]]:
     """Return topic and document of each row, if a file can hold them."""
     topics, names = read_run_rows(groups, documents)
+    for name, column in (("groups", topics), ("documents", names)):
+        for row, value in enumerate(column):
+            if WHITE_SPACE.search(str(value)):  # separates the fields
+                raise ValueError(f"{name} {WITHOUT_SPACE} {row} has {value!r}")
     for row, topic in enumerate(topics):
         if str(topic).startswith("#"):
             raise ValueError(
@@ -518,11 +523,8 @@ def _column(values: object, name: str) -> list[Name]:
             raise TypeError(
                 f"{name} must hold strings or integers, but row {row} has {value!r}"
             )
-        if isinstance(value, str) and (not value or WHITE_SPACE.search(value)):
-            raise ValueError(
-                f"{name} must hold names without white space, but row {row} has "
-                f"{value!r}"
-            )
+        if isinstance(value, str) and not value.strip():
+            raise ValueError(f"{name} {WITHOUT_SPACE} {row} has {value!r}")
         if isinstance(value, str) != isinstance(column[0], str):
             raise TypeError(
                 f"{name} has both strings and integers, {column[0]!r} at row 0 and "

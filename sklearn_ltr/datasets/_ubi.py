@@ -19,6 +19,7 @@ from sklearn_ltr.datasets._records import (
     is_bulk_action,
     is_object,
     read_name,
+    read_names,
     read_number,
     read_records,
     shown,
@@ -113,16 +114,13 @@ def load_ubi(
     >>> log.documents, log.positions, log.clicks
     (array(['a', 'b', 'c'], dtype='<U1'), array([0, 1, 2]), array([0, 1, 0]))
     """
-    if isinstance(actions, str) or not actions:
-        raise ValueError(
-            f"actions must be a list of names, such as ['click'], got {actions!r}"
-        )
+    counted = frozenset(read_names(actions, "actions"))
     log = _Log()
     for source, name in ((queries, "queries"), (events, "events")):
         for record in read_records(source, name) if source is not None else ():
             for one in sources(record):
                 log.add(one)
-    log.assign_events(frozenset(actions))
+    log.assign_events(counted)
     rows = log.rows()
     left_out = "; ".join(
         f"{len(which)} {what} (first: {shown(which[0])})"
