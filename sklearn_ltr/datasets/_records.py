@@ -167,13 +167,18 @@ def _open(source: Any, name: str) -> TextLines:
 def _read_file(lines: TextLines) -> Iterator[Record]:
     """Yield the values of JSON or JSON lines, or the rows of CSV or of qrels."""
     remaining = iter(lines)
-    first = next((line for line in remaining if not line.isspace()), None)
+    first = next(filter(_is_content, remaining), None)
     if first is None:
         raise ValueError(f"{lines.name}: {lines.path!r} is empty: check it")
     if first.lstrip()[:1] in (b"{", b"["):
         yield from _read_json(lines, first, remaining)
     else:
         yield from _read_rows(lines, first, remaining)
+
+
+def _is_content(line: bytes) -> bool:
+    """Return whether a line is neither empty nor a comment, as qrels have them."""
+    return not line.isspace() and not line.startswith(b"#")
 
 
 def _read_json(
@@ -188,7 +193,7 @@ def _read_json(
             yield Record(f"{file}, line {lines.number}", _decode(lines.decode(line)))
         except ValueError as error:
             if line is not first:
-                raise lines.fault(f"this is not JSON: {error}") from error
+                raise lines.fault(_no_json(error)) from error
             break
     else:
         return
@@ -197,7 +202,12 @@ def _read_json(
         yield Record(file, _decode("\n".join(rest)))
     except ValueError as error:
         at = start + getattr(error, "lineno", 1) - 1
-        raise lines.fault(f"this is not JSON: {error}", at) from error
+        raise lines.fault(_no_json(error), at) from error
+
+
+def _no_json(error: ValueError) -> str:
+    """Return what is wrong with a text for a message."""
+    return f"this is not JSON: {getattr(error, 'msg', error)}"
 
 
 def _decode(text: str) -> Any:

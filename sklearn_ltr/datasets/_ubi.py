@@ -211,17 +211,20 @@ class _Log:
         )
         if isinstance(listed, str) or not hasattr(listed, "__len__"):
             raise ValueError(f"{place}: {LIST[0]} must be a list, got {shown(listed)}")
+        search = self.searches.setdefault(query_id, {}).setdefault(text, _Search())
         if len(listed):  # without one, it asked for facets, or found nothing
             found = [read_name(one, place, f"one of {LIST[0]}") for one in listed]
-            search = self.searches.setdefault(query_id, {}).setdefault(text, _Search())
             search.contradicts |= search.listed not in ([], found)
             search.listed = found
 
     def assign_events(self, actions: frozenset[str]) -> None:
         """Give each event to its search: of its query_id and text, or the only one."""
-        with_lists = {query_id: set(texts) for query_id, texts in self.searches.items()}
+        texts_of = {
+            query_id: {text for text in texts if texts[text].listed} or set(texts)
+            for query_id, texts in self.searches.items()
+        }
         for event in self.events:
-            texts = with_lists.get(event.query_id, {event.text})
+            texts = texts_of.get(event.query_id, {event.text})
             is_click = event.action in actions
             if not event.query_id or not event.object:
                 what = QUERY_ID if event.object else "object_id"
@@ -248,23 +251,26 @@ class _Log:
             [1, *(event.ordinal for event in self.events if event.ordinal >= 0)]
         )
         for query_id, texts in self.searches.items():
-            for text, search in texts.items():
-                positions = search.positions(first)
+            lists = {text: search.positions(first) for text, search in texts.items()}
+            n_lists = sum(map(bool, lists.values()))
+            for text, positions in lists.items():
                 if positions is None:
                     self.left_out["lists that contradict each other"].append(query_id)
-                elif positions and not text:
+                    continue
+                if positions and not text:
                     self.left_out[f"lists without {TEXT}"].append(query_id)
-                else:
-                    session = query_id if len(texts) == 1 else f"{query_id} {text}"
-                    for name in sorted(search.clicked - positions.keys()):
-                        what = "list has the clicked object" if positions else "list"
-                        self.left_out[f"clicks of which no {what}"].append(
-                            f"{name} of {query_id}"
-                        )
-                    rows += [
-                        (int(name in search.clicked), text, name, position, session)
-                        for name, position in positions.items()
-                    ]
+                    continue
+                clicked = texts[text].clicked
+                for name in sorted(clicked - positions.keys()):
+                    what = "list has the clicked object" if positions else "list"
+                    self.left_out[f"clicks of which no {what}"].append(
+                        f"{name} of {query_id}"
+                    )
+                session = query_id if n_lists == 1 else f"{query_id} {text}"
+                rows += [
+                    (int(name in clicked), text, name, position, session)
+                    for name, position in positions.items()
+                ]
         return rows
 
 
