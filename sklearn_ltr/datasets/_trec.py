@@ -6,7 +6,8 @@ import bz2
 import gzip
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -191,6 +192,17 @@ def dump_qrels(
     301 0 a 2
     301 0 b 0
     """
+    write_qrels(path, grades, groups, documents)
+
+
+def write_qrels(
+    path: Path,
+    grades: ArrayLike,
+    groups: IdsLike,
+    documents: IdsLike,
+    comments: Iterable[str] = (),
+) -> None:
+    """Write judgements, with comments before them."""
     topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
     check_each(
@@ -199,8 +211,9 @@ def dump_qrels(
         lambda row: f"row {row} (query {topics[row]!r})",
         "grades must be integers in a file of judgements",
     )
-    lines = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
-    _write_lines(path, (f"{topic} 0 {name} {grade}" for topic, name, grade in lines))
+    columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
+    lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
+    write_lines(path, chain(comments, lines))
 
 
 def dump_run(
@@ -260,7 +273,7 @@ def dump_run(
         f"{topics[row]} Q0 {names[row]} {rank} {float(score)!r} {tag}"
         for row, rank, score in rows
     )
-    _write_lines(path, lines)
+    write_lines(path, lines)
 
 
 def join_run(
@@ -461,7 +474,7 @@ def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[
     return topics, names
 
 
-def _write_lines(path: Path, lines: Iterator[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines of text, compressed if the name of the file says so."""
     name = read_path(path)
     if name.endswith(".gz"):
