@@ -16,6 +16,7 @@ from sklearn_ltr.datasets._judgments import read_judgments
 from sklearn_ltr.datasets._records import (
     Record,
     Records,
+    as_json,
     hits_of,
     is_object,
     key_of,
@@ -49,17 +50,13 @@ class FeatureLog(Bunch):
     feature_names: NDArray[np.str_]
 
 
-class JoinedFeatures(Bunch):
+class JoinedFeatures(FeatureLog):
     """Result of :func:`join_features`."""
 
-    data: FloatArray
     target: FloatArray
-    groups: NDArray[np.str_]
-    documents: NDArray[np.str_]
     clicks: IntArray
     positions: IntArray
     sessions: NDArray[Any]
-    feature_names: NDArray[np.str_]
     n_unlogged: int
     n_unused: int
 
@@ -137,12 +134,12 @@ def load_feature_log(
     for name, value in (("log", log), ("id_field", id_field)):
         if value is not None:
             read_name(value, name, "the name")
-    rows: dict[tuple[str, str], dict[str, float]] = {}
+    rows: dict[tuple[str, str], dict[str, float | None]] = {}
     for query, response in _responses(responses, groups):
         for hit in _hits(response):
             key = (query, _document(hit, id_field))
             features = _features(hit, log)
-            if not _are_equal(rows.setdefault(key, features), features):
+            if rows.setdefault(key, features) != features:
                 raise ValueError(
                     f"{hit.place}: document {shown(key[1])} of query {shown(query)} is "
                     "there before with other features: keep one"
@@ -151,9 +148,9 @@ def load_feature_log(
         raise ValueError("responses has no hits: give responses of queries that have")
     logged = list(dict.fromkeys(name for row in rows.values() for name in row))
     names = logged if feature_names is None else _names(feature_names, logged)
-    data = [[row.get(name, math.nan) for name in names] for row in rows.values()]
+    data = [[row.get(name) for name in names] for row in rows.values()]
     return FeatureLog(
-        data=np.array(data).reshape(len(rows), len(names)),
+        data=np.array(data, np.float64).reshape(len(rows), len(names)),  # None: NaN
         groups=np.array([query for query, _ in rows]),
         documents=np.array([document for _, document in rows]),
         feature_names=np.array(names, dtype=np.str_),
@@ -241,19 +238,18 @@ def join_features(
         )
     unlogged = [keys[row] for row in np.flatnonzero(~is_joined)]
     unused = list(row_of.keys() - set(keys))
-    parts = [
-        f"{len(left)} {what}, first {_shown(sorted(left))}"
-        for left, what in (
-            (
-                unlogged,
-                f"{'shown documents' if is_clicks else 'judgements'} without features",
-            ),
-            (unused, "logged documents that are in no row"),
-        )
+    what = "shown documents" if is_clicks else "judgements"
+    left_out = {
+        f"{what} without features": unlogged,
+        "logged documents that are in no row": unused,
+    }
+    told = [
+        f"{len(left)} {kind}, first {_shown(sorted(left))}"
+        for kind, left in left_out.items()
         if left
     ]
-    if parts:
-        warnings.warn(f"left out: {'; '.join(parts)}", UserWarning, stacklevel=2)
+    if told:
+        warnings.warn(f"left out: {'; '.join(told)}", UserWarning, stacklevel=2)
     return JoinedFeatures(
         data=np.asarray(log["data"])[found[is_joined]],
         feature_names=log["feature_names"],
@@ -281,13 +277,8 @@ def _keys(table: Any, argument: str, others: tuple[str, ...]) -> list[tuple[str,
     lengths = {name: len(table[name]) for name in names}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"{argument} has columns of different lengths: {lengths}")
-    return list(
-        zip(
-            read_names(table["groups"], f"{argument}.groups"),
-            read_names(table["documents"], f"{argument}.documents"),
-            strict=True,
-        )
-    )
+    columns = (read_names(table[name], f"{argument}.{name}") for name in names[:2])
+    return list(zip(*columns, strict=True))
 
 
 def _shown(keys: list[tuple[str, str]]) -> str:
@@ -325,12 +316,12 @@ def _responses(source: Any, groups: Any) -> Iterator[tuple[str, Record]]:
 
 def _in_object(record: Record, query: Any) -> Iterator[tuple[Any, Record]]:
     """Yield query and response: the object, those that it holds, or by query."""
-    place, value = record
+    place, value = record.place, as_json(record.value)
     if not is_object(value):
         raise ValueError(f"{place}: {shown(value)} is no response of a search engine")
     key = key_of(value, "groups")
-    own = None if key is None or is_object(value[key]) else value[key]
-    if None not in (own, query) and own != query:
+    own = value[key] if isinstance(value.get(key), str | int) else None
+    if None not in (own, query) and str(own) != str(query):
         raise ValueError(
             f"{place} is of query {shown(query)} and of {shown(own)}: give one"
         )
@@ -340,7 +331,7 @@ def _in_object(record: Record, query: Any) -> Iterator[tuple[Any, Record]]:
     if error and not _listed(value):
         raise ValueError(f"{place} is an error, {shown(error)}: search again")
     if _listed(value) is not None or _logs(value, None):
-        yield query, record
+        yield query, Record(place, value)
     elif "response" in value or "responses" in value:
         held = value.get("response", value.get("responses"))
         for one in members(Record(place, held), "response"):
@@ -383,8 +374,8 @@ def _logs(hit: Mapping[str, Any], log: str | None) -> dict[str, Any]:
     return found | {name: hit[name] for name in names if name in hit}
 
 
-def _features(hit: Record, log: str | None) -> dict[str, float]:
-    """Return the features of a hit; those without a value are NaN."""
+def _features(hit: Record, log: str | None) -> dict[str, float | None]:
+    """Return the features of a hit, None if it has no value."""
     logs = _logs(hit.value, log)
     named = ", ".join(map(shown, logs)) or "none"
     if log is None and len(logs) > 1:
@@ -393,7 +384,7 @@ def _features(hit: Record, log: str | None) -> dict[str, float]:
         of = "" if log is None else f" {shown(log)}"
         raise ValueError(f"{hit.place} has no log{of} of features, but {named}: {ASK}")
     name = next(iter(logs)) if log is None else log
-    features: dict[str, float] = {}
+    features: dict[str, float | None] = {}
     for feature, value in _pairs(logs[name], f"{hit.place}, log {shown(name)}"):
         of = f"{hit.place}, feature {shown(feature)}"
         if feature in NO_FEATURES:
@@ -403,25 +394,22 @@ def _features(hit: Record, log: str | None) -> dict[str, float]:
         number = math.nan if value is None else read_number(value, of, "the value")
         if math.isinf(number):
             raise ValueError(f"{of} is infinite: bound it in the engine")
-        features[feature] = number
+        features[feature] = None if math.isnan(number) else number
     return features
 
 
 def _pairs(features: Any, place: str) -> Iterator[tuple[str, Any]]:
     """Yield name and value of each feature, in the three forms of the engines."""
+    pairs: list[tuple[Any, Any]] = [(None, None)]
     if is_object(features):  # Vespa
-        yield from features.items()
-        return
-    found: list[tuple[Any, Any]]
-    if isinstance(features, str):  # Solr
-        pairs = [pair.rpartition("=") for pair in features.split(",") if features]
-        found = [(name if sign else None, value) for name, sign, value in pairs]
-    else:
-        found = [
-            (one.get("name"), one.get("value")) if is_object(one) else (None, None)
-            for one in (features if isinstance(features, list) else [None])
-        ]
-    for name, value in found:
+        pairs = list(features.items())
+    elif isinstance(features, str):  # Solr
+        parts = [part.rpartition("=") for part in features.split(",") if features]
+        pairs = [(name, value) for name, _, value in parts]
+    elif isinstance(features, list):
+        held = [one if is_object(one) else {} for one in features]
+        pairs = [(one.get("name"), one.get("value")) for one in held]
+    for name, value in pairs:
         if not isinstance(name, str) or not name:
             raise ValueError(
                 f"{place}: {shown(features)} has a feature without a name: give the "
@@ -432,30 +420,27 @@ def _pairs(features: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 def _document(hit: Record, id_field: str | None) -> str:
     """Return the document of a hit."""
-    names = ("documentid", "_id", "id") if id_field is None else (id_field,)
-    held = [hit.value, hit.value.get("fields"), hit.value.get("_source")]
-    for name in names:
-        # a field of the document may be called id, too
-        for one in held if id_field is None else held[::-1]:
-            value = one.get(name) if is_object(one) else None
-            if isinstance(value, list) and len(value) == 1:  # as in fields
-                value = value[0]
-            if value is not None:
-                document = read_name(value, hit.place, f"the document, {name},")
-                if id_field is None and document.startswith("index:"):
-                    raise ValueError(
-                        f"{hit.place}: {shown(document)} is Vespa's own name: ask for "
-                        "documentid in the summary, or give id_field"
-                    )
-                return document
-    raise ValueError(f"{hit.place} has no {' or '.join(names)}: give id_field")
-
-
-def _are_equal(some: dict[str, float], others: dict[str, float]) -> bool:
-    """Return whether features are the same, NaN equal to NaN."""
-    return some.keys() == others.keys() and all(
-        value == others[name] or value != value for name, value in some.items()
-    )
+    value = hit.value
+    fields, source = value.get("fields"), value.get("_source")
+    named: tuple[tuple[Any, str], ...]
+    if id_field is None:
+        named = ((fields, "documentid"), (value, "_id"), (value, "id"))
+    else:
+        named = tuple((held, id_field) for held in (source, fields, value))
+    for held, name in named:
+        found = held.get(name) if is_object(held) else None
+        if isinstance(found, list) and len(found) == 1:  # as in fields
+            found = found[0]
+        if found is not None:
+            document = read_name(found, hit.place, f"the document, {name},")
+            if id_field is None and document.startswith("index:"):
+                raise ValueError(
+                    f"{hit.place}: {shown(document)} is Vespa's own name: ask for "
+                    "documentid in the summary, or give id_field"
+                )
+            return document
+    names = " or ".join(name for _, name in named) if id_field is None else id_field
+    raise ValueError(f"{hit.place} has no {names}: give id_field")
 
 
 def _names(feature_names: Any, logged: list[str]) -> list[str]:

@@ -26,8 +26,8 @@ from sklearn_ltr.datasets._trec import Qrels, read_table
 #: keys of the lists of queries, and of the ratings of one, in letters of lower case
 QUERIES = ("judgmentratings", "judgmentscores", "requests", "queries")
 RATINGS = "ratings"
-#: further names of the query of a list of ratings, and within it of document and grade
-OF_QUERY, OF_DOCUMENT, OF_GRADE = "id", "id objectid productid", "gain"
+#: further names of the query of a list of ratings, and of a document within it
+OF_QUERY, OF_DOCUMENT = "id", "id objectid productid"
 FORMS = (
     "give a list of objects with 'query' and 'ratings', a dict of ratings by query "
     "and document, or a table with columns such as query, docid and rating"
@@ -155,17 +155,15 @@ def _of_object(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
     plain = {str(key).lower(): key for key in reversed(list(value))}
     held = next((value[plain[name]] for name in QUERIES if name in plain), None)
     row = [
-        key_of(value, "groups"),
-        key_of(value, "documents", OF_DOCUMENT),
-        key_of(value, "grades", OF_GRADE),
+        key_of(value, column, OF_DOCUMENT if column == "documents" else "")
+        for column in ("groups", "documents", "grades")
     ]
     query = key_of(value, "groups", OF_QUERY)
-    if _is_nested(held):
-        if is_object(held):
-            yield from _of_queries(Record(place, held))
-        else:
-            for one in members(Record(place, held), "query"):
-                yield from _of_object(one)
+    if is_object(held) and _is_nested(held):
+        yield from _of_queries(Record(place, held))
+    elif _is_nested(held):
+        for one in members(Record(place, held), "query"):
+            yield from _of_object(one)
     elif RATINGS in plain and query is not None and _is_plain(value[query]):
         yield from _of_query(place, value[query], value[plain[RATINGS]])
     elif None in row or not all(_is_plain(value[key]) for key in row):
@@ -199,24 +197,17 @@ def _of_query(
     where = f"{place}, query {shown(query)}"
     if is_object(ratings):
         for document, rating in ratings.items():
-            if is_object(rating):
-                rating = rating.get(key_of(rating, "grades", OF_GRADE))
             yield place, query, document, rating
         return
-    if not isinstance(ratings, list | tuple):
+    if _is_plain(ratings):
         raise ValueError(f"{where}: {shown(ratings)} is no list of ratings: {FORMS}")
-    for one, rating in members(Record(where, list(ratings)), "rating"):
-        keys = (
-            (
-                key_of(rating, "documents", OF_DOCUMENT),
-                key_of(rating, "grades", OF_GRADE),
-            )
-            if is_object(rating)
-            else (None, None)
-        )
-        if None in keys:
+    for one, rating in members(Record(where, ratings), "rating"):
+        entry = rating if is_object(rating) else {}
+        document = key_of(entry, "documents", OF_DOCUMENT)
+        grade = key_of(entry, "grades")
+        if None in (document, grade):
             raise ValueError(
                 f"{one}: {shown(rating)} is no rating: give an object with a document "
                 "and a rating, such as docId and rating, or _id and rating"
             )
-        yield place, query, rating[keys[0]], rating[keys[1]]
+        yield place, query, entry[document], entry[grade]

@@ -36,8 +36,7 @@ class Record(NamedTuple):
 
 def read_records(source: Any, name: str) -> Iterator[Record]:
     """Yield the objects of a source, an argument's; the members of lists one by one."""
-    if is_lazy(source):
-        raise TypeError(f"{name} is a LazyFrame: collect it")
+    source = as_json(source)
     if isinstance(source, Mapping | list | tuple):
         yield from members(Record(name, source), "item")
     elif is_arrow(source) or is_frame(source):
@@ -47,53 +46,58 @@ def read_records(source: Any, name: str) -> Iterator[Record]:
         for record in _read_file(_open(source, name)):
             yield from members(record, "item")
     else:
+        advice = f": give list({name})" if isinstance(source, Iterator) else ""
+        advice = ": give its to_dict()" if hasattr(source, "to_dict") else advice
         raise TypeError(
             f"{name} must be a path, a file, a frame, or what json.load returns, a "
             f"dict or list, got {type(source).__name__}"
+            + (": collect it" if is_lazy(source) else advice)
         )
+
+
+def as_json(value: Any) -> Any:
+    """Return the dict that the response of an engine's client holds; or the value."""
+    if isinstance(value, Mapping | list | tuple | str | int | float | None):
+        return value
+    held = (getattr(value, name, None) for name in ("body", "json", "raw_response"))
+    return next(filter(is_object, held), value)
 
 
 def members(record: Record, word: str) -> Iterator[Record]:
     """Yield the members of a list, of lists of lists, too; else the value itself."""
-    if not isinstance(record.value, list | tuple):
+    place, value = record
+    if hasattr(value, "_asdict"):  # a row of ir_measures or ir_datasets
+        yield Record(place, value._asdict())
+    elif isinstance(value, list | tuple):
+        for number, member in enumerate(value):
+            yield from members(Record(f"{place}, {word} {number}", member), word)
+    else:
         yield record
-        return
-    for place, value in enumerate(record.value):
-        yield from members(Record(f"{record.place}, {word} {place}", value), word)
 
 
 def sources(record: Record) -> Iterator[Record]:
     """Yield the documents of an index: those of a search response, or the value."""
-    found = hits_of(record.value)
+    place, value = record
+    found = hits_of(value)
     if found is not None:
-        for hit in members(Record(record.place, found), "hit"):
+        for hit in members(Record(place, found), "hit"):
             yield from sources(hit)
-    elif isinstance(record.value, Mapping) and is_object(record.value.get("_source")):
-        yield Record(record.place, record.value["_source"])
+    elif is_object(value) and is_object(value.get("_source")):
+        yield Record(place, value["_source"])
     else:
         yield record
 
 
 def hits_of(value: Any) -> list[Any] | None:
     """Return the hits of a response of Elasticsearch; None: it is no response."""
-    hits = value.get("hits") if isinstance(value, Mapping) else None
-    found = hits.get("hits") if isinstance(hits, Mapping) else None
+    hits = value.get("hits") if is_object(value) else None
+    found = hits.get("hits") if is_object(hits) else None
     return found if isinstance(found, list) else None
 
 
 def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
     """Return whether a value is an object of JSON."""
     return isinstance(value, Mapping)
-
-
-def is_bulk_action(value: Any) -> bool:
-    """Return whether a value is a line of a bulk request that says where to index."""
-    return (
-        is_object(value)
-        and len(value) == 1
-        and next(iter(value)) in ("index", "create")
-        and is_object(next(iter(value.values())))
-    )
 
 
 # --- values ---------------------------------------------------------------------------
@@ -141,11 +145,10 @@ def read_number(value: Any, place: str, what: str) -> float:
 
 def shown(value: Any) -> str:
     """Return a value for a message, the beginning of a long one."""
-    return (
-        printable(value.encode(errors="replace"))
-        if isinstance(value, str)
-        else (text if len(text := repr(value)) < 60 else f"{text[:55]} ...")
-    )
+    if isinstance(value, str):
+        return printable(value.encode(errors="replace"))
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:55]} ..."
 
 
 # --- files ----------------------------------------------------------------------------
@@ -167,18 +170,13 @@ def _open(source: Any, name: str) -> TextLines:
 def _read_file(lines: TextLines) -> Iterator[Record]:
     """Yield the values of JSON or JSON lines, or the rows of CSV or of qrels."""
     remaining = iter(lines)
-    first = next(filter(_is_content, remaining), None)
+    first = next((line for line in remaining if line.partition(b"#")[0].split()), None)
     if first is None:
         raise ValueError(f"{lines.name}: {lines.path!r} is empty: check it")
     if first.lstrip()[:1] in (b"{", b"["):
         yield from _read_json(lines, first, remaining)
     else:
         yield from _read_rows(lines, first, remaining)
-
-
-def _is_content(line: bytes) -> bool:
-    """Return whether a line is neither empty nor a comment, as qrels have them."""
-    return not line.isspace() and not line.startswith(b"#")
 
 
 def _read_json(
@@ -232,25 +230,23 @@ def _read_rows(
     lines: TextLines, first: bytes, remaining: Iterable[bytes]
 ) -> Iterator[Record]:
     """Yield rows by the names of their columns: of CSV, or qrels, which have none."""
-    texts: Iterable[str] = (
-        lines.decode(line).rstrip("\r\n") + "\n" for line in remaining
+    texts = (
+        lines.decode(line).rstrip("\r\n") + "\n" for line in chain([first], remaining)
     )
     heading = lines.decode(first)
     delimiter = max(",\t;", key=heading.count)
-    header = [
-        title.strip() for title in next(csv.reader([heading], delimiter=delimiter))
-    ]
-    n_words = len(first.split())
-    if n_words == len(QRELS.split()) and not key_of(dict.fromkeys(header), "groups"):
-        header, texts = QRELS.split(), chain([heading], texts)
-        rows: Iterator[list[str]] = (
-            text.split() for text in texts if not text.startswith("#")
-        )
+    titles = dict.fromkeys(heading.split(delimiter))
+    rows: Iterator[list[str]]
+    if len(first.split()) == len(QRELS.split()) and key_of(titles, "groups") is None:
+        header = QRELS.split()
+        rows = (text.split() for text in texts if not text.startswith("#"))
     else:
-        rows = csv.reader(texts, delimiter=delimiter, strict=True)
-    if len(set(header)) < len(header):
-        raise lines.fault(f"two columns have the same name: {shown(heading.strip())}")
+        rows = iter(csv.reader(texts, delimiter=delimiter, strict=True))
+        header = []
     try:
+        header = header or list(map(str.strip, next(rows)))
+        if len(set(header)) < len(header):
+            raise lines.fault(f"two columns have the same name: {shown(heading)}")
         for row in filter(None, rows):
             if len(row) != len(header):
                 raise lines.fault(

@@ -16,7 +16,6 @@ from sklearn_ltr._typing import IntArray
 from sklearn_ltr.datasets._records import (
     Record,
     Records,
-    is_bulk_action,
     is_object,
     read_name,
     read_names,
@@ -29,9 +28,9 @@ from sklearn_ltr.datasets._records import (
 ACTION, QUERY_ID, TEXT = "action_name", "query_id", "user_query"
 #: of a query, by the versions of the specification
 LIST = ("query_response_hit_ids", "query_response_objects_ids")
-#: of an event; columns of a table may have these names, or their last words
-OBJECT = "event_attributes.object.object_id"
-ORDINAL = "event_attributes.position.ordinal"
+#: of an event: fields, and columns of a table
+OBJECT = ("event_attributes.object.object_id", "object_id")
+ORDINAL = ("event_attributes.position.ordinal", "ordinal", "position")
 IMPRESSION = "impression"
 COLUMNS = ("clicks", "groups", "documents", "positions", "sessions")
 
@@ -191,17 +190,19 @@ class _Log:
     def add(self, record: Record) -> None:
         """Add a query or an event; a ValueError if it is neither."""
         place, value = record
-        if is_bulk_action(value):
-            return
+        if is_object(value) and len(value) == 1 and {"index", "create"} & value.keys():
+            return  # a bulk request says where to index the next line
         if not is_object(value) or not {ACTION, QUERY_ID} & value.keys():
             raise ValueError(
                 f"{place}: {shown(value)} is neither a query (with {QUERY_ID}) nor an "
                 f"event (with {ACTION})"
             )
-        names = (QUERY_ID, TEXT, ACTION, OBJECT)
-        query_id, text, action, name = (_name(value, path, place) for path in names)
+        query_id, text, action = (
+            _name(value.get(key), key, place) for key in (QUERY_ID, TEXT, ACTION)
+        )
         if action:
-            at = _ordinal(value, place)
+            name = _name(_field(value, OBJECT), OBJECT[0], place)
+            at = _ordinal(_field(value, ORDINAL), place)
             self.events.append(_Event(place, query_id, text, action, name, at))
             return
         if not query_id:
@@ -279,26 +280,30 @@ def _is_missing(value: Any) -> bool:
     return value is None or value == "" or (isinstance(value, float) and value != value)
 
 
-def _field(record: Mapping[str, Any], path: str) -> Any:
-    """Return a field within others, or the column of its path or last word."""
+def _field(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    """Return a field within others, or the column of a table of one of its names."""
     value: Any = record
-    for key in path.split("."):
+    for key in names[0].split("."):
         value = value.get(key) if is_object(value) else None
-    return record.get(path, record.get(path.split(".")[-1])) if value is None else value
+    if value is None:
+        columns = [record[name] for name in names if name in record]
+        value = next((one for one in columns if not isinstance(one, Mapping)), None)
+    return value
 
 
-def _name(record: Mapping[str, Any], path: str, place: str) -> str:
+def _name(value: Any, key: str, place: str) -> str:
     """Return the text of a field, empty if it is missing."""
-    value = _field(record, path)
-    return "" if _is_missing(value) else read_name(value, place, path)
+    return "" if _is_missing(value) else read_name(value, place, key)
 
 
-def _ordinal(record: Mapping[str, Any], place: str) -> int:
+def _ordinal(value: Any, place: str) -> int:
     """Return the ordinal of an event, -1 if it is missing."""
-    value = _field(record, ORDINAL)
-    number = -1.0 if _is_missing(value) else read_number(value, place, ORDINAL)
-    if not -1 <= number < 2**31 or number % 1 or (number < 0) != _is_missing(value):
+    if _is_missing(value):
+        return -1
+    number = read_number(value, place, ORDINAL[0])
+    if not 0 <= number < 2**31 or number % 1:
         raise ValueError(
-            f"{place}: {ORDINAL} must be a whole number, 0 or more, got {shown(value)}"
+            f"{place}: {ORDINAL[0]} must be a whole number, 0 or more, got "
+            f"{shown(value)}"
         )
     return int(number)

@@ -10,6 +10,8 @@ import io
 import json
 import re
 import warnings
+from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -150,6 +152,19 @@ def test_integers_become_text_and_equal_ratings_count_once():
     assert as_rows(load_judgments(WORKBENCH["judgmentRatings"] * 2)) == ROWS
 
 
+def test_rows_and_responses_of_other_libraries_are_read():
+    Qrel = namedtuple("Qrel", "query_id doc_id relevance iteration")
+    rows = [Qrel(*row, 0) for row in ROWS]
+    assert as_rows(load_judgments(rows)) == ROWS
+    with pytest.raises(TypeError, match=r"got generator: give list\(judgments\)"):
+        load_judgments(row for row in rows)
+    clients = [("body", ELASTIC), ("json", VESPA), ("raw_response", SOLR)]
+    for attribute, by_query in clients:
+        held = {q: SimpleNamespace(**{attribute: r}) for q, r in by_query.items()}
+        check_log(load_feature_log(held))
+        check_log(load_feature_log(list(held.values()), groups=list(held)))
+
+
 def test_runs_are_joined_with_judgements_of_queries_in_words():
     joined = join_run({"red hat": {"a1": 0.3, "b2": 0.7}}, load_judgments(WORKBENCH))
     assert joined.y_true.tolist() == [0.0, 3.0]
@@ -187,11 +202,11 @@ BAD_JUDGMENTS = [
     ({"name": "mine"}, ValueError, "query 'name': 'mine' is no list of ratings: give"),
     ([3], ValueError, "judgments, item 0: 3 holds no judgements: give a list"),
     ({"hat": {"a": 1}, "cap": 5}, ValueError, "query 'cap': 5 is no list of ratings"),
-    ({"hat": {"a": {"rate": 1}}}, ValueError, "the rating must be a number, got None"),
+    ({"hat": {"a": {"rate": 1}}}, ValueError, "the rating must be a number, got {'r"),
     (3, TypeError, "judgments must be a path, a file, a frame, or what json.load"),
     (b"{}", TypeError, "judgments must be a path"),
     ('[{"query"', ValueError, "judgments is JSON, not a path: give json.loads(judgm"),
-    (pl.LazyFrame({"query": ["a"]}), TypeError, "judgments is a LazyFrame: collect it"),
+    (pl.LazyFrame({"query": ["a"]}), TypeError, "got LazyFrame: collect it"),
     (pd.DataFrame({"query": ["a"], "docid": ["b"]}), ValueError,
      "judgments has no 'grades': give groups, documents, grades"),
     (pd.DataFrame({"query": ["a"], "docid": ["b"], "rating": [NAN]}), ValueError,
@@ -428,7 +443,7 @@ def test_features_follow_the_rows_of_judgements():
     assert joined.documents.tolist() == ["a", "b", "a"]
     assert joined.feature_names.tolist() == ["bm25", "price"]
     assert (joined.n_unlogged, joined.n_unused) == (0, 0)
-    ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1)
+    ranker = LambdaMARTRanker(n_estimators=2, min_samples_leaf=1, subsample=1.0)
     ranker.fit(joined.data, joined.target, groups=joined.groups)
 
 
@@ -575,7 +590,7 @@ def test_impressions_show_lists_that_queries_do_not_have(tmp_path, first):
         {
             "action_name": one["action_name"], "query_id": "s1", "user_query": "hat",
             "object_id": one["event_attributes"]["object"]["object_id"],
-            "ordinal": one["event_attributes"]["position"]["ordinal"],
+            "position": one["event_attributes"]["position"]["ordinal"],
         }
         for one in events
     )  # fmt: skip
