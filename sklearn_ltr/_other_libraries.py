@@ -234,7 +234,7 @@ OTHER_COLUMNS = {
     "groups": "groups qid queryid topicid topic query userquery keywords",
     "documents": "documents docno docid documentid corpusid passageid pid document doc",
     "scores": "scores score",
-    "grades": "grades grade rating label relevance rel judgment score",
+    "grades": "grades grade rating label relevance rel relevancelabel judgment score",
 }
 
 

@@ -166,10 +166,15 @@ def _of_object(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
             yield from _of_object(one)
     elif RATINGS in plain and query is not None and _is_plain(value[query]):
         yield from _of_query(place, value[query], value[plain[RATINGS]])
-    elif None in row or not all(_is_plain(value[key]) for key in row):
+    elif None not in row and all(_is_plain(value[key]) for key in row):
+        if value[row[2]] != "":  # of CSV: not judged
+            yield (place, *(value[key] for key in row))
+    elif row[0] is not None and _is_plain(value[row[0]]):
+        raise ValueError(
+            f"{place}, query {shown(value[row[0]])} has no ratings: {FORMS}"
+        )
+    else:
         yield from _of_queries(record)
-    elif value[row[2]] != "":  # of CSV: not judged
-        yield (place, *(value[key] for key in row))
 
 
 def _is_plain(value: Any) -> bool:

@@ -211,18 +211,18 @@ def _no_json(error: ValueError) -> str:
 def _decode(text: str) -> Any:
     """Return the value of a JSON text; a ValueError if it is none."""
     try:
-        return json.loads(text, object_pairs_hook=_read_object)
+        return json.loads(text, object_pairs_hook=read_object)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; a ValueError if it has a key twice."""
     read = dict(pairs)
     if len(read) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {shown(twice)} is there twice in one object")
+        raise ValueError(f"{twice!r} is given twice in one object: remove one")
     return read
 
 
