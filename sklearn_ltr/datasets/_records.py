@@ -126,6 +126,8 @@ def read_names(values: Any, name: str) -> list[str]:
     """Return an argument's names, of a list or an array."""
     if isinstance(values, str) or not hasattr(values, "__len__"):
         raise TypeError(f"{name} must be a list of names, got {shown(values)}")
+    if not len(values):
+        raise ValueError(f"{name} is empty: give at least one name")
     return [read_name(value, name, "a name") for value in as_array(values).tolist()]
 
 
@@ -173,6 +175,8 @@ def _read_file(lines: TextLines) -> Iterator[Record]:
     first = next((line for line in remaining if line.partition(b"#")[0].split()), None)
     if first is None:
         raise ValueError(f"{lines.name}: {lines.path!r} is empty: check it")
+    if first.lstrip().startswith(b"<"):
+        raise lines.fault("this is XML or HTML: ask for JSON, as by wt=json of Solr")
     if first.lstrip()[:1] in (b"{", b"["):
         yield from _read_json(lines, first, remaining)
     else:

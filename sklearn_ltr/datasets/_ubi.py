@@ -277,7 +277,9 @@ class _Log:
 
 def _is_missing(value: Any) -> bool:
     """Return whether a field has no value, as in JSON, CSV and frames."""
-    return value is None or value == "" or (isinstance(value, float) and value != value)
+    if isinstance(value, str | float):
+        return value == "" or value != value
+    return value is None or type(value).__name__ == "NAType"  # of pandas
 
 
 def _field(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:

@@ -236,6 +236,7 @@ BAD_FILES = [
     ("query,docid,rating\na,b,good\n", "line 2, query 'a', document 'b': the rating m"),
     ("a,b,1\n", "judgments has no ratings"),
     ("hello\n", "judgments has no ratings"),
+    ("<response>\n", "line 1: this is XML or HTML: ask for JSON, as by wt=json of So"),
     ("7 0 a 1\n7 0 b\n", "line 2: 3 fields instead of the 4 of 'topic iteration do"),
     ("PAR1", "line 1: this is a Parquet file: read it with its own reader, and give"),
     ('{"a\xe9": 1}'.encode("latin1"), "line 1: '{\"a\\xe9\": 1}' is not in UTF-8"),
@@ -403,6 +404,9 @@ BAD_LOGS = [
     (ELASTIC, {"feature_names": ["recency"]}, ValueError,
      "feature_names has 'recency', which no hit has: the log has 'bm25', 'price'"),
     (ELASTIC, {"feature_names": ["bm25", "bm25"]}, ValueError, "has a name twice"),
+    (ELASTIC, {"groups": []}, ValueError, "groups is empty: give at least one name"),
+    (ELASTIC, {"feature_names": "bm25"}, TypeError,
+     "feature_names must be a list of names, got 'bm25'"),
     (ELASTIC, {"groups": ["hat"]}, ValueError,
      "groups has 1 values for the 2 responses: give the query of each"),
     (list(ELASTIC.values()), {}, ValueError,
@@ -534,22 +538,32 @@ def as_bulk(records):
     return "\n".join(json.dumps(one) for record in records for one in (action, record))
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda records: records, as_hits,
-        lambda records: io.StringIO(json.dumps(records, indent=1)),
-        lambda records: io.StringIO(json.dumps(as_hits(records))),
-        lambda records: io.BytesIO("\n".join(map(json.dumps, records)).encode()),
-        lambda records: io.StringIO(as_bulk(records)),
-        pd.DataFrame, pd.json_normalize,
-        lambda records: pl.from_pandas(pd.json_normalize(records)),
-    ],
-)  # fmt: skip
+JSON_FORMS = [
+    lambda records: records,
+    as_hits,
+    lambda records: io.StringIO(json.dumps(records, indent=1)),
+    lambda records: io.StringIO(json.dumps(as_hits(records))),
+    lambda records: io.BytesIO("\n".join(map(json.dumps, records)).encode()),
+    lambda records: io.StringIO(as_bulk(records)),
+]
+TABLES = [
+    pd.DataFrame,
+    pd.json_normalize,
+    lambda records: pd.json_normalize(records).convert_dtypes(),
+    lambda records: pl.from_pandas(pd.json_normalize(records)),
+    pa.Table.from_pylist,
+    lambda records: pa.Table.from_pylist(records).to_pandas(),
+]
+
+
+@pytest.mark.parametrize("form", JSON_FORMS + TABLES)
 def test_queries_and_events_become_a_log_of_clicks(form):
     assert columns_of(load_ubi(form(QUERIES), form(EVENTS))) == SHOWN
-    if form not in (pd.DataFrame, pd.json_normalize):
-        assert columns_of(load_ubi(form(EVENTS[:2] + QUERIES + EVENTS[2:]))) == SHOWN
+
+
+@pytest.mark.parametrize("form", JSON_FORMS)
+def test_queries_and_events_may_be_in_one_file(form):
+    assert columns_of(load_ubi(form(EVENTS[:2] + QUERIES + EVENTS[2:]))) == SHOWN
 
 
 def test_click_models_and_scores_take_the_log():
@@ -651,6 +665,7 @@ BAD_EVENTS = [
      NO_CLICKS + "1 'click'; left out: 1 clicks of which no list has the clicked obje"),
     (3, None, TypeError, "queries must be a path"),
     (QUERIES, 3, TypeError, "events must be a path"),
+    (QUERIES, [event("click", "a", query_id=1.5)], TypeError, "query_id must be text"),
 ]  # fmt: skip
 
 
