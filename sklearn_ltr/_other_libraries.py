@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 
 def by_name(rows: Mapping[str, str]) -> dict[str, str]:
@@ -238,6 +239,7 @@ OTHER_COLUMNS = {
 }
 
 
+@lru_cache(1000, typed=True)
 def plain_name(column: object) -> str:
     """Return the name of a column in small letters, without signs."""
     return re.sub("[^a-z]", "", str(column).lower())

@@ -21,9 +21,9 @@ from sklearn_ltr.datasets._records import (
     is_object,
     key_of,
     members,
+    number_of,
     read_name,
     read_names,
-    read_number,
     read_records,
     shown,
 )
@@ -386,15 +386,19 @@ def _features(hit: Record, log: str | None) -> dict[str, float | None]:
     name = next(iter(logs)) if log is None else log
     features: dict[str, float | None] = {}
     for feature, value in _pairs(logs[name], f"{hit.place}, log {shown(name)}"):
-        of = f"{hit.place}, feature {shown(feature)}"
         if feature in NO_FEATURES:
             continue
-        if feature in features:
-            raise ValueError(f"{of} is there twice: name the features differently")
-        number = math.nan if value is None else read_number(value, of, "the value")
-        if math.isinf(number):
-            raise ValueError(f"{of} is infinite: bound it in the engine")
-        features[feature] = None if math.isnan(number) else number
+        number = math.nan if value is None else number_of(value)
+        if number is None:
+            what = f"must be a number, got {shown(value)}"
+        elif math.isinf(number):
+            what = "is infinite: bound it in the engine"
+        elif feature in features:
+            what = "is there twice: name the features differently"
+        else:
+            features[feature] = None if math.isnan(number) else number
+            continue
+        raise ValueError(f"{hit.place}, feature {shown(feature)} {what}")
     return features
 
 

@@ -15,8 +15,8 @@ from sklearn_ltr.datasets._records import (
     is_object,
     key_of,
     members,
+    number_of,
     read_name,
-    read_number,
     read_records,
     shown,
     sources,
@@ -96,18 +96,20 @@ def read_judgments(judgments: Any, name: str) -> Qrels:
             read_name(query, place, "the query"),
             read_name(document, place, "the document"),
         )
-        of = f"{place}, query {shown(key[0])}, document {shown(key[1])}"
-        grade = read_number(rating, of, "the rating")
-        if not 0 <= grade < math.inf:
-            raise ValueError(
-                f"{of}: the rating must be finite and at least 0, got {shown(rating)}: "
-                "leave out what is not judged (join_run takes negative grades)"
+        grade = number_of(rating)
+        if grade is None:
+            what = f"must be a number, got {shown(rating)}"
+        elif not 0 <= grade < math.inf:
+            what = (
+                f"must be finite and at least 0, got {shown(rating)}: leave out what "
+                "is not judged (join_run takes negative grades)"
             )
-        if grades.setdefault(key, grade) != grade:
-            raise ValueError(
-                f"{of}: the rating is {grade:g}, but {grades[key]:g} before: keep one, "
-                "or their mean"
-            )
+        elif grades.setdefault(key, grade) != grade:
+            what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
+        else:
+            continue
+        of = f"query {shown(key[0])}, document {shown(key[1])}"
+        raise ValueError(f"{place}, {of}: the rating {what}")
     if not grades:
         raise ValueError(f"{name} has no ratings: {FORMS}")
     groups, documents = zip(*grades, strict=True)

@@ -131,8 +131,8 @@ def read_names(values: Any, name: str) -> list[str]:
     return [read_name(value, name, "a name") for value in as_array(values).tolist()]
 
 
-def read_number(value: Any, place: str, what: str) -> float:
-    """Return a number, which may be written as text; NaN and infinity, too."""
+def number_of(value: Any) -> float | None:
+    """Return a number, which may be written as text; None if it is none."""
     try:
         if isinstance(value, str):
             return read_float(value.encode())
@@ -142,7 +142,7 @@ def read_number(value: Any, place: str, what: str) -> float:
         pass
     except OverflowError:
         return math.inf
-    raise ValueError(f"{place}: {what} must be a number, got {shown(value)}")
+    return None
 
 
 def shown(value: Any) -> str:

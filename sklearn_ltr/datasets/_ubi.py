@@ -17,9 +17,9 @@ from sklearn_ltr.datasets._records import (
     Record,
     Records,
     is_object,
+    number_of,
     read_name,
     read_names,
-    read_number,
     read_records,
     shown,
     sources,
@@ -99,7 +99,7 @@ def load_ubi(
     UserWarning
         If clicks or lists are left out, with the number and the first of each kind:
         clicks whose list is unknown, or does not have the object; lists without
-        ``user_query``; and lists that contradict each other (two of one search, or an
+        ``user_query``; and contradictory lists (two of one search, or an
         object at two positions).
 
     Examples
@@ -256,7 +256,7 @@ class _Log:
             n_lists = sum(map(bool, lists.values()))
             for text, positions in lists.items():
                 if positions is None:
-                    self.left_out["lists that contradict each other"].append(query_id)
+                    self.left_out["contradictory lists"].append(query_id)
                     continue
                 if positions and not text:
                     self.left_out[f"lists without {TEXT}"].append(query_id)
@@ -302,8 +302,8 @@ def _ordinal(value: Any, place: str) -> int:
     """Return the ordinal of an event, -1 if it is missing."""
     if _is_missing(value):
         return -1
-    number = read_number(value, place, ORDINAL[0])
-    if not 0 <= number < 2**31 or number % 1:
+    number = number_of(value)
+    if number is None or not 0 <= number < 2**31 or number % 1:
         raise ValueError(
             f"{place}: {ORDINAL[0]} must be a whole number, 0 or more, got "
             f"{shown(value)}"
