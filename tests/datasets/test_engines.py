@@ -92,6 +92,10 @@ QUEPID = (
 )
 
 
+#: queries of which lists of ratings look like lists of queries, or like a row
+AMBIGUOUS = ("queries x", "requests", "judgmentRatings", "query docid label")
+
+
 def as_rows(judged):
     names = ("groups", "documents", "grades")
     return list(zip(*(judged[name].tolist() for name in names), strict=True))
@@ -163,6 +167,23 @@ def test_rows_and_responses_of_other_libraries_are_read():
         held = {q: SimpleNamespace(**{attribute: r}) for q, r in by_query.items()}
         check_log(load_feature_log(held))
         check_log(load_feature_log(list(held.values()), groups=list(held)))
+
+
+@pytest.mark.parametrize(
+    "queries",
+    ["queries x", "ratings", "query ratings", "hits", "requests", "query docid label",
+     "_source", "judgmentRatings"],
+)  # fmt: skip
+def test_queries_may_be_called_as_keys_are(queries):
+    nested = {query: {"a": 2, "b": 0} for query in queries.split()}
+    expected = [(q, d, g) for q, listed in nested.items() for d, g in listed.items()]
+    if queries != "_source":  # a hit
+        assert as_rows(load_judgments(nested)) == expected
+    listed = {
+        q: [{"docId": d, "rating": g} for d, g in nested[q].items()] for q in nested
+    }
+    if queries not in AMBIGUOUS:
+        assert as_rows(load_judgments(listed)) == expected
 
 
 def test_runs_are_joined_with_judgements_of_queries_in_words():
