@@ -66,13 +66,13 @@ def as_json(value: Any) -> Any:
 def members(record: Record, word: str) -> Iterator[Record]:
     """Yield the members of a list, of lists of lists, too; else the value itself."""
     place, value = record
-    if hasattr(value, "_asdict"):  # a row of ir_measures or ir_datasets
+    if not isinstance(value, list | tuple):
+        yield record
+    elif hasattr(value, "_asdict"):  # a row of ir_measures or ir_datasets
         yield Record(place, value._asdict())
-    elif isinstance(value, list | tuple):
+    else:
         for number, member in enumerate(value):
             yield from members(Record(f"{place}, {word} {number}", member), word)
-    else:
-        yield record
 
 
 def sources(record: Record) -> Iterator[Record]:
@@ -97,7 +97,7 @@ def hits_of(value: Any) -> list[Any] | None:
 
 def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
     """Return whether a value is an object of JSON."""
-    return isinstance(value, Mapping)
+    return isinstance(value, dict | Mapping)  # of most, the first is faster
 
 
 # --- values ---------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def key_of(record: Mapping[Any, Any], column: str, more: str = "") -> Any:
 
 def read_name(value: Any, place: str, what: str) -> str:
     """Return the name of a query or document as text."""
-    if isinstance(value, bool) or not isinstance(value, str | Integral):
+    if not isinstance(value, str | Integral) or isinstance(value, bool):
         raise TypeError(
             f"{place}: {what} must be text or a whole number, got {shown(value)}"
         )
@@ -136,7 +136,7 @@ def number_of(value: Any) -> float | None:
     try:
         if isinstance(value, str):
             return read_float(value.encode())
-        if isinstance(value, Real) and not isinstance(value, bool):
+        if isinstance(value, float | Real) and not isinstance(value, bool):
             return float(value)
     except ValueError:
         pass
