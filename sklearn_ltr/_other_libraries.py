@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 
 def by_name(rows: Mapping[str, str]) -> dict[str, str]:
@@ -231,13 +232,14 @@ OTHER_METRICS = by_name(
 )
 #: columns of runs and of judgements, in letters of lower case; the first found counts
 OTHER_COLUMNS = {
-    "groups": "groups qid queryid topicid topic query",
+    "groups": "groups qid queryid topicid topic query userquery keywords",
     "documents": "documents docno docid documentid corpusid passageid pid document doc",
     "scores": "scores score",
-    "grades": "grades grade label relevance rel judgment score",
+    "grades": "grades grade rating label relevance rel relevancelabel judgment score",
 }
 
 
+@lru_cache(1000, typed=True)
 def plain_name(column: object) -> str:
     """Return the name of a column in small letters, without signs."""
     return re.sub("[^a-z]", "", str(column).lower())

@@ -1,4 +1,4 @@
-"""Commands on files: train a ranker, rank documents, evaluate, compare, convert models.
+"""Commands on files: read those of engines, train, rank, evaluate, compare, convert.
 
 Data are LETOR files (``grade qid:query 1:value 2:value ... # docid = name``); ranked
 lists are TREC runs, and grades TREC judgements.  A model is a file of this package,
@@ -13,10 +13,19 @@ from sklearn_ltr._commands.compiling import add_compile
 from sklearn_ltr._commands.converting import add_convert
 from sklearn_ltr._commands.evaluating import add_evaluate
 from sklearn_ltr._commands.ranking import add_rank
+from sklearn_ltr._commands.reading import add_read
 from sklearn_ltr._commands.training import add_train
 
 #: in the order of the help
-COMMANDS = (add_train, add_rank, add_evaluate, add_compare, add_convert, add_compile)
+COMMANDS = (
+    add_read,
+    add_train,
+    add_rank,
+    add_evaluate,
+    add_compare,
+    add_convert,
+    add_compile,
+)
 
 
 def add_commands(commands: Commands) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn_ltr._commands.arguments import Commands
 from sklearn_ltr._commands.files import READERS, WRITERS, load_model, write_file
+from sklearn_ltr.datasets._records import read_object
 
 #: Options that some writers take; some need them
 OPTIONS = ("missing", "name", "feature_set", "store", "features")
@@ -91,15 +92,6 @@ def option(name: str) -> str:
 def load_features(path: str) -> dict[str, Any]:
     """Read what a search engine computes for each feature."""
     form = 'a JSON object, {"name of a feature": {what the engine computes}, ...}'
-
-    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        read = dict(pairs)
-        if len(read) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"{twice!r} is given twice in one object: remove one")
-        return read
-
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
         features = json.loads(text, object_pairs_hook=read_object)

@@ -13,6 +13,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import IO, cast
 
 Path = str | os.PathLike[str]
@@ -38,16 +39,30 @@ JSON = re.compile(rb"[\[{][ \t]*([\"\[{\]}\r\n]|$)")
 class TextLines:
     """The lines of a file, plain or compressed; `number` is that of the last one."""
 
-    def __init__(self, path: Path, instead: str, name: str = "path") -> None:
-        """Take the path, an argument's, and the advice for files of another kind."""
+    def __init__(
+        self,
+        path: Path,
+        instead: str,
+        name: str = "path",
+        *,
+        file: IO[bytes] | None = None,
+        takes_json: bool = False,
+    ) -> None:
+        """Take the path, an argument's, and the advice for files of another kind.
+
+        A file that is open already is read from its place on; `path` is its name.
+        """
         self.path = read_path(path, name)
         self.name = name
         self.instead = instead
+        self.file = file
+        self.takes_json = takes_json
         self.number = 0
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield each line: they end in LF, CRLF or CR, as in Python's text files."""
-        with open(self.path, "rb") as file:
+        opened = open(self.path, "rb") if self.file is None else nullcontext(self.file)
+        with opened as file:
             try:
                 for line in self._open(file):
                     for part in line.splitlines() if b"\r" in line else (line,):
@@ -79,7 +94,7 @@ class TextLines:
             head, stream = _begin(bz2.BZ2File(stream))
         text = head.removeprefix(BYTE_ORDER_MARK)
         found = next((SIGNATURES[s] for s in SIGNATURES if head.startswith(s)), None)
-        if found is None and JSON.match(text.lstrip()):
+        if found is None and not self.takes_json and JSON.match(text.lstrip()):
             found = ("JSON", None)
         elif found is None and b"\0" in head:
             way_out = f"{ENCODE} if it is text, else {self.instead}"

@@ -6,7 +6,8 @@ import bz2
 import gzip
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -41,15 +42,16 @@ QRELS = "topic iteration document grade"
 RUN = "topic Q0 document rank score tag"
 INSTEAD = "read it with its own reader, and give a frame to join_run"
 INTEGER = re.compile(rb"[+-]?[0-9]+(\.0*)?")
-WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]")  # what separates the fields
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v]")
+WITHOUT_SPACE = "must hold names without white space, but row"
 
 
 class Qrels(Bunch):
-    """Result of :func:`load_qrels`."""
+    """Result of :func:`load_qrels` and :func:`load_judgments`."""
 
     groups: NDArray[np.str_]
     documents: NDArray[np.str_]
-    grades: IntArray
+    grades: IntArray | FloatArray
 
 
 class Run(Bunch):
@@ -190,6 +192,17 @@ def dump_qrels(
     301 0 a 2
     301 0 b 0
     """
+    write_qrels(path, grades, groups, documents)
+
+
+def write_qrels(
+    path: Path,
+    grades: ArrayLike,
+    groups: IdsLike,
+    documents: IdsLike,
+    comments: Iterable[str] = (),
+) -> None:
+    """Write judgements, with comments before them."""
     topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
     check_each(
@@ -198,8 +211,9 @@ def dump_qrels(
         lambda row: f"row {row} (query {topics[row]!r})",
         "grades must be integers in a file of judgements",
     )
-    lines = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
-    _write_lines(path, (f"{topic} 0 {name} {grade}" for topic, name, grade in lines))
+    columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
+    lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
+    write_lines(path, chain(comments, lines))
 
 
 def dump_run(
@@ -259,7 +273,7 @@ def dump_run(
         f"{topics[row]} Q0 {names[row]} {rank} {float(score)!r} {tag}"
         for row, rank, score in rows
     )
-    _write_lines(path, lines)
+    write_lines(path, lines)
 
 
 def join_run(
@@ -328,11 +342,7 @@ def join_run(
     0.5
     """
     Choice("qrels", "both").read_as("topics", topics)
-    grade = 0.0  # of retrieved documents without a judgement
-    if isinstance(unjudged, str):
-        Choice("zero", "drop").read_as("unjudged", unjudged)
-    else:
-        grade = real(0, closed="left").read_as("unjudged", unjudged)
+    grade = grade_of_unjudged(unjudged) or 0.0
     Choice("error", "unjudged").read_as("negative", negative)
     retrieved, scores = _read_run(run)
     judgements = _read_qrels(qrels)
@@ -451,6 +461,10 @@ def _score(text: bytes) -> float:
 def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[Name]]:
     """Return topic and document of each row, if a file can hold them."""
     topics, names = read_run_rows(groups, documents)
+    for name, column in (("groups", topics), ("documents", names)):
+        for row, value in enumerate(column):
+            if WHITE_SPACE.search(str(value)):  # separates the fields
+                raise ValueError(f"{name} {WITHOUT_SPACE} {row} has {value!r}")
     for row, topic in enumerate(topics):
         if str(topic).startswith("#"):
             raise ValueError(
@@ -460,7 +474,7 @@ def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[
     return topics, names
 
 
-def _write_lines(path: Path, lines: Iterator[str]) -> None:
+def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines of text, compressed if the name of the file says so."""
     name = read_path(path)
     if name.endswith(".gz"):
@@ -470,6 +484,15 @@ def _write_lines(path: Path, lines: Iterator[str]) -> None:
     file: IO[str]
     with opened(name, "wt", encoding="utf-8") as file:
         file.writelines(f"{line}\n" for line in lines)
+
+
+def grade_of_unjudged(unjudged: Any) -> float | None:
+    """Return the grade of documents without a judgement; None: they are left out."""
+    if isinstance(unjudged, str):
+        return {"zero": 0.0, "drop": None}[
+            Choice("zero", "drop").read_as("unjudged", unjudged)
+        ]
+    return float(real(0, closed="left").read_as("unjudged", unjudged))
 
 
 # --- columns of a run and of judgements -----------------------------------------------
@@ -513,11 +536,8 @@ def _column(values: object, name: str) -> list[Name]:
             raise TypeError(
                 f"{name} must hold strings or integers, but row {row} has {value!r}"
             )
-        if isinstance(value, str) and (not value or WHITE_SPACE.search(value)):
-            raise ValueError(
-                f"{name} must hold names without white space, but row {row} has "
-                f"{value!r}"
-            )
+        if isinstance(value, str) and not value.strip():
+            raise ValueError(f"{name} {WITHOUT_SPACE} {row} has {value!r}")
         if isinstance(value, str) != isinstance(column[0], str):
             raise TypeError(
                 f"{name} has both strings and integers, {column[0]!r} at row 0 and "
@@ -528,7 +548,7 @@ def _column(values: object, name: str) -> list[Name]:
 
 def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
     """Return topic and document of each row, and the scores."""
-    groups, documents, scores = _read_table(run, "run", "scores")
+    groups, documents, scores = read_table(run, "run", "scores")
     topics, documents = read_run_rows(groups, documents, "run.")
     queries = QueryGroups.from_groups(topics, len(topics))
     scores = queries.unsort(check_scores(scores, queries, "run.scores"))
@@ -537,7 +557,7 @@ def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.fl
 
 def _read_qrels(qrels: NamedColumns) -> Judgements:
     """Return the grade of each topic and document."""
-    groups, documents, grades = _read_table(qrels, "qrels", "grades")
+    groups, documents, grades = read_table(qrels, "qrels", "grades")
     topics, documents = read_run_rows(groups, documents, "qrels.")
     grades = read_numbers(grades, len(topics), "qrels.grades")
     check_each(
@@ -574,7 +594,7 @@ def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
             )
 
 
-def _read_table(values: Any, name: str, numbers: str) -> list[Any]:
+def read_table(values: Any, name: str, numbers: str) -> list[Any]:
     """Return topics, documents and numbers of a table or of a dict of dicts."""
     wanted = ("groups", "documents", numbers)
     table = values.to_pandas() if is_arrow(values) else values

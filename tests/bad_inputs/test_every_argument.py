@@ -62,6 +62,23 @@ OTHERS: dict[str, dict[str, Any]] = {
         "run": {"groups": [1], "documents": ["a"], "scores": [1]},
         "qrels": {"groups": [1], "documents": ["a"], "grades": [1]},
     },
+    "load_feature_log": {
+        "responses": {"q": {"response": {"docs": [{"id": "a", "[features]": "f=1"}]}}},
+        "groups": ["q"], "log": "[features]",
+    },
+    "join_features": {
+        "rows": {"q": {"a": 1}},
+        "log": {
+            "data": np.ones((1, 1)), "groups": ["q"], "documents": ["a"],
+            "feature_names": ["f"],
+        },
+    },
+    "load_ubi": {
+        "queries": [
+            {"query_id": "s", "user_query": "q", "query_response_hit_ids": ["a"]},
+            {"query_id": "s", "action_name": "click", "object_id": "a"},
+        ],
+    },
     "dump_qrels": {"groups": [1, 1], "documents": ["a", "b"], "grades": [1, 0]},
     "dump_run": {"groups": [1, 1], "documents": ["a", "b"], "scores": [1, 0]},
     **{

@@ -32,8 +32,8 @@ NAMES = {
     "counterfactual_score interleave interleaving_test preferences_from_clicks "
     "simulate_clicks",
     "dask": "DaskLambdaMARTRanker",
-    "datasets": "dump_qrels dump_run join_run load_letor load_qrels load_run "
-    "make_ranking",
+    "datasets": "dump_qrels dump_run join_features join_run load_feature_log "
+    "load_judgments load_letor load_qrels load_run load_ubi make_ranking",
     "ensemble": "BaggingRanker BlendCurve BlendedRanker best_blend "
     "reciprocal_rank_fusion",
     "export": "Feature Tree TreeModel from_catboost from_json from_lightgbm "

@@ -1,0 +1,274 @@
+"""Read objects of JSON and rows of CSV: from files, frames, or what json.load gave.
+
+Each comes with its place, for messages: "'events.json', line 3, hit 7".
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from numbers import Integral, Real
+from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
+
+from sklearn_ltr._data import as_array
+from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
+from sklearn_ltr._other_libraries import OTHER_COLUMNS, plain_name
+from sklearn_ltr._typing import DataFrameLike
+from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
+from sklearn_ltr.datasets._trec import QRELS
+
+Records: TypeAlias = Path | IO[Any] | Mapping[Any, Any] | list[Any] | DataFrameLike
+
+INSTEAD = "read it with its own reader, and give a frame or what json.load returns"
+
+
+class Record(NamedTuple):
+    """A value and its place."""
+
+    place: str
+    value: Any
+
+
+def read_records(source: Any, name: str) -> Iterator[Record]:
+    """Yield the objects of a source, an argument's; the members of lists one by one."""
+    source = as_json(source)
+    if isinstance(source, Mapping | list | tuple):
+        yield from members(Record(name, source), "item")
+    elif is_arrow(source) or is_frame(source):
+        for row, value in enumerate(_rows_of(source)):
+            yield Record(f"{name}, row {row}", value)
+    elif isinstance(source, str | os.PathLike) or hasattr(source, "read"):
+        for record in _read_file(_open(source, name)):
+            yield from members(record, "item")
+    else:
+        advice = f": give list({name})" if isinstance(source, Iterator) else ""
+        advice = ": give its to_dict()" if hasattr(source, "to_dict") else advice
+        raise TypeError(
+            f"{name} must be a path, a file, a frame, or what json.load returns, a "
+            f"dict or list, got {type(source).__name__}"
+            + (": collect it" if is_lazy(source) else advice)
+        )
+
+
+def as_json(value: Any) -> Any:
+    """Return the dict that the response of an engine's client holds; or the value."""
+    if isinstance(value, Mapping | list | tuple | str | int | float | None):
+        return value
+    held = (getattr(value, name, None) for name in ("body", "json", "raw_response"))
+    return next(filter(is_object, held), value)
+
+
+def members(record: Record, word: str) -> Iterator[Record]:
+    """Yield the members of a list, of lists of lists, too; else the value itself."""
+    place, value = record
+    if not isinstance(value, list | tuple):
+        yield record
+    elif hasattr(value, "_asdict"):  # a row of ir_measures or ir_datasets
+        yield Record(place, value._asdict())
+    else:
+        for number, member in enumerate(value):
+            yield from members(Record(f"{place}, {word} {number}", member), word)
+
+
+def sources(record: Record) -> Iterator[Record]:
+    """Yield the documents of an index: those of a search response, or the value."""
+    place, value = record
+    found = hits_of(value)
+    if found is not None:
+        for hit in members(Record(place, found), "hit"):
+            yield from sources(hit)
+    elif is_object(value) and is_object(value.get("_source")):
+        yield Record(place, value["_source"])
+    else:
+        yield record
+
+
+def hits_of(value: Any) -> list[Any] | None:
+    """Return the hits of a response of Elasticsearch; None: it is no response."""
+    hits = value.get("hits") if is_object(value) else None
+    found = hits.get("hits") if is_object(hits) else None
+    return found if isinstance(found, list) else None
+
+
+def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value is an object of JSON."""
+    return isinstance(value, dict | Mapping)  # of most, the first is faster
+
+
+# --- values ---------------------------------------------------------------------------
+
+
+def key_of(record: Mapping[Any, Any], column: str, more: str = "") -> Any:
+    """Return the key of a record that holds a column of OTHER_COLUMNS; None: none."""
+    plain = {plain_name(key): key for key in reversed(list(record))}
+    known = f"{OTHER_COLUMNS[column]} {more}".split()
+    return next((plain[name] for name in known if name in plain), None)
+
+
+def read_name(value: Any, place: str, what: str) -> str:
+    """Return the name of a query or document as text."""
+    if not isinstance(value, str | Integral) or isinstance(value, bool):
+        raise TypeError(
+            f"{place}: {what} must be text or a whole number, got {shown(value)}"
+        )
+    text = str(value)
+    if not text.strip() or "\0" in text:
+        raise ValueError(f"{place}: {what} is {shown(text)}: give it a name")
+    return text
+
+
+def read_names(values: Any, name: str) -> list[str]:
+    """Return an argument's names, of a list or an array."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise TypeError(f"{name} must be a list of names, got {shown(values)}")
+    if not len(values):
+        raise ValueError(f"{name} is empty: give at least one name")
+    return [read_name(value, name, "a name") for value in as_array(values).tolist()]
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number, which may be written as text; None if it is none."""
+    try:
+        if isinstance(value, str):
+            return read_float(value.encode())
+        if isinstance(value, float | Real) and not isinstance(value, bool):
+            return float(value)
+    except ValueError:
+        pass
+    except OverflowError:
+        return math.inf
+    return None
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, the beginning of a long one."""
+    if isinstance(value, str):
+        return printable(value.encode(errors="replace"))
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:55]} ..."
+
+
+# --- files ----------------------------------------------------------------------------
+
+
+def _open(source: Any, name: str) -> TextLines:
+    """Return the lines of a path or of a file object."""
+    if not hasattr(source, "read"):
+        if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+            raise ValueError(f"{name} is JSON, not a path: give json.loads({name})")
+        return TextLines(source, INSTEAD, name, takes_json=True)
+    content = source.read()
+    if isinstance(content, str):
+        content = content.encode(errors="surrogatepass")
+    path = str(getattr(source, "name", None) or type(source).__name__)
+    return TextLines(path, INSTEAD, name, file=io.BytesIO(content), takes_json=True)
+
+
+def _read_file(lines: TextLines) -> Iterator[Record]:
+    """Yield the values of JSON or JSON lines, or the rows of CSV or of qrels."""
+    remaining = iter(lines)
+    first = next((line for line in remaining if line.partition(b"#")[0].split()), None)
+    if first is None:
+        raise ValueError(f"{lines.name}: {lines.path!r} is empty: check it")
+    if first.lstrip().startswith(b"<"):
+        raise lines.fault("this is XML or HTML: ask for JSON, as by wt=json of Solr")
+    if first.lstrip()[:1] in (b"{", b"["):
+        yield from _read_json(lines, first, remaining)
+    else:
+        yield from _read_rows(lines, first, remaining)
+
+
+def _read_json(
+    lines: TextLines, first: bytes, remaining: Iterator[bytes]
+) -> Iterator[Record]:
+    """Yield the value of each line; or of the file, if the first line is none."""
+    file, start = f"{lines.name}: {lines.path!r}", lines.number
+    for line in chain([first], remaining):
+        if line.isspace():
+            continue
+        try:
+            yield Record(f"{file}, line {lines.number}", _decode(lines.decode(line)))
+        except ValueError as error:
+            if line is not first:
+                raise lines.fault(_no_json(error)) from error
+            break
+    else:
+        return
+    rest = [lines.decode(line).rstrip("\r\n") for line in chain([first], remaining)]
+    try:
+        yield Record(file, _decode("\n".join(rest)))
+    except ValueError as error:
+        at = start + getattr(error, "lineno", 1) - 1
+        raise lines.fault(_no_json(error), at) from error
+
+
+def _no_json(error: ValueError) -> str:
+    """Return what is wrong with a text for a message."""
+    return f"this is not JSON: {getattr(error, 'msg', error)}"
+
+
+def _decode(text: str) -> Any:
+    """Return the value of a JSON text; a ValueError if it is none."""
+    try:
+        return json.loads(text, object_pairs_hook=read_object)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; a ValueError if it has a key twice."""
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"{twice!r} is given twice in one object: remove one")
+    return read
+
+
+def _read_rows(
+    lines: TextLines, first: bytes, remaining: Iterable[bytes]
+) -> Iterator[Record]:
+    """Yield rows by the names of their columns: of CSV, or qrels, which have none."""
+    texts = (
+        lines.decode(line).rstrip("\r\n") + "\n" for line in chain([first], remaining)
+    )
+    heading = lines.decode(first)
+    delimiter = max(",\t;", key=heading.count)
+    titles = dict.fromkeys(heading.split(delimiter))
+    rows: Iterator[list[str]]
+    if len(first.split()) == len(QRELS.split()) and key_of(titles, "groups") is None:
+        header = QRELS.split()
+        rows = (text.split() for text in texts if not text.startswith("#"))
+    else:
+        rows = iter(csv.reader(texts, delimiter=delimiter, strict=True))
+        header = []
+    try:
+        header = header or list(map(str.strip, next(rows)))
+        if len(set(header)) < len(header):
+            raise lines.fault(f"two columns have the same name: {shown(heading)}")
+        for row in filter(None, rows):
+            if len(row) != len(header):
+                raise lines.fault(
+                    f"{len(row)} fields instead of the {len(header)} of "
+                    f"{shown(' '.join(header))}"
+                )
+            yield Record(
+                f"{lines.name}: {lines.path!r}, line {lines.number}",
+                dict(zip(header, map(str.strip, row), strict=True)),
+            )
+    except csv.Error as error:
+        raise lines.fault(f"this is not CSV: {error}") from error
+
+
+def _rows_of(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame of pandas, polars or Arrow."""
+    if hasattr(frame, "to_dicts"):  # polars
+        return list(frame.to_dicts())
+    if is_arrow(frame):
+        return list(frame.to_pylist())
+    return list(frame.to_dict("records"))
