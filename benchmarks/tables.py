@@ -923,6 +923,22 @@ def hybrid_judged() -> str:
     return markdown(["judged queries", *ways], rows)
 
 
+def suspects() -> str:
+    """Precision of the most doubtful grades, and NDCG@10 after judging them again."""
+    rows = []
+    for (data, noise), found in grouped(records("suspects"), "data", "noise").items():
+        of = {r["what"]: r.get("ndcg@10", r.get("precision")) for r in found}
+        cells = [COLLECTIONS[data], noise]
+        for ranker in ("LambdaMARTRanker", "BlendedRanker"):
+            cells.append(" / ".join(f"{p:.2f}" for p in of[f"precision, {ranker}"]))
+        for what in ("clean", "at random", "doubtful, LambdaMARTRanker"):
+            cells.append(minus(of[what], of["noisy"], 3))
+        rows.append(cells)
+    head = ["", "changed", "first 1% / 5%, LambdaMART", "the same, blend"]
+    head += ["all judged again", "a tenth at random", "the most doubtful tenth"]
+    return markdown(head, rows, once=1)
+
+
 def pairs() -> str:
     """NDCG@10 of judged pairs and of grades, by the hours of a judge."""
     by_ranker: dict[str, list[str]] = {}

@@ -14,6 +14,7 @@ from sklearn_ltr._commands.converting import add_convert
 from sklearn_ltr._commands.evaluating import add_evaluate
 from sklearn_ltr._commands.ranking import add_rank
 from sklearn_ltr._commands.reading import add_read
+from sklearn_ltr._commands.suspecting import add_suspects
 from sklearn_ltr._commands.training import add_train
 
 #: in the order of the help
@@ -23,6 +24,7 @@ COMMANDS = (
     add_rank,
     add_evaluate,
     add_compare,
+    add_suspects,
     add_convert,
     add_compile,
 )

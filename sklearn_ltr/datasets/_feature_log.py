@@ -200,7 +200,8 @@ def join_features(
     Warns
     -----
     UserWarning
-        If rows are left out, with their number and the first of them.
+        If judgements, clicks, or logged documents without a judgement are left out,
+        with their number and the first of them.
 
     Examples
     --------
@@ -239,10 +240,9 @@ def join_features(
     unlogged = [keys[row] for row in np.flatnonzero(~is_joined)]
     unused = list(row_of.keys() - set(keys))
     what = "shown documents" if is_clicks else "judgements"
-    left_out = {
-        f"{what} without features": unlogged,
-        "logged documents that are in no row": unused,
-    }
+    left_out = {f"{what} without features": unlogged}
+    if not is_clicks:  # of a long list, users see the first documents only
+        left_out["logged documents that are in no row"] = unused
     told = [
         f"{len(left)} {kind}, first {_shown(sorted(left))}"
         for kind, left in left_out.items()

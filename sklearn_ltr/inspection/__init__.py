@@ -11,6 +11,8 @@
   :class:`sklearn_ltr.plotting.TreeDisplay` draws one tree.
 - :func:`compute_lambdas` returns the lambdas of given scores and grades, from which a
   ranker learns in one step.
+- :func:`suspect_judgments` lists the grades that a ranker contradicts which has not
+  seen them, the most doubtful first.
 - :class:`ScoreRegressor` makes rankers usable in tools that take regressors only:
   scikit-learn's partial dependence and ICE curves.
 
@@ -37,6 +39,7 @@ from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
 from sklearn_ltr._inspection.trees import split_counts, trees_to_dataframe
 from sklearn_ltr._saved import publish
 from sklearn_ltr.inspection._model_report import ModelReport, model_report
+from sklearn_ltr.inspection._suspect_judgments import suspect_judgments
 
 __all__ = [
     "LocalOptimality",
@@ -49,6 +52,7 @@ __all__ = [
     "model_report",
     "shap_values",
     "split_counts",
+    "suspect_judgments",
     "trees_to_dataframe",
     "weight_curves",
 ]

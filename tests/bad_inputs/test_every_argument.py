@@ -114,6 +114,7 @@ SAYS = {
     "random_state": "seed", "text": "JSON", "y_true": "y must",
     "BlendedRanker.fit X": "Input should have at least 1 dimension",
     "CalibratedRanker.fit X": "Input should have at least 1 dimension",
+    "suspect_judgments X": "Input should have at least 1 dimension",
     "RankerSearch.fit X": "Input should have at least 1 dimension",
     **dict.fromkeys(("estimator", "estimator_a", "estimator_b", "ranker"), "object"),
 }  # fmt: skip

@@ -42,7 +42,7 @@ NAMES = {
     "to_ranklib to_solr to_tree_model to_treelite to_vespa to_xgboost to_xgboost_dump",
     "inspection": "LocalOptimality ModelReport ScoreRegressor ShapValues WeightCurves "
     "compute_lambdas local_optimality model_report shap_values split_counts "
-    "trees_to_dataframe weight_curves",
+    "suspect_judgments trees_to_dataframe weight_curves",
     "mart": "MARTClassifier MARTRegressor",
     "metrics": " ".join(
         ["Metric get_metric rank_scores"]
