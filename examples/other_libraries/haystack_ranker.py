@@ -29,7 +29,10 @@ class LearnedRanker:
         # a field that a document does not have is missing
         features = pd.DataFrame(rows, columns=self._ranker.feature_names_in_)
         scores = self._ranker.predict(features).tolist()
-        ranked = [replace(d, score=score) for d, score in zip(documents, scores)]
+        ranked = [
+            replace(document, score=score)
+            for document, score in zip(documents, scores, strict=True)
+        ]
         ranked.sort(key=lambda document: document.score, reverse=True)
         return {"documents": ranked[:top_k]}
 
@@ -46,7 +49,7 @@ store.write_documents(
     [
         Document(content="a red tent", meta={"stars": 0.2, "price": 0.9}),
         Document(content="a tent for two", meta={"stars": 0.9, "price": 0.5}),
-        Document(content="a tent, and a lamp for a tent", meta={"stars": 0.6}),
+        Document(content="a tent, a lamp, a tent", meta={"stars": 0.6}),
     ]
 )
 pipeline = Pipeline()

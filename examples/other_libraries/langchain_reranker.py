@@ -31,7 +31,7 @@ class LearnedReranker(BaseDocumentCompressor):
             document.model_copy(
                 update={"metadata": document.metadata | {"relevance_score": score}}
             )
-            for document, score in zip(documents, scores)
+            for document, score in zip(documents, scores, strict=True)
         ]
         ranked.sort(key=lambda d: d.metadata["relevance_score"], reverse=True)
         return ranked[: self.top_n]
@@ -49,7 +49,7 @@ store.add_documents(
     [
         Document("a red tent", metadata={"stars": 0.2, "price": 0.9}),
         Document("a tent for two", metadata={"stars": 0.9, "price": 0.5}),
-        Document("a tent, and a lamp for a tent", metadata={"stars": 0.6}),
+        Document("a tent, a lamp, a tent", metadata={"stars": 0.6}),
     ]
 )
 

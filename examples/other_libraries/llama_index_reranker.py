@@ -32,7 +32,7 @@ class LearnedReranker(BaseNodePostprocessor):
         scores = self.ranker.predict(features).tolist()
         ranked = [
             NodeWithScore(node=found.node, score=score)
-            for found, score in zip(nodes, scores)
+            for found, score in zip(nodes, scores, strict=True)
         ]
         ranked.sort(key=lambda found: found.score, reverse=True)
         return ranked[: self.top_n]
@@ -49,7 +49,7 @@ index = VectorStoreIndex(
     [
         TextNode(text="a red tent", metadata={"stars": 0.2, "price": 0.9}),
         TextNode(text="a tent for two", metadata={"stars": 0.9, "price": 0.5}),
-        TextNode(text="a tent, and a lamp for a tent", metadata={"stars": 0.6}),
+        TextNode(text="a tent, a lamp, a tent", metadata={"stars": 0.6}),
     ],
     embed_model=MockEmbedding(embed_dim=16),
 )
