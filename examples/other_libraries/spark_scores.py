@@ -1,8 +1,11 @@
 """Spark scores and ranks a table of all queries, by the text of a model.
 
-Needs ``python -m pip install pyspark pandas pyarrow``, Java, and this package on all
-workers.
+Needs ``python -m pip install pyspark "pandas<3" pyarrow``, Java, and this package
+on all workers.
 """
+
+import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -16,10 +19,12 @@ from sklearn_ltr.metrics import rank_scores
 rng = np.random.default_rng(0)
 table = pd.DataFrame(rng.random((500, 3)), columns=["bm25", "stars", "price"])
 grades = np.digitize(table["bm25"] + table["stars"], [0.8, 1.2, 1.6])
+table["stars"] = table["stars"].where(rng.random(500) < 0.8)  # others are missing
 queries = np.repeat(np.arange(50), 10)
 ranker = LambdaMARTRanker(n_estimators=20, random_state=0)
 ranker.fit(table, grades, groups=queries)
 
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # of the workers
 spark = SparkSession.builder.master("local[2]").getOrCreate()
 model = spark.sparkContext.broadcast(to_json(ranker))
 
