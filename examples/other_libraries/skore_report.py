@@ -5,9 +5,9 @@ Needs ``python -m pip install skore pandas``, and this package.
 
 import numpy as np
 import pandas as pd
-from skore import evaluate
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.model_selection import GroupKFold
+from skore import evaluate
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.metrics import ndcg_score
@@ -57,7 +57,5 @@ by_fold = report.metrics.get("ndcg_10", aggregate=None).loc["ndcg_10"]
 for name, ranker in rankers.items():
     for found, (train, test) in zip(by_fold[name], folds, strict=True):
         ranker.fit(features.iloc[train], grades[train], groups=queries[train])
-        expected = ranker.score(
-            features.iloc[test], grades[test], groups=queries[test]
-        )
+        expected = ranker.score(features.iloc[test], grades[test], groups=queries[test])
         assert found == expected
