@@ -24,7 +24,7 @@ class LearnedRanker:
         self._ranker = from_json(model)
 
     @component.output_types(documents=list[Document])
-    def run(self, documents: list[Document], top_k: int | None = None):
+    def run(self, query: str, documents: list[Document], top_k: int | None = None):
         rows = [document.meta | {"score": document.score} for document in documents]
         # a field that a document does not have is missing
         features = pd.DataFrame(rows, columns=self._ranker.feature_names_in_)
@@ -59,8 +59,10 @@ pipeline.connect("retriever.documents", "ranker.documents")
 # the text of a pipeline has the model within
 pipeline = Pipeline.loads(pipeline.dumps(), allowed_modules=[__name__])
 
-query = {"retriever": {"query": "tent"}}
-answer = pipeline.run(query, include_outputs_from={"retriever"})
+query = {"query": "tent"}
+answer = pipeline.run(
+    {"retriever": query, "ranker": query}, include_outputs_from={"retriever"}
+)
 found, ranked = (answer[name]["documents"] for name in ("retriever", "ranker"))
 rows = pd.DataFrame([d.meta | {"score": d.score} for d in found])
 scores = ranker.predict(rows[table.columns])
