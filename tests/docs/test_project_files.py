@@ -100,6 +100,19 @@ def test_actions_are_pinned_and_workflows_may_only_read(name):
     assert workflow(name)["permissions"] == {"contents": "read"}
 
 
+def test_a_scheduled_job_runs_each_program_of_another_library_with_what_it_needs():
+    job = workflow("ci.yml")["jobs"]["other-libraries"]
+    assert job["if"] == "github.event_name == 'schedule'"
+    needs = {
+        path.stem: re.search(r"``python -m pip install (.+)``", text(path))[1]
+        for path in (ROOT / "examples" / "other_libraries").glob("*.py")
+    }
+    rows = job["strategy"]["matrix"]["include"]
+    assert {row["program"]: row["packages"] for row in rows} == needs
+    *_, run = job["steps"]
+    assert run == {"run": "python examples/other_libraries/${{ matrix.program }}.py"}
+
+
 def test_forms_and_other_files_of_yaml_can_be_read():
     forms = list((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
     assert len(forms) > 1

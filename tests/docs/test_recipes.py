@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import os
 import re
@@ -20,7 +22,10 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import map_score, ndcg_score, rank_scores
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "recipes.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "guide" / "recipes.md"
+# each runs with its library in a job of its own
+PROGRAMS = sorted((ROOT / "examples" / "other_libraries").glob("*.py"))
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +168,25 @@ def test_ranx_finds_the_same_ndcg_of_exponential_gains_and_map(names):
     }
     found = json.loads(answer.stdout.splitlines()[-1])
     assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_a_program_of_another_library_is_on_the_page_and_uses_what_we_have(path):
+    name = path.relative_to(ROOT).as_posix()
+    assert f"```{{literalinclude}} ../../{name}\n:language: py\n" in PAGE.read_text(
+        encoding="utf-8"
+    )
+    source = path.read_text(encoding="utf-8")
+    compile(source, name, "exec")
+    imports = [
+        (node.module, alias.name)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("sklearn_ltr")
+        for alias in node.names
+    ]
+    assert imports
+    for module, imported in imports:
+        assert hasattr(importlib.import_module(module), imported)
 
 
 # --- PyTerrier --------------------------------------------------------------------
