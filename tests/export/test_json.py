@@ -14,7 +14,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, NewerVersionWarning, RankNetRanker
 from sklearn_ltr.export import (
@@ -211,10 +211,14 @@ class OwnRanker(LambdaMARTRanker):
         (lambda: ranker(metric=Own()), ValueError, "metric is a Own"),
         (lambda: ranker(metric=NDCG(gain=np.sqrt)), ValueError,
          "metric.gain is a ufunc"),
-        (lambda: RankNetRanker(), TypeError,
-         "only LambdaMARTRanker, .* got RankNetRan"),
+        (lambda: RankNetRanker(), NotFittedError, "RankNetRanker instance is not fi"),
+        (lambda: DummyRegressor(), TypeError,
+         "only LambdaMARTRanker, .* got DummyReg"),
         (lambda: OwnRanker(), TypeError, "got OwnRanker"),
-        (lambda: make_pipeline(StandardScaler(), ranker()), TypeError, "its last step"),
+        (lambda: make_pipeline(StandardScaler(), ranker()), NotFittedError,
+         "StandardScaler instance is not fi"),
+        (lambda: make_pipeline(RobustScaler(), ranker()), TypeError,
+         "'robustscaler' of the Pipeline is a RobustScaler"),
         (lambda: None, TypeError, "got NoneType"),
     ],
 )  # fmt: skip
