@@ -101,8 +101,8 @@ def json_schema() -> dict[str, Any]:
     Examples
     --------
     >>> from sklearn_ltr.export import json_schema
-    >>> sorted(json_schema()["required"])[:3]
-    ['base_score', 'classes', 'estimator']
+    >>> json_schema()["required"]
+    ['format', 'format_version', 'library_version']
     """
     schema: dict[str, Any] = json.loads(
         files("sklearn_ltr.export").joinpath("model.schema.json").read_text("utf-8")

@@ -29,6 +29,7 @@ from sklearn_ltr.export._estimators import (
     feature_categories,
 )
 from sklearn_ltr.export._json_parameters import (
+    class_name,
     estimator_value,
     invalid_parameters,
     new_estimator,
@@ -73,14 +74,9 @@ def model_value(model: BaseEstimator) -> Document:
 
 def read_model(document: Document, where: str = "") -> Any:
     """Return the fitted model that is at a place of the document."""
-    name = member(document, "estimator", str, where)
+    name = class_name(document, [*ESTIMATORS, *READERS], where)
     if name in READERS:
         return READERS[name](document, where)
-    if name not in ESTIMATORS:
-        raise ValueError(
-            f"{place(where, 'estimator')} must be one of "
-            f"{', '.join([*ESTIMATORS, *READERS])}, got {name!r}"
-        )
     with within(where):
         return read_trees(document)
 
@@ -133,7 +129,7 @@ def numbers_value(values: Any, null: float | None, name: str) -> Any:
     """Return a number or a list, with null for the number that JSON lacks; or None."""
     if values is None:
         return None
-    numbers = np.asarray(values)
+    numbers = np.asarray(values, dtype=np.float64)
     is_finite = np.isfinite(numbers)
     again = np.where(is_finite, numbers, null or 0.0)
     if not np.array_equal(again, numbers, equal_nan=True):
@@ -161,7 +157,10 @@ def read_numbers(
         ]
     if len(values) != n:
         raise ValueError(f"{at} must hold {n} numbers, got {len(values)}")
-    return np.array(values, dtype=np.float64)
+    numbers = np.array(values, dtype=np.float64)
+    if null == INF and not (numbers > 0).all():  # scales
+        raise ValueError(f"{at}[{int(np.argmin(numbers))}] must be above 0")
+    return numbers
 
 
 def read_rows(
@@ -301,10 +300,8 @@ def step_value(name: str, step: BaseEstimator) -> Document:
 
 def read_transformer(document: Document, where: str) -> BaseEstimator:
     """Return a step before the last."""
+    class_name(document, [cls.__name__ for cls in READ], where)
     step = new_estimator(document, where)
-    if type(step) not in READ:
-        known = ", ".join(cls.__name__ for cls in READ)
-        raise ValueError(f"{where}.estimator must be one of {known}")
     is_table = isinstance(step, TableVectorizer)
     features = read_columns(document, where, is_table=is_table)
     if is_table:

@@ -8,7 +8,7 @@ numbers, ``{"mapping": [[key, value], ...]}``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import fields
 from inspect import signature
@@ -58,15 +58,18 @@ def is_default_missing(name: str, value: object) -> bool:
     return name == "missing_values" and isinstance(value, float) and math.isnan(value)
 
 
+def class_name(document: object, known: Iterable[str], where: str) -> str:
+    """Return the name of the class of an estimator, one of those known."""
+    name, names = member(document, "estimator", str, where), [*known]
+    if name not in names:
+        path = place(where, "estimator")
+        raise ValueError(f"{path} must be one of {', '.join(names)}, got {name!r}")
+    return name
+
+
 def new_estimator(document: object, where: str, **given: object) -> Any:
     """Return an estimator of the parameters in a document, and of those given."""
-    name = member(document, "estimator", str, where)
-    if name not in CLASSES:
-        raise ValueError(
-            f"{place(where, 'estimator')} must be one of {', '.join(CLASSES)}, got "
-            f"{name!r}"
-        )
-    cls = CLASSES[name]
+    cls = CLASSES[class_name(document, CLASSES, where)]
     taken = signature(cls).parameters
     parameters, at = {}, place(where, "parameters")
     for n, value in member(document, "parameters", dict, where).items():
