@@ -31,23 +31,30 @@ def to_json(estimator: BaseEstimator) -> str:
 
     Parameters
     ----------
-    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
-        Fitted.  A base model, `init`, that is itself a LambdaMARTRanker or a
-        MARTRegressor on the same columns is written as the first trees of one model.
+    estimator : LambdaMARTRanker, MARTRegressor, MARTClassifier, LambdaRankRanker, \
+            RankNetRanker, or a Pipeline, BaggingRanker or BlendedRanker of them
+        Fitted.  The steps of a Pipeline before the last one are SimpleImputer,
+        StandardScaler, MinMaxScaler, SmoothClipScaler or TableVectorizer; imputers and
+        trees are written as trees that do the same.  A base model, `init`, that is
+        itself a LambdaMARTRanker or a MARTRegressor on the same columns is written as
+        the first trees of one model.
 
     Returns
     -------
     text : str
-        All of the model: :func:`from_json` returns an estimator that predicts the same
-        bytes and, unless it had an `init`, continues with `warm_start` as this one.
+        All of the model: :func:`from_json` returns an estimator of the same parameters
+        that predicts the same bytes.  Trees, unless they had an `init`, continue with
+        `warm_start` as these.  Networks do not continue, and curves, out-of-bag
+        estimates and metadata requests of networks, bags and blends are not kept.
 
     Raises
     ------
     TypeError
-        For any other estimator.
+        For any other estimator, also within this one, and a network of your own.
     ValueError
         If `init` is a model of another kind, or a parameter is an object that JSON
-        cannot hold, such as a metric of your own or a `RandomState`.
+        cannot hold, such as a metric of your own or a `RandomState`; for a step of a
+        Pipeline that adds or leaves out columns, or has infinite numbers.
     NotFittedError
         Before `fit`.
 
@@ -121,7 +128,9 @@ def from_json(text: TextOrFile) -> Model:
 
     Returns
     -------
-    estimator : LambdaMARTRanker, MARTRegressor or MARTClassifier
+    estimator : object
+        Of a class that :func:`to_json` takes.  A network cannot be continued, by
+        `warm_start` or `partial_fit`, but fitted anew.
 
     Raises
     ------
