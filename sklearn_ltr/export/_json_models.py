@@ -41,7 +41,13 @@ from sklearn_ltr.export._json_trees import (
     trees_value,
 )
 from sklearn_ltr.export._networks import dense_layers, layers_of
-from sklearn_ltr.export._pipelines import READ, active_steps, column_names, read_step
+from sklearn_ltr.export._pipelines import (
+    READ,
+    Imputation,
+    active_steps,
+    column_names,
+    read_step,
+)
 from sklearn_ltr.export._tree_model import Feature, check_feature, errors_in
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from sklearn_ltr.preprocessing._table_vectorizer import CategoryTable
@@ -282,7 +288,7 @@ def read_pipeline(document: Document, where: str) -> Pipeline:
 
 def step_value(name: str, step: BaseEstimator) -> Document:
     """Return a step before the last."""
-    read_step(name, step)  # raises an error for steps of other kinds
+    read = read_step(name, step)  # raises an error for steps of other kinds
     if type(step) not in READ:
         raise TypeError(
             f"the step {name!r} of the Pipeline is a {type(step).__name__}, a class of "
@@ -291,11 +297,13 @@ def step_value(name: str, step: BaseEstimator) -> Document:
     document = estimator_value(step)
     if isinstance(step, TableVectorizer):
         return document | vectorizer_value(step)
-    state = {
+    document |= columns_value(step)
+    if isinstance(read, Imputation):
+        return document | {"statistics": read.value.tolist()}
+    return document | {
         key: numbers_value(getattr(step, f"{key}_"), null, f"{key}_ of {name!r}")
         for key, null in STATE[type(step)].items()
     }
-    return document | columns_value(step) | state
 
 
 def read_transformer(document: Document, where: str) -> BaseEstimator:

@@ -90,6 +90,9 @@ def models():
     constant = SimpleImputer(strategy="constant", fill_value=-1.5)
     steps = constant, StandardScaler(), clone(network)
     found["constant"] = piped(*steps, X=X[:, :4]), rows[:, :4]
+    steps = SimpleImputer(), StandardScaler(), clone(network)
+    single = X[:, :4].astype(np.float32)  # so that float32 numbers are put in
+    found["float32"] = piped(*steps, X=single), rows[:, :4]
     scaler = StandardScaler().set_output(transform="pandas")
     found["named"] = piped(scaler, clone(network), X=named), named_rows
     for name, threshold in (("one-hot", 40), ("target", 1)):
