@@ -7,12 +7,11 @@ place of their object, for messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -83,13 +82,8 @@ def read_model(document: Document, where: str = "") -> Any:
     name = class_name(document, [*ESTIMATORS, *READERS], where)
     if name in READERS:
         return READERS[name](document, where)
-    with within(where):
+    with errors_in(where):
         return read_trees(document)
-
-
-def within(where: str) -> AbstractContextManager[None]:
-    """Let ValueErrors say in which part of the document they are, if in any."""
-    return errors_in(where) if where else nullcontext()
 
 
 # --- columns and numbers --------------------------------------------------------------
@@ -107,8 +101,10 @@ def columns_value(
     }
 
 
-def read_columns(document: Document, where: str, *, is_table: bool) -> list[Feature]:
-    """Return the columns of a fit: numbers, and in a table categories, too."""
+def read_columns(
+    fitted: BaseEstimator, document: Document, where: str
+) -> list[Feature]:
+    """Set the columns of a fit, and return them."""
     at = place(where, "features")
     given = items(member(document, "features", list, where), dict, at)
     features = [read_feature(value, f"{at}[{j}]") for j, value in enumerate(given)]
@@ -116,19 +112,13 @@ def read_columns(document: Document, where: str, *, is_table: bool) -> list[Feat
         raise ValueError(f"{at} must hold at least one column")
     for j, feature in enumerate(features):
         check_feature(feature, f"{at}[{j}]")
-        if feature.categories is not None and not is_table:
+        if feature.categories is not None and not isinstance(fitted, TableVectorizer):
             raise ValueError(f"{at}[{j}].type must be 'number'")
-    return features
-
-
-def set_columns(
-    fitted: BaseEstimator, features: Sequence[Feature], document: Document, where: str
-) -> None:
-    """Set the number of columns, and their names if they have any."""
     fitted.n_features_in_ = len(features)
     if member(document, "has_feature_names", bool, where):
         names = [feature.name for feature in features]
         fitted.feature_names_in_ = np.array(names, dtype=object)
+    return features
 
 
 def numbers_value(values: Any, null: float | None, name: str) -> Any:
@@ -204,7 +194,7 @@ def read_network(document: Document, where: str) -> NetworkRanker:
     ranker: NetworkRanker = new_estimator(document, where)
     with invalid_parameters(where):
         p = read_parameters(ranker._parameters, ranker)
-    set_columns(ranker, read_columns(document, where, is_table=False), document, where)
+    read_columns(ranker, document, where)
     network = MultilayerPerceptron.__new__(MultilayerPerceptron)
     network.__setstate__(read_layers(document, ranker.n_features_in_, where))
     ranker.__dict__ |= {
@@ -218,7 +208,7 @@ def read_network(document: Document, where: str) -> NetworkRanker:
         "_sigma": member(document, "sigma", float, where),
     }
     setattr(ranker, p.train_curve, np.empty(0))
-    with within(where):
+    with errors_in(where):
         ranker._check_state()
     return ranker
 
@@ -310,24 +300,22 @@ def read_transformer(document: Document, where: str) -> BaseEstimator:
     """Return a step before the last."""
     class_name(document, [cls.__name__ for cls in READ], where)
     step = new_estimator(document, where)
-    is_table = isinstance(step, TableVectorizer)
-    features = read_columns(document, where, is_table=is_table)
-    if is_table:
+    features = read_columns(step, document, where)
+    if isinstance(step, TableVectorizer):
         read_vectorizer(step, document, features, where)
     else:
         with invalid_parameters(where):
-            step.fit(np.zeros((1, len(features))))  # sets private attributes, too
+            of_zeros = clone(step).fit(np.zeros((1, len(features))))
+        step.__dict__ = vars(of_zeros) | vars(step)  # private attributes, too
         for key, null in STATE[type(step)].items():
-            of_zeros = getattr(step, f"{key}_")
-            if of_zeros is None:  # with these parameters
+            value: Any = getattr(step, f"{key}_")
+            if value is None:  # with these parameters
                 continue
-            value: Any
-            if np.ndim(of_zeros) == 0 and not isinstance(document.get(key), list):
+            if np.ndim(value) == 0 and not isinstance(document.get(key), list):
                 value = member(document, key, float, where)
             else:
                 value = read_numbers(document, key, len(features), null, where)
             setattr(step, f"{key}_", value)
-    set_columns(step, features, document, where)
     with errors_in(where):
         read_step(document["name"], step)
     return step
