@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, NewerVersionWarning
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import from_json, to_json
@@ -36,7 +36,7 @@ from tests.export.models import (
     table,
 )
 from tests.export.readers.own_json import predict
-from tests.export.test_json import SCHEMA
+from tests.export.test_json import SCHEMA, assert_changed_digits_are_noticed
 from tests.networks import Linear
 
 NETWORK = {"hidden_layer_sizes": (5,), "max_iter": 3, "random_state": 0}
@@ -405,24 +405,7 @@ def test_models_nested_beyond_all_measure_are_refused():
 
 @pytest.mark.parametrize("name", ["relu", "one-hot", "blend"])
 def test_a_changed_digit_is_refused_unless_it_is_the_same_number(name):
-    model, rows = models()[name]
-    text, rng = to_json(model), np.random.default_rng(0)
-    digits = [place for place, character in enumerate(text) if character.isdigit()]
-    for place in rng.choice(digits, 40, replace=False).tolist():
-        digit = rng.choice(sorted(set("0123456789") - {text[place]}))
-        damaged = f"{text[:place]}{digit}{text[place + 1 :]}"
-        try:
-            is_same = json.loads(damaged) == json.loads(text)
-        except ValueError:  # 07 is no number of JSON
-            is_same = False
-        if is_same:
-            assert to_json(from_json(damaged)) == text
-            continue
-        with (
-            warnings.catch_warnings(action="ignore", category=NewerVersionWarning),
-            pytest.raises(ValueError),
-        ):
-            from_json(damaged)
+    assert_changed_digits_are_noticed(to_json(models()[name][0]), 40)
 
 
 @pytest.mark.parametrize("name", ["relu", "standard", "imputed", "one-hot", "blend"])
