@@ -77,6 +77,9 @@ def new_estimator(document: object, where: str, **given: object) -> Any:
         # JSON has no tuples, which scikit-learn demands
         is_tuple = n in taken and isinstance(taken[n].default, tuple)
         parameters[n] = tuple(read) if is_tuple and isinstance(read, list) else read
+    steps = parameters.get("steps", [])
+    if not isinstance(steps, list) or not all(isinstance(s, tuple) for s in steps):
+        raise ValueError(f"{at}.steps must be pairs of a name and an estimator")
     with invalid_parameters(where):
         return cls(**parameters, **given)
 
@@ -86,7 +89,7 @@ def invalid_parameters(where: str) -> Iterator[None]:
     """Raise errors as ValueErrors that say which parameters they are about."""
     try:
         yield
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, IndexError) as error:
         raise ValueError(f"{place(where, 'parameters')}: {error}") from None
 
 
