@@ -21,6 +21,8 @@ from sklearn_ltr._networks import MultilayerPerceptron
 from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._typing import FloatArray
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.ensemble._bagging import BaggingParameters
+from sklearn_ltr.ensemble._blended_ranker import BlendingParameters
 from sklearn_ltr.export._document import array, checked, items, member, place
 from sklearn_ltr.export._estimators import (
     ESTIMATORS,
@@ -399,21 +401,24 @@ def read_choice(
 def bag_value(bag: BaggingRanker) -> Document:
     """Return a bag."""
     fitted = bag._fitted()
-    members = [model_value(member) for member in fitted.estimators_]
-    queries = [drawn.tolist() for drawn in fitted.estimators_queries_]
-    own = {"estimators_queries": queries, "estimators": members}
-    return estimator_value(fitted) | own
+    members = [
+        {"queries": drawn.tolist(), **model_value(member)}
+        for member, drawn in zip(
+            fitted.estimators_, fitted.estimators_queries_, strict=True
+        )
+    ]
+    return estimator_value(fitted) | {"estimators": members}
 
 
 def read_bag(document: Document, where: str) -> BaggingRanker:
     """Return a bag."""
     bag: BaggingRanker = new_estimator(document, where)
+    with invalid_parameters(where):
+        read_parameters(BaggingParameters, bag)
     bag.estimators_ = read_members(document, "estimators", where)
-    at = place(where, "estimators_queries")
-    drawn = items(member(document, "estimators_queries", list, where), list, at)
     bag.estimators_queries_ = [
-        np.array(items(queries, int, f"{at}[{m}]"), dtype=np.int64)
-        for m, queries in enumerate(drawn)
+        array(value, "queries", np.int64, f"{place(where, 'estimators')}[{m}]")
+        for m, value in enumerate(document["estimators"])
     ]
     return bag
 
@@ -433,6 +438,8 @@ def blend_value(blend: BlendedRanker) -> Document:
 def read_blend(document: Document, where: str) -> BlendedRanker:
     """Return a blend."""
     blend: BlendedRanker = new_estimator(document, where)
+    with invalid_parameters(where):
+        read_parameters(BlendingParameters, blend)
     blend.rankers_ = read_members(document, "rankers", where)
     n_rankers = len(blend.rankers_)
     blend.weights_ = read_numbers(document, "weights", n_rankers, None, where)
