@@ -135,11 +135,9 @@ def check_train(given: argparse.Namespace) -> None:
     if given.model is None:
         return
     folder = Path(given.model).parent
-    kind = format_of(given.model)
+    format_of(given.model)  # raises an error for other endings
     if not folder.is_dir():
         raise ValueError(f"{given.model}: there is no folder {str(folder)!r}; make it")
-    if kind == "json" and given.ranker in ("lambdarank", "ranknet"):
-        raise ValueError(f"{given.model}: JSON holds only trees: name a network *.pkl")
 
 
 def learns_by_metric(name: str) -> bool:

@@ -100,6 +100,11 @@ def keep_network(
     p = parameters
     if "network_" not in attributes:
         return KeptNetwork(draw_seed(p.random_state))
+    if attributes["_seed"] is None:
+        raise ValueError(
+            "this network was read from JSON, which does not hold the state of its "
+            "training, so it cannot be continued: fit with warm_start=False"
+        )
     if attributes["_fitted_architecture"] != p.architecture:
         raise ValueError(
             "hidden_layer_sizes, activation or network has changed since the last fit: "

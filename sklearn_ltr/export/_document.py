@@ -58,9 +58,14 @@ def checked(value: object, kind: type[K], where: str) -> K:
     return value
 
 
+def place(where: str, key: str) -> str:
+    """Return where a member of an object is."""
+    return f"{where}.{key}" if where else key
+
+
 def member(document: object, key: str, kind: type[K], where: str = "") -> K:
     """Return the checked value of a key of an object."""
-    path = f"{where}.{key}" if where else key
+    path = place(where, key)
     if type(document) is not dict or key not in document:
         raise ValueError(f"{path} is missing")
     return checked(document[key], kind, path)
@@ -76,10 +81,12 @@ def items(values: object, kind: type[K], where: str) -> list[K]:
     return [checked(value, kind, f"{where}[{i}]") for i, value in enumerate(found)]
 
 
-def array(document: object, key: str, dtype: DTypeLike, where: str) -> NDArray[Any]:
+def array(
+    document: object, key: str, dtype: DTypeLike, where: str = ""
+) -> NDArray[Any]:
     """Return a member that is a list of numbers or booleans as an array."""
     kind: type = {"b": bool, "i": int, "f": float}[np.dtype(dtype).kind]
-    path = f"{where}.{key}"
+    path = place(where, key)
     values: list[float] = items(member(document, key, list, where), kind, path)
     if kind is int:
         limits = np.iinfo(np.dtype(dtype).name)

@@ -52,9 +52,9 @@ FROZEN = "holds a fitted model: give its estimator"
 OTHERS = {
     "BaggingRanker": "is several models: give its merge(); of members that are not "
     "made of trees, each of its estimators_, and take the mean of their scores, or "
-    "serve it by to_onnx",
-    "BlendedRanker": "is several models: serve it by to_onnx, or give each of its "
-    "rankers_, and add their scores times its weights_",
+    "write it by to_onnx or to_json",
+    "BlendedRanker": "is several models: write it by to_onnx or to_json, or give each "
+    "of its rankers_, and add their scores times its weights_",
     "CalibratedRanker": "has maps of scores, which a model of trees cannot hold: give "
     "its ranker_, whose scores are the same, and save the numbers of its maps_ "
     "separately",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 
@@ -162,4 +163,8 @@ def imputation(name: str, imputer: SimpleImputer) -> Imputation:
             f"{int(np.argmax(np.isnan(value)))}, of which it has seen no value: fit "
             "with keep_empty_features=True, or without this column"
         )
-    return Imputation(value)
+    # it puts in the statistics in the dtype of its fit
+    plain = copy(imputer)
+    vars(plain).pop("feature_names_in_", None)
+    filled = plain.transform(np.full((1, len(value)), np.nan))
+    return Imputation(np.asarray(filled, dtype=np.float64)[0])

@@ -315,11 +315,11 @@ def made_up_names(n_features: int) -> list[str]:
 
 @contextmanager
 def errors_in(where: str) -> Iterator[None]:
-    """Let ValueErrors say in which part of a model they are."""
+    """Let ValueErrors say in which part of a model, if in any, they are."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{where}: {error}" if where else str(error)) from None
 
 
 def check_feature(feature: Feature, where: str) -> None:

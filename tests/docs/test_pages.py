@@ -116,18 +116,32 @@ def test_the_reference_lists_every_public_name_and_module_once():
 def test_the_page_of_the_json_format_describes_every_key_of_the_schema():
     text = (DOCS / "model_format.md").read_text(encoding="utf-8")
     schema = json_schema()
-    model, node = text.split("\n| key | value")[1:]
+    document, trees, node = text.split("\n| key | value")[1:]
     listed = [
         re.findall(r"`(\w+)`", line.partition(" | ")[0])
-        for part in (model, node)
+        for part in (document, trees, node)
         for line in part.split("\n\n")[0].splitlines()
     ]
     definitions = schema["$defs"]
-    keys = [*schema["properties"], *definitions["tree"]["properties"]]
-    assert sorted(sum(listed, [])) == sorted(keys)
+    keys = {*schema["properties"], *definitions["trees"]["properties"]}
+    keys_of_nodes = definitions["tree"]["properties"]
+    assert sorted(sum(listed, [])) == sorted([*keys, *keys_of_nodes])
     training = text.partition("**Training.**")[2].partition("\n\n")[0]
     for key in definitions["training"]["properties"]:
         assert f"`{key}`" in training
+    others = text.partition("## Networks")[2]
+    for name in ("network", "pipeline", "transformer", "bag", "blend"):
+        for key in keys_of(definitions[name]):
+            assert f"`{key}`" in others, key
+
+
+def keys_of(schema):
+    """Yield the keys that a part of a JSON schema has, within it as well."""
+    for name, value in schema.items() if isinstance(schema, dict) else ():
+        yield from value if name == "properties" else ()
+        yield from keys_of(value)
+    for value in schema if isinstance(schema, list) else ():
+        yield from keys_of(value)
 
 
 # Names without an example of their own, and the one whose example shows them.

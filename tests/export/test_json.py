@@ -14,7 +14,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, NewerVersionWarning, RankNetRanker
 from sklearn_ltr.export import (
@@ -211,10 +211,14 @@ class OwnRanker(LambdaMARTRanker):
         (lambda: ranker(metric=Own()), ValueError, "metric is a Own"),
         (lambda: ranker(metric=NDCG(gain=np.sqrt)), ValueError,
          "metric.gain is a ufunc"),
-        (lambda: RankNetRanker(), TypeError,
-         "only LambdaMARTRanker, .* got RankNetRan"),
+        (lambda: RankNetRanker(), NotFittedError, "RankNetRanker instance is not fi"),
+        (lambda: DummyRegressor(), TypeError,
+         "only LambdaMARTRanker, .* got DummyReg"),
         (lambda: OwnRanker(), TypeError, "got OwnRanker"),
-        (lambda: make_pipeline(StandardScaler(), ranker()), TypeError, "its last step"),
+        (lambda: make_pipeline(StandardScaler(), ranker()), NotFittedError,
+         "StandardScaler instance is not fi"),
+        (lambda: make_pipeline(RobustScaler(), ranker()), TypeError,
+         "'robustscaler' of the Pipeline is a RobustScaler"),
         (lambda: None, TypeError, "got NoneType"),
     ],
 )  # fmt: skip
@@ -233,11 +237,11 @@ def changed(*path, value, name="ranker"):
     return json.dumps(document)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_changed_digit_is_refused_unless_it_is_the_same_number(name):
-    text, rng = to_json(MODELS[name]), np.random.default_rng(0)
+def assert_changed_digits_are_noticed(text, n):
+    """Change n digits, and the last ones, one at a time."""
+    rng = np.random.default_rng(0)
     digits = [place for place, character in enumerate(text) if character.isdigit()]
-    chosen = rng.choice(digits, 60, replace=False)
+    chosen = rng.choice(digits, n, replace=False)
     for place in (*chosen.tolist(), *digits[-9:]):
         digit = rng.choice(sorted(set("0123456789") - {text[place]}))
         damaged = f"{text[:place]}{digit}{text[place + 1 :]}"
@@ -253,6 +257,11 @@ def test_a_changed_digit_is_refused_unless_it_is_the_same_number(name):
                 pytest.raises(ValueError),
             ):
                 from_json(damaged)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_changed_digit_is_refused_unless_it_is_the_same_number(name):
+    assert_changed_digits_are_noticed(to_json(MODELS[name]), 60)
 
 
 def test_the_checksum_is_that_of_the_values_however_they_are_written():

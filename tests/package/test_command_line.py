@@ -133,7 +133,11 @@ def test_early_stopping_networks_and_regressors(folder, capsys):
     (line, _) = printed(capsys, "train", "train.txt", *arguments)
     assert ", best " in line and "validation ndcg@10" in line
     quiet = ["train", "train.txt", "--quiet"]
-    for ranker, name in (("lambdarank", "n.pkl"), ("mart", "r.json")):
+    for ranker, name in (
+        ("lambdarank", "n.json"),
+        ("ranknet", "n.pkl"),
+        ("mart", "r.json"),
+    ):
         options = ["--set", "max_iter=2"] if ranker != "mart" else SETTINGS
         words = ["--ranker", ranker, "--model", name, "--valid", "test.txt"]
         assert printed(capsys, *quiet, *words, *options) == []
@@ -198,10 +202,6 @@ ERRORS = {
     "range": (
         ["train", "train.txt", "--model", "m.json", "--set", "n_estimators=0"],
         "n_estimators must be an integer >= 1",
-    ),
-    "network": (
-        ["train", "train.txt", "--model", "m.json", "--ranker", "ranknet"],
-        "JSON holds only trees: name a network *.pkl",
     ),
     "metric": (
         ["evaluate", "qrels.txt", "--run", "train.txt", "--metric", "ndgc@10"],
