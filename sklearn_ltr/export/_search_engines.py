@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -36,16 +37,32 @@ from sklearn_ltr.export._pipelines import (
     Vectorization,
     split_pipeline,
 )
-from sklearn_ltr.export._tree_model import Tree, TreeModel, check_no_categories, fold
+from sklearn_ltr.export._tree_model import (
+    LARGEST_THRESHOLD,
+    Place,
+    Tree,
+    TreeBuilder,
+    TreeModel,
+    check_no_categories,
+    fold,
+    tests_missing,
+)
 from sklearn_ltr.export._xgboost import dump_text
 
 __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 
+MOST_NODES = 200_000  # compiled, they fill the memory that the plugin has by default
 TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
-# those that the plugin of Elasticsearch knows
+# those that all versions of the plugin know; "rank:ndcg" only newer ones do
 PLUGIN_OBJECTIVES = {
     "MARTRegressor": "reg:linear",
     "MARTClassifier": "binary:logistic",
+}
+# from which version on the plugin sends a missing value where the model says, or to
+# the child "no"; in earlier ones it is 0
+PLUGIN_MISSING = {
+    "elasticsearch": {(8, 11): "branch"},
+    "opensearch": {(3, 8): "branch", (3, 2): "no"},
 }
 # Solr's names
 MODEL = "org.apache.solr.ltr.model."
@@ -125,6 +142,7 @@ def to_elasticsearch_ltr(
     feature_set: str,
     features: EngineFeatures | None = None,
     missing: str = "branch",
+    engine: str | None = None,
 ) -> list[Request]:
     """Return the requests that upload a fitted model to the plugin Learning to Rank.
 
@@ -153,6 +171,11 @@ def to_elasticsearch_ltr(
         What a feature without a value is in trees.  "branch": missing, as here.
         "zero": the number 0, as in versions of the plugin that have no missing values.
         (In networks it is 0.)
+    engine : str, default=None
+        The engine and its version, such as "opensearch 3.5.0" or "elasticsearch 8.9",
+        for which trees are written: so that it treats missing values as `missing` says.
+        None: a version that reads where the model sends them, OpenSearch from 3.8 on or
+        Elasticsearch from 8.11 on.
 
     Returns
     -------
@@ -161,17 +184,22 @@ def to_elasticsearch_ltr(
         plugin must exist: ``PUT /_ltr`` makes it.  For what is exact see
         :func:`to_xgboost_dump`.
 
-        Missing values go where the model sends them in Elasticsearch's plugin from its
-        pull request 482 on, and in OpenSearch from 3.8.0 on.  Earlier versions take
-        them for 0, except OpenSearch 3.2.0 to 3.7.0, which send every missing value to
-        the child "no", as if it were larger than all thresholds, whatever the model
-        and `missing` say: see :doc:`/guide/deploying`.
-
     Raises
     ------
     TypeError, ValueError
         As :func:`to_xgboost_dump`; for other steps of a Pipeline, and hidden layers;
-        and for `features` that lack a column.
+        for `features` that lack a column; and for an `engine` that takes a missing
+        value for 0 if the trees send it elsewhere, or for which the trees would have
+        more than 200,000 nodes.
+
+    Notes
+    -----
+    OpenSearch 3.2 to 3.7 send every missing value to the child "no", as if it were
+    larger than all thresholds.  For them, a node before each that sends it to "yes"
+    lets all numbers below the largest float32 pass, and what missing values reach is
+    written once more behind it.  Trees then have several times as many nodes.  They
+    are scored alike by all versions that know missing values; with ``missing="zero"``,
+    by all versions.
 
     Examples
     --------
@@ -188,12 +216,21 @@ def to_elasticsearch_ltr(
     check_name(name, "name")
     path = f"/_ltr/_featureset/{check_name(feature_set, 'feature_set')}"
     MISSING.read_as("missing", missing)
+    rule = missing_rule(engine)
     if is_network(estimator):
         names, model = linear_model(estimator)
     else:
         trees = trees_alone(estimator, missing)
         names = [feature.name for feature in trees.features]
-        objective = PLUGIN_OBJECTIVES.get(trees.estimator, "rank:ndcg")
+        if rule == "zero" and any(map(tests_missing, trees.trees)):
+            raise ValueError(
+                f"{engine} takes a missing value for 0, but the trees send it another "
+                "way: give missing='zero' if it should count as 0, or fit again after "
+                "a SimpleImputer(strategy='constant', fill_value=0)"
+            )
+        if rule == "no":
+            trees = missing_right(trees, engine)
+        objective = PLUGIN_OBJECTIVES.get(trees.estimator, "rank:pairwise")
         definition = f'{{"objective": "{objective}", "splits": {dump_text(trees)}}}'
         model = {"type": "model/xgboost+json", "definition": definition}
     requests = []
@@ -203,6 +240,62 @@ def to_elasticsearch_ltr(
         requests.append(Request("POST", path, {"featureset": {"features": listed}}))
     body = {"model": {"name": name, "model": model}}
     return [*requests, Request("POST", f"{path}/_createmodel", body)]
+
+
+def missing_rule(engine: str | None) -> str:
+    """Return where the plugin of an engine sends a missing value."""
+    if engine is None:
+        return "branch"
+    found = re.fullmatch(r"(\w+)[ -](\d+)(?:\.(\d+))?(\.\d+)*", str(engine).lower())
+    if found is None or found[1] not in PLUGIN_MISSING:
+        raise ValueError(
+            f"engine must be {' or '.join(PLUGIN_MISSING)} and its version, such as "
+            f"'opensearch 3.5.0', got {engine!r}"
+        )
+    version = int(found[2]), int(found[3] or 0)
+    rules = PLUGIN_MISSING[found[1]].items()
+    return next((rule for first, rule in rules if version >= first), "zero")
+
+
+def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
+    """Return trees with the same leaves for all rows that send NaN only right."""
+    trees: list[Tree] = []
+    room = MOST_NODES
+    for tree in model.trees:
+        trees.append(tree_missing_right(tree, room))
+        room -= len(trees[-1].feature)
+        if room < 0:
+            raise ValueError(
+                f"{engine} sends every missing value to the child 'no', and trees that "
+                f"undo this would have more than {MOST_NODES:,} nodes: fit again after "
+                "a SimpleImputer(strategy='constant', fill_value=3e38)"
+            )
+    return replace(model, trees=tuple(trees))
+
+
+def tree_missing_right(tree: Tree, room: int) -> Tree:
+    """Return a tree that sends NaN only right; if it needs more than `room`, a part."""
+    built = TreeBuilder()
+    # nodes to write, and features that are known to be there, or to be missing
+    known: frozenset[int] = frozenset()
+    stack: list[tuple[Place, int, frozenset[int], frozenset[int]]]
+    stack = [(None, 0, known, known)]
+    while stack and len(built.numbers) <= room:
+        place, node, there, missing = stack.pop()
+        while (j := int(tree.feature[node])) in missing:
+            node = int((tree.left if tree.missing_left[node] else tree.right)[node])
+        if j < 0:
+            built.add(place, value=float(tree.value[node]))
+            continue
+        left, right = int(tree.left[node]), int(tree.right[node])
+        if tree.missing_left[node] and j not in there:
+            passed = built.add(place, feature=j, threshold=LARGEST_THRESHOLD)
+            stack.append(((passed, "right"), left, there, missing | {j}))
+            place, there = (passed, "left"), there | {j}
+        split = built.add(place, feature=j, threshold=float(tree.threshold[node]))
+        stack.append(((split, "right"), right, there, missing))
+        stack.append(((split, "left"), left, there | {j}, missing))
+    return built.tree()
 
 
 def plugin_feature(name: str, query: Mapping[str, object]) -> dict[str, object]:
@@ -478,7 +571,7 @@ def trees_model(model: TreeModel, missing: str) -> dict[str, object]:
     ]
     params: dict[str, object] = {"trees": trees}
     if missing == "branch":
-        params = {"isNullSameAsZero": "false", **params}
+        params = {"isNullSameAsZero": False, **params}
     return {
         "class": MODEL + "MultipleAdditiveTreesModel",
         "features": [{"name": name} for name in names],
