@@ -43,10 +43,11 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 JAVA = Path(__file__).parent / "java"
 N_ROWS, N_FEATURES = 20_000, 6
 NAMES = [f"Column_{j}" for j in range(N_FEATURES)]
-PLUGIN = "src/main/java/com/o19s/es/ltr/ranker"
+PLUGIN = "src/main/java/com/o19s/es/ltr"
 PLUGIN_CLASSES = (
-    "*.java dectree/*.java linear/*.java normalizer/*.java parser/LtrRankerParser.java "
-    "parser/LinearRankerParser.java parser/XGBoost*.java"
+    "ranker/*.java ranker/dectree/*.java ranker/linear/*.java ranker/normalizer/*.java "
+    "ranker/parser/LtrRankerParser.java ranker/parser/LinearRankerParser.java "
+    "ranker/parser/XGBoost*.java feature/store/*FeatureNorm*.java"
 )
 SOLR_CLASSES = (
     "model/LTRScoringModel.java model/ModelException.java model/LinearModel.java "

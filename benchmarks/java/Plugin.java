@@ -1,15 +1,15 @@
 package judge;
 
+import com.o19s.es.ltr.feature.store.FeatureNormDefinition;
+import com.o19s.es.ltr.feature.store.StoredFeatureNormalizers;
 import com.o19s.es.ltr.ranker.LtrRanker;
 import com.o19s.es.ltr.ranker.normalizer.FeatureNormalizingRanker;
-import com.o19s.es.ltr.ranker.normalizer.MinMaxFeatureNormalizer;
 import com.o19s.es.ltr.ranker.normalizer.Normalizer;
-import com.o19s.es.ltr.ranker.normalizer.StandardFeatureNormalizer;
 import com.o19s.es.ltr.ranker.parser.LinearRankerParser;
 import com.o19s.es.ltr.ranker.parser.LtrRankerParser;
 import com.o19s.es.ltr.ranker.parser.XGBoostJsonParser;
 import java.io.IOException;
-import java.util.HashMap;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -32,26 +32,31 @@ class Plugin extends Judge {
         boolean isLinear = model.get("type").equals(LinearRankerParser.TYPE);
         LtrRankerParser parser = isLinear ? new LinearRankerParser() : new XGBoostJsonParser();
         ranker = parser.parse(set, (String) model.get("definition"));
-        Object given = model.get("feature_normalizers");
-        if (given != null) {
-            Map<Integer, Normalizer> normalizers = new HashMap<>();
-            ((Map<String, Map<String, Map<String, Double>>>) given).forEach(
-                    (name, one) -> normalizers.put(set.featureOrdinal(name), normalizer(one)));
+        Map<Integer, Normalizer> normalizers = normalizers(body).compileOrdToNorms(set);
+        if (!normalizers.isEmpty()) {
             ranker = new FeatureNormalizingRanker(ranker, normalizers);
         }
         vector = null;
     }
 
-    private static Normalizer normalizer(Map<String, Map<String, Double>> given) {
-        Map<String, Double> standard = given.get("standard");
-        if (standard != null) {
-            return new StandardFeatureNormalizer(
-                    standard.get("mean").floatValue(),
-                    standard.get("standard_deviation").floatValue());
+    private static StoredFeatureNormalizers normalizers(String body) {
+        List<FeatureNormDefinition> found = new ArrayList<>();
+        Stubs.XContentParser parser = new Stubs.XContentParser(body);
+        while (parser.nextToken() != null) {
+            if (!"feature_normalizers".equals(parser.text())) {
+                continue;
+            }
+            parser.nextToken();
+            while (parser.nextToken() == Stubs.XContentParser.Token.FIELD_NAME) {
+                String name = parser.currentName();
+                try {
+                    found.add(StoredFeatureNormalizers.PARSER.parse(parser, null, name));
+                } catch (IOException e) {
+                    throw new IllegalArgumentException(e);
+                }
+            }
         }
-        Map<String, Double> ends = given.get("min_max");
-        return new MinMaxFeatureNormalizer(
-                ends.get("minimum").floatValue(), ends.get("maximum").floatValue());
+        return new StoredFeatureNormalizers(found);
     }
 
     @Override

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /** What the engines' classes of models import, as far as reading and scoring uses it. */
@@ -99,6 +100,10 @@ public class Stubs {
             names.forEach(name -> ordinals.put((String) name, ordinals.size()));
         }
 
+        public String name() {
+            return "features";
+        }
+
         public int size() {
             return ordinals.size();
         }
@@ -120,6 +125,61 @@ public class Stubs {
         public ParsingException(Object place, String message, Throwable cause) {
             super(message + ": " + cause.getMessage(), cause);
         }
+    }
+
+    public static class ElasticsearchException extends RuntimeException {
+        public ElasticsearchException(String message) {
+            super(message);
+        }
+    }
+
+    public static class OpenSearchException extends RuntimeException {
+        public OpenSearchException(String message) {
+            super(message);
+        }
+    }
+
+    // what is only there to store a model
+
+    public interface StreamInput {
+        String readString();
+
+        float readFloat();
+
+        int readInt();
+
+        <E extends Enum<E>> E readEnum(Class<E> type);
+    }
+
+    public interface StreamOutput {
+        void writeString(String text);
+
+        void writeFloat(float number);
+
+        void writeInt(int number);
+
+        <E extends Enum<E>> void writeEnum(E value);
+    }
+
+    public interface Writeable {
+        void writeTo(StreamOutput out) throws java.io.IOException;
+    }
+
+    public interface ToXContent {
+        XContentBuilder toXContent(XContentBuilder builder, Params params)
+                throws java.io.IOException;
+
+        interface Params {}
+    }
+
+    public interface XContentBuilder {
+        void startObject();
+
+        void endObject();
+
+        void field(String name);
+
+        void field(String name, float number);
     }
 
     public static class XContentParseException extends RuntimeException {
@@ -288,6 +348,10 @@ public class Stubs {
         public ParseField(String name) {
             this.name = name;
         }
+
+        public String getPreferredName() {
+            return name;
+        }
     }
 
     public interface ContextParser<C, T> {
@@ -295,14 +359,20 @@ public class Stubs {
     }
 
     /** A reader of objects by the fields that were declared. */
-    public static class ObjectParser<V, C> {
+    public static class ObjectParser<V, C> implements ContextParser<C, V> {
         private final String name;
         private final boolean ignoresUnknown;
-        private final Supplier<V> supplier;
+        private final Function<C, V> builder;
         private final Map<String, Reader<V, C>> fields = new HashMap<>();
 
         private interface Reader<V, C> {
             void read(XContentParser parser, V value, C context) throws java.io.IOException;
+        }
+
+        /** A reader of one of several objects, which have names. */
+        public interface NamedObjectParser<T, C> {
+            T parse(XContentParser parser, C context, String name)
+                    throws java.io.IOException;
         }
 
         public ObjectParser(String name, Supplier<V> supplier) {
@@ -310,9 +380,23 @@ public class Stubs {
         }
 
         public ObjectParser(String name, boolean ignoresUnknown, Supplier<V> supplier) {
+            this(name, ignoresUnknown, context -> supplier.get());
+        }
+
+        private ObjectParser(String name, boolean ignoresUnknown, Function<C, V> builder) {
             this.name = name;
             this.ignoresUnknown = ignoresUnknown;
-            this.supplier = supplier;
+            this.builder = builder;
+        }
+
+        public static <V, C> ObjectParser<V, C> fromBuilder(
+                String name, Function<C, V> builder) {
+            return new ObjectParser<>(name, false, builder);
+        }
+
+        @Override
+        public V parse(XContentParser p, C context) {
+            return apply(p, context);
         }
 
         private <T> void declare(
@@ -389,11 +473,11 @@ public class Stubs {
         }
 
         public V apply(XContentParser p, C context) {
-            if (p.currentToken() == null) {
-                p.nextToken();
+            if (p.currentToken() != XContentParser.Token.START_OBJECT) {
+                p.nextToken(); // from before the first token, or from a name
             }
             expect(p, XContentParser.Token.START_OBJECT, name);
-            V value = supplier.get();
+            V value = builder.apply(context);
             while (p.nextToken() != XContentParser.Token.END_OBJECT) {
                 Reader<V, C> reader = fields.get(p.currentName());
                 String field = p.currentName();
