@@ -70,8 +70,7 @@ NORM = "org.apache.solr.ltr.norm."
 # The name of a normalizer and of its two numbers
 NormalizersOfEngine: TypeAlias = Mapping[type[Scaling], tuple[str, str, str]]
 PLUGIN_NORMALIZERS: NormalizersOfEngine = {
-    Standardization: ("standard", "mean", "standard_deviation"),
-    MinMax: ("min_max", "minimum", "maximum"),
+    Standardization: ("standard", "mean", "standard_deviation"),  # min_max: not below 0
 }
 SOLR_NORMALIZERS: NormalizersOfEngine = {
     Standardization: (NORM + "StandardNormalizer", "avg", "std"),
@@ -333,10 +332,12 @@ def normalizers(
     scaling: Scaling, known: NormalizersOfEngine
 ) -> tuple[str, list[dict[str, float]]]:
     """Return an engine's name of a scaling, and the two numbers of each feature."""
+    if isinstance(scaling, MinMax):
+        numbers = low, high = scaling.ends()
+        if MinMax not in known:
+            scaling = Standardization(low, high - low)
     if isinstance(scaling, Standardization):
         numbers = scaling.mean, scaling.scale
-    else:
-        numbers = scaling.ends()
     kind, *names = known[type(scaling)]
     return kind, [
         dict(zip(names, pair, strict=True)) for pair in np.transpose(numbers).tolist()

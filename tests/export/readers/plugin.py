@@ -110,12 +110,9 @@ def linear(
         if name in normalizers:
             ((kind, params),) = normalizers[name].items()
             first, second = (np.float32(value) for value in params.values())
-            if kind == "standard":
-                assert list(params) == ["mean", "standard_deviation"] and second > 0
-                x = (x - first) / second
-            else:
-                assert (kind, *params) == ("min_max", "minimum", "maximum")
-                assert second > first
-                x = (x - first) / (second - first)
+            # "min_max" is refused for columns with numbers below 0
+            assert (kind, *params) == ("standard", "mean", "standard_deviation")
+            assert second > 0
+            x = (x - first) / second
         terms.append(x * np.float32(weight))
     return float32_sum(terms)
