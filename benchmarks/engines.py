@@ -4,9 +4,11 @@
     python benchmarks/engines.py opensearch-learning-to-rank-base "opensearch 3.8"
 
 FOLDER is a checkout of this plugin, of Elasticsearch's (o19s's
-elasticsearch-learning-to-rank) or of Solr.  The classes that read and score a model are
-compiled, with `java/Stubs.java` in place of what they import from elsewhere, and score
-rows half of whose numbers are thresholds, neighbours of thresholds, zeros or missing.
+elasticsearch-learning-to-rank), of Solr, or of RankLib (o19s's RankyMcRankFace); then
+the second argument is "elasticsearch 9.0", "solr" or "ranklib".  The classes that read
+and score a model are compiled, with `java/Stubs.java` in place of what they import from
+elsewhere, and score rows half of whose numbers are thresholds, neighbours of
+thresholds, zeros or missing.
 For each model it prints how many scores have the bits of ours, for trees those of our
 leaf values added in float32, and the largest difference from ``predict``, divided by
 the largest score.  The status is 1 if a score of trees has other bits, or the engine
@@ -34,6 +36,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr.export import (
     from_tree_model,
     to_elasticsearch_ltr,
+    to_ranklib,
     to_solr,
     to_tree_model,
 )
@@ -59,31 +62,31 @@ SOLR_CLASSES = (
 def compile_engine(folder: Path, engine: str, target: Path) -> str:
     """Compile the classes of an engine into a folder; return the class to run."""
     if engine == "solr":
-        (found,) = folder.glob("solr/*/ltr/src/java/org/apache/solr/ltr")
-        root, patterns, main = found, SOLR_CLASSES, "Solr"
+        (root,) = folder.glob("solr/*/ltr/src/java/org/apache/solr/ltr")
+        patterns, main = SOLR_CLASSES, "Solr"
+    elif engine == "ranklib":
+        root, patterns, main = folder / "src", "ciir/**/*.java", "RankLib"
     else:
         root, patterns, main = folder / PLUGIN, PLUGIN_CLASSES, "Plugin"
     stubs = (JAVA / "Stubs.java").read_text(encoding="utf-8")
     known = re.findall(r"^    public .*?(?:class|interface) (\w+)", stubs, re.M)
     an_import = rf"import (static )?[\w.]+\.({'|'.join(known)})\b"
-    sources = [path for pattern in patterns.split() for path in root.glob(pattern)]
-    texts = [path.read_text(encoding="utf-8") for path in sources]
+    found = [path for pattern in patterns.split() for path in root.glob(pattern)]
+    sources = [(path.name, path.read_text(encoding="utf-8")) for path in found]
     if engine == "solr":
         utils = "solr/core/src/java/org/apache/solr/util/SolrPluginUtils.java"
-        texts.append(setters((folder / utils).read_text(encoding="utf-8")))
+        text = (folder / utils).read_text(encoding="utf-8")
+        sources.append(("SolrPluginUtils.java", setters(text)))
     written = [JAVA / name for name in ("Stubs.java", "Judge.java", f"{main}.java")]
-    for number, text in enumerate(texts):
-        name = re.search(r"^public .*?(?:class|interface) (\w+)", text, re.M)
-        if name is None:
-            continue  # package-info
-        path = target / str(number) / f"{name[1]}.java"
+    for number, (name, text) in enumerate(sources):
+        path = target / str(number) / name
         path.parent.mkdir()
         path.write_text(
             re.sub(an_import, r"import \1judge.Stubs.\2", text), encoding="utf-8"
         )
         written.append(path)
-    command = ["javac", "-nowarn", "-Xlint:none", "-d", str(target), *map(str, written)]
-    subprocess.run(command, check=True)
+    options = ["-nowarn", "-Xlint:none", "-encoding", "utf-8", "-d", str(target)]
+    subprocess.run(["javac", *options, *map(str, written)], check=True)
     return f"judge.{main}"
 
 
@@ -107,7 +110,7 @@ class Case(NamedTuple):
 
     label: str
     is_trees: bool
-    body: dict[str, Any]  # of the request that uploads the model
+    body: Any  # of the request that uploads the model; text of RankLib's file
     rows: np.ndarray  # float32
     scores: np.ndarray
     bits: np.ndarray  # as the engine is to add them, in float32
@@ -169,6 +172,8 @@ def tree_models() -> dict[str, Any]:
 
 def network_models(engine: str) -> dict[str, Any]:
     """Return fitted networks that an engine knows, by name."""
+    if engine == "ranklib":
+        return {}
     X, y, groups = training_data()
     X[:, 4] = np.log(X[:, 4])
     models = {}
@@ -242,7 +247,7 @@ def tree_case(engine: str, name: str, model: Any, missing: str) -> Case:
     bits = float32_sum(trees, X)
     if trees.classes is None:
         scores = model.predict(X)
-    elif engine == "solr":
+    elif engine in ("solr", "ranklib"):
         scores = 2 * trees.sigma * model.decision_function(X)
     else:
         scores = model.predict_proba(X)[:, 1]
@@ -261,8 +266,10 @@ def network_case(engine: str, name: str, model: Any) -> Case:
     return Case(name, False, body, rows, scores, scores.astype(np.float32))
 
 
-def write(engine: str, model: Any, missing: str) -> dict[str, Any]:
-    """Return the body of the request that uploads a model."""
+def write(engine: str, model: Any, missing: str) -> Any:
+    """Return a model as an engine reads it."""
+    if engine == "ranklib":
+        return to_ranklib(model, missing="error" if missing == "branch" else missing)
     if engine == "solr":
         return to_solr(model, name="m", missing=missing)[-1].body
     given = {"name": "m", "feature_set": "f", "missing": missing, "engine": engine}
@@ -274,7 +281,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="a checkout of the engine's classes")
     parser.add_argument(
         "engine",
-        help='what the models are written for, such as "opensearch 3.5"; or solr',
+        help='what the models are written for, such as "opensearch 3.5"; solr; ranklib',
     )
     given = parser.parse_args()
     cases = []
@@ -283,7 +290,7 @@ def main() -> int:
             try:
                 cases.append(tree_case(given.engine, name, model, missing))
             except ValueError as error:
-                print(f"{name}, {missing}: not written: {error}")
+                print(f"{name}, {missing}: not written, {str(error).partition(':')[0]}")
     for name, model in network_models(given.engine).items():
         cases.append(network_case(given.engine, name, model))
     with tempfile.TemporaryDirectory() as folder:
