@@ -51,7 +51,7 @@ from sklearn_ltr.export._xgboost import dump_text
 
 __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 
-MOST_NODES = 200_000  # compiled, they fill the memory that the plugin has by default
+MOST_NODES = 200_000  # compiled, they fill most of the 10 MB that the plugin keeps
 TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
 # those that all versions of the plugin know; "rank:ndcg" only newer ones do
 PLUGIN_OBJECTIVES = {
@@ -70,7 +70,7 @@ NORM = "org.apache.solr.ltr.norm."
 # The name of a normalizer and of its two numbers
 NormalizersOfEngine: TypeAlias = Mapping[type[Scaling], tuple[str, str, str]]
 PLUGIN_NORMALIZERS: NormalizersOfEngine = {
-    Standardization: ("standard", "mean", "standard_deviation"),  # min_max: not below 0
+    Standardization: ("standard", "mean", "standard_deviation"),
 }
 SOLR_NORMALIZERS: NormalizersOfEngine = {
     Standardization: (NORM + "StandardNormalizer", "avg", "std"),
@@ -174,7 +174,8 @@ def to_elasticsearch_ltr(
         The engine and its version, such as "opensearch 3.5.0" or "elasticsearch 8.9",
         for which trees are written: so that it treats missing values as `missing` says.
         None: a version that reads where the model sends them, OpenSearch from 3.8 on or
-        Elasticsearch from 8.11 on.
+        Elasticsearch from 8.11 on.  For OpenSearch 3.2 to 3.7, which do not, trees get
+        several times as many nodes: see :doc:`/guide/deploying`.
 
     Returns
     -------
@@ -190,15 +191,6 @@ def to_elasticsearch_ltr(
         for `features` that lack a column; and for an `engine` that takes a missing
         value for 0 if the trees send it elsewhere, or for which the trees would have
         more than 200,000 nodes.
-
-    Notes
-    -----
-    OpenSearch 3.2 to 3.7 send every missing value to the child "no", as if it were
-    larger than all thresholds.  For them, a node before each that sends it to "yes"
-    lets all numbers below the largest float32 pass, and what missing values reach is
-    written once more behind it.  Trees then have several times as many nodes.  They
-    are scored alike by all versions that know missing values; with ``missing="zero"``,
-    by all versions.
 
     Examples
     --------
@@ -245,7 +237,7 @@ def missing_rule(engine: str | None) -> str:
     """Return where the plugin of an engine sends a missing value."""
     if engine is None:
         return "branch"
-    found = re.fullmatch(r"(\w+)[ -](\d+)(?:\.(\d+))?(\.\d+)*", str(engine).lower())
+    found = re.fullmatch(r"([a-z]+)[ _-](\d+)(?:\.(\d+))?[.\d]*", str(engine).lower())
     if found is None or found[1] not in PLUGIN_MISSING:
         raise ValueError(
             f"engine must be {' or '.join(PLUGIN_MISSING)} and its version, such as "
@@ -261,8 +253,10 @@ def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
     trees: list[Tree] = []
     room = MOST_NODES
     for tree in model.trees:
-        trees.append(tree_missing_right(tree, room))
-        room -= len(trees[-1].feature)
+        if tree.missing_left.any():
+            tree = tree_missing_right(tree, room)
+            room -= len(tree.feature)
+        trees.append(tree)
         if room < 0:
             raise ValueError(
                 f"{engine} sends every missing value to the child 'no', and trees that "
@@ -274,11 +268,13 @@ def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
 
 def tree_missing_right(tree: Tree, room: int) -> Tree:
     """Return a tree that sends NaN only right; if it needs more than `room`, a part."""
+    # before a node that sends NaN left comes one that lets all numbers pass; behind
+    # it, what NaN reaches is written once more
     built = TreeBuilder()
-    # nodes to write, and features that are known to be there, or to be missing
-    known: frozenset[int] = frozenset()
+    none: frozenset[int] = frozenset()
+    # features that are known to be there, and those that are known to be missing
     stack: list[tuple[Place, int, frozenset[int], frozenset[int]]]
-    stack = [(None, 0, known, known)]
+    stack = [(None, 0, none, none)]
     while stack and len(built.numbers) <= room:
         place, node, there, missing = stack.pop()
         while (j := int(tree.feature[node])) in missing:
@@ -321,6 +317,9 @@ def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]
     model: dict[str, object] = {"type": "model/linear", "definition": definition}
     if scaling is None:
         return names, model
+    if isinstance(scaling, MinMax):  # the plugin refuses a `min_max` below 0
+        low, high = scaling.ends()
+        scaling = Standardization(low, high - low)
     kind, listed = normalizers(scaling, PLUGIN_NORMALIZERS)
     model["feature_normalizers"] = {
         column: {kind: numbers} for column, numbers in zip(names, listed, strict=True)
@@ -332,12 +331,10 @@ def normalizers(
     scaling: Scaling, known: NormalizersOfEngine
 ) -> tuple[str, list[dict[str, float]]]:
     """Return an engine's name of a scaling, and the two numbers of each feature."""
-    if isinstance(scaling, MinMax):
-        numbers = low, high = scaling.ends()
-        if MinMax not in known:
-            scaling = Standardization(low, high - low)
     if isinstance(scaling, Standardization):
         numbers = scaling.mean, scaling.scale
+    else:
+        numbers = scaling.ends()
     kind, *names = known[type(scaling)]
     return kind, [
         dict(zip(names, pair, strict=True)) for pair in np.transpose(numbers).tolist()

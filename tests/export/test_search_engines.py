@@ -111,7 +111,7 @@ VERSIONS = {
     "elasticsearch-7": "zero",
     "opensearch 10": "branch",
     "opensearch 3.8.0.0": "branch",
-    "OpenSearch 3.7.0": "no",
+    "OpenSearch_3.7": "no",  # as a cloud writes it
     "opensearch-3.2": "no",
     "opensearch 3.1.0": "zero",
     "opensearch 3": "zero",
