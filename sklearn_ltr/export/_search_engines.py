@@ -526,8 +526,9 @@ def to_solr(
     Raises
     ------
     TypeError, ValueError
-        As :func:`to_xgboost_dump`; for other steps of a Pipeline; and for `features`
-        that lack a column.
+        As :func:`to_xgboost_dump`; for other steps of a Pipeline; for `features` that
+        lack a column; and for those with the `defaultValue` NaN, where a missing value
+        is 0.
 
     Examples
     --------
@@ -554,10 +555,24 @@ def to_solr(
     requests = []
     if features is not None:
         given = check_features(names, features)
+        if missing == "zero" or is_network(estimator):
+            check_values(names, given)
         definitions = [{"store": store, "name": n, **d} for n, d in given.items()]
         requests.append(Request("PUT", "/schema/feature-store", definitions))
     body = {"store": store, "name": name, **model}
     return [*requests, Request("PUT", "/schema/model-store", body)]
+
+
+def check_values(names: Sequence[str], features: EngineFeatures) -> None:
+    """Raise a ValueError for a feature that may be NaN, which a model does not know."""
+    for name in names:
+        params = features[name].get("params")
+        if isinstance(params, Mapping):
+            if str(params.get("defaultValue")).lower() == "nan":
+                raise ValueError(
+                    f"features[{name!r}] has the defaultValue NaN, but a missing value "
+                    "is 0 in networks, and in trees with missing='zero': leave it out"
+                )
 
 
 def trees_model(model: TreeModel, missing: str) -> dict[str, object]:

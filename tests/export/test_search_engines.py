@@ -275,6 +275,24 @@ def test_solr_compares_with_the_threshold_wherever_float32_can():
     assert (off <= np.maximum(np.spacing(np.abs(t)), 2.0**-43)).all()
 
 
+@pytest.mark.parametrize("value", ["NaN", float("nan")])
+def test_solr_has_no_nan_where_a_missing_value_is_0(value):
+    feature = {"class": SOLR_CLASS + "FieldValueFeature", "params": {"field": "f"}}
+    is_nan = {**feature, "params": {"field": "f", "defaultValue": value}}
+    model, linear = served()["named"], networks()["linear"]
+    columns = [f"Column_{j}" for j in range(linear.n_features_in_)]
+    for write, names in (
+        (partial(to_solr, model, name="m", missing="zero"), names_of(model)),
+        (partial(to_solr, linear, name="m"), columns),
+    ):
+        given = dict.fromkeys(names, feature)
+        assert len(write(features=given | {"other": is_nan})) == 2
+        last = [*given][-1]
+        with pytest.raises(ValueError, match=f"{last}.. has the defaultValue NaN, but"):
+            write(features=given | {last: is_nan})
+    assert to_solr(model, name="m", features=dict.fromkeys(names_of(model), is_nan))
+
+
 def test_solr_gets_the_features_with_the_names_of_the_store():
     model = served()["named"]
     given = {
