@@ -13,7 +13,7 @@ from sklearn_ltr._commands.files import READERS, WRITERS, load_model, write_file
 from sklearn_ltr.datasets._records import read_object
 
 #: Options that some writers take; some need them
-OPTIONS = ("missing", "name", "feature_set", "store", "features")
+OPTIONS = ("missing", "name", "feature_set", "engine", "store", "features")
 
 
 def add_convert(commands: Commands) -> None:
@@ -39,6 +39,11 @@ def add_convert(commands: Commands) -> None:
     )
     parser.add_argument("--name", help="name of the model in a search engine")
     parser.add_argument("--feature-set", help="elasticsearch: name of the feature set")
+    parser.add_argument(
+        "--engine",
+        metavar="VERSION",
+        help='elasticsearch: what runs the plugin, such as "opensearch 3.5.0"',
+    )
     parser.add_argument("--store", help="solr: feature store, _DEFAULT_ by default")
     parser.add_argument(
         "--features",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -36,16 +37,32 @@ from sklearn_ltr.export._pipelines import (
     Vectorization,
     split_pipeline,
 )
-from sklearn_ltr.export._tree_model import Tree, TreeModel, check_no_categories, fold
+from sklearn_ltr.export._tree_model import (
+    LARGEST_THRESHOLD,
+    Place,
+    Tree,
+    TreeBuilder,
+    TreeModel,
+    check_no_categories,
+    fold,
+    tests_missing,
+)
 from sklearn_ltr.export._xgboost import dump_text
 
 __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 
+MOST_NODES = 200_000  # compiled, they fill most of the 10 MB that the plugin keeps
 TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
-# those that the plugin of Elasticsearch knows
+# those that all versions of the plugin know; "rank:ndcg" only newer ones do
 PLUGIN_OBJECTIVES = {
     "MARTRegressor": "reg:linear",
     "MARTClassifier": "binary:logistic",
+}
+# from which version on the plugin sends a missing value where the model says, or to
+# the child "no"; in earlier ones it is 0
+PLUGIN_MISSING = {
+    "elasticsearch": {(8, 11): "branch"},
+    "opensearch": {(3, 8): "branch", (3, 2): "no"},
 }
 # Solr's names
 MODEL = "org.apache.solr.ltr.model."
@@ -54,7 +71,6 @@ NORM = "org.apache.solr.ltr.norm."
 NormalizersOfEngine: TypeAlias = Mapping[type[Scaling], tuple[str, str, str]]
 PLUGIN_NORMALIZERS: NormalizersOfEngine = {
     Standardization: ("standard", "mean", "standard_deviation"),
-    MinMax: ("min_max", "minimum", "maximum"),
 }
 SOLR_NORMALIZERS: NormalizersOfEngine = {
     Standardization: (NORM + "StandardNormalizer", "avg", "std"),
@@ -125,6 +141,7 @@ def to_elasticsearch_ltr(
     feature_set: str,
     features: EngineFeatures | None = None,
     missing: str = "branch",
+    engine: str | None = None,
 ) -> list[Request]:
     """Return the requests that upload a fitted model to the plugin Learning to Rank.
 
@@ -153,6 +170,12 @@ def to_elasticsearch_ltr(
         What a feature without a value is in trees.  "branch": missing, as here.
         "zero": the number 0, as in versions of the plugin that have no missing values.
         (In networks it is 0.)
+    engine : str, default=None
+        The engine and its version, such as "opensearch 3.5.0" or "elasticsearch 8.9",
+        for which trees are written: so that it treats missing values as `missing` says.
+        None: a version that reads where the model sends them, OpenSearch from 3.8 on or
+        Elasticsearch from 8.11 on.  For OpenSearch 3.2 to 3.7, which do not, trees get
+        several times as many nodes: see :doc:`/guide/deploying`.
 
     Returns
     -------
@@ -161,17 +184,13 @@ def to_elasticsearch_ltr(
         plugin must exist: ``PUT /_ltr`` makes it.  For what is exact see
         :func:`to_xgboost_dump`.
 
-        Missing values go where the model sends them in Elasticsearch's plugin from its
-        pull request 482 on, and in OpenSearch from 3.8.0 on.  Earlier versions take
-        them for 0, except OpenSearch 3.2.0 to 3.7.0, which send every missing value to
-        the child "no", as if it were larger than all thresholds, whatever the model
-        and `missing` say: see :doc:`/guide/deploying`.
-
     Raises
     ------
     TypeError, ValueError
         As :func:`to_xgboost_dump`; for other steps of a Pipeline, and hidden layers;
-        and for `features` that lack a column.
+        for `features` that lack a column; and for an `engine` that takes a missing
+        value for 0 if the trees send it elsewhere, or for which the trees would have
+        more than 200,000 nodes.
 
     Examples
     --------
@@ -188,12 +207,21 @@ def to_elasticsearch_ltr(
     check_name(name, "name")
     path = f"/_ltr/_featureset/{check_name(feature_set, 'feature_set')}"
     MISSING.read_as("missing", missing)
+    rule = missing_rule(engine)
     if is_network(estimator):
         names, model = linear_model(estimator)
     else:
         trees = trees_alone(estimator, missing)
         names = [feature.name for feature in trees.features]
-        objective = PLUGIN_OBJECTIVES.get(trees.estimator, "rank:ndcg")
+        if rule == "zero" and any(map(tests_missing, trees.trees)):
+            raise ValueError(
+                f"{engine} takes a missing value for 0, but the trees send it another "
+                "way: give missing='zero' if it should count as 0, or fit again after "
+                "a SimpleImputer(strategy='constant', fill_value=0)"
+            )
+        if rule == "no":
+            trees = missing_right(trees, engine)
+        objective = PLUGIN_OBJECTIVES.get(trees.estimator, "rank:pairwise")
         definition = f'{{"objective": "{objective}", "splits": {dump_text(trees)}}}'
         model = {"type": "model/xgboost+json", "definition": definition}
     requests = []
@@ -203,6 +231,66 @@ def to_elasticsearch_ltr(
         requests.append(Request("POST", path, {"featureset": {"features": listed}}))
     body = {"model": {"name": name, "model": model}}
     return [*requests, Request("POST", f"{path}/_createmodel", body)]
+
+
+def missing_rule(engine: str | None) -> str:
+    """Return where the plugin of an engine sends a missing value."""
+    if engine is None:
+        return "branch"
+    found = re.fullmatch(r"([a-z]+)[ _-](\d+)(?:\.(\d+))?[.\d]*", str(engine).lower())
+    if found is None or found[1] not in PLUGIN_MISSING:
+        raise ValueError(
+            f"engine must be {' or '.join(PLUGIN_MISSING)} and its version, such as "
+            f"'opensearch 3.5.0', got {engine!r}"
+        )
+    version = int(found[2]), int(found[3] or 0)
+    rules = PLUGIN_MISSING[found[1]].items()
+    return next((rule for first, rule in rules if version >= first), "zero")
+
+
+def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
+    """Return trees with the same leaves for all rows that send NaN only right."""
+    trees: list[Tree] = []
+    room = MOST_NODES
+    for tree in model.trees:
+        if tree.missing_left.any():
+            tree = tree_missing_right(tree, room)
+            room -= len(tree.feature)
+        trees.append(tree)
+        if room < 0:
+            raise ValueError(
+                f"{engine} sends every missing value to the child 'no', and trees that "
+                f"undo this would have more than {MOST_NODES:,} nodes: fit again after "
+                "a SimpleImputer(strategy='constant', fill_value=3e38)"
+            )
+    return replace(model, trees=tuple(trees))
+
+
+def tree_missing_right(tree: Tree, room: int) -> Tree:
+    """Return a tree that sends NaN only right; if it needs more than `room`, a part."""
+    # before a node that sends NaN left comes one that lets all numbers pass; behind
+    # it, what NaN reaches is written once more
+    built = TreeBuilder()
+    none: frozenset[int] = frozenset()
+    # features that are known to be there, and those that are known to be missing
+    stack: list[tuple[Place, int, frozenset[int], frozenset[int]]]
+    stack = [(None, 0, none, none)]
+    while stack and len(built.numbers) <= room:
+        place, node, there, missing = stack.pop()
+        while (j := int(tree.feature[node])) in missing:
+            node = int((tree.left if tree.missing_left[node] else tree.right)[node])
+        if j < 0:
+            built.add(place, value=float(tree.value[node]))
+            continue
+        left, right = int(tree.left[node]), int(tree.right[node])
+        if tree.missing_left[node] and j not in there:
+            passed = built.add(place, feature=j, threshold=LARGEST_THRESHOLD)
+            stack.append(((passed, "right"), left, there, missing | {j}))
+            place, there = (passed, "left"), there | {j}
+        split = built.add(place, feature=j, threshold=float(tree.threshold[node]))
+        stack.append(((split, "right"), right, there, missing))
+        stack.append(((split, "left"), left, there | {j}, missing))
+    return built.tree()
 
 
 def plugin_feature(name: str, query: Mapping[str, object]) -> dict[str, object]:
@@ -229,6 +317,9 @@ def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]
     model: dict[str, object] = {"type": "model/linear", "definition": definition}
     if scaling is None:
         return names, model
+    if isinstance(scaling, MinMax):  # the plugin refuses a `min_max` below 0
+        low, high = scaling.ends()
+        scaling = Standardization(low, high - low)
     kind, listed = normalizers(scaling, PLUGIN_NORMALIZERS)
     model["feature_normalizers"] = {
         column: {kind: numbers} for column, numbers in zip(names, listed, strict=True)
@@ -435,8 +526,9 @@ def to_solr(
     Raises
     ------
     TypeError, ValueError
-        As :func:`to_xgboost_dump`; for other steps of a Pipeline; and for `features`
-        that lack a column.
+        As :func:`to_xgboost_dump`; for other steps of a Pipeline; for `features` that
+        lack a column; and for those with the `defaultValue` NaN, where a missing value
+        is 0.
 
     Examples
     --------
@@ -463,10 +555,24 @@ def to_solr(
     requests = []
     if features is not None:
         given = check_features(names, features)
+        if missing == "zero" or is_network(estimator):
+            check_values(names, given)
         definitions = [{"store": store, "name": n, **d} for n, d in given.items()]
         requests.append(Request("PUT", "/schema/feature-store", definitions))
     body = {"store": store, "name": name, **model}
     return [*requests, Request("PUT", "/schema/model-store", body)]
+
+
+def check_values(names: Sequence[str], features: EngineFeatures) -> None:
+    """Raise a ValueError for a feature that may be NaN, which a model does not know."""
+    for name in names:
+        params = features[name].get("params")
+        if isinstance(params, Mapping):
+            if str(params.get("defaultValue")).lower() == "nan":
+                raise ValueError(
+                    f"features[{name!r}] has the defaultValue NaN, but a missing value "
+                    "is 0 in networks, and in trees with missing='zero': leave it out"
+                )
 
 
 def trees_model(model: TreeModel, missing: str) -> dict[str, object]:
@@ -478,7 +584,7 @@ def trees_model(model: TreeModel, missing: str) -> dict[str, object]:
     ]
     params: dict[str, object] = {"trees": trees}
     if missing == "branch":
-        params = {"isNullSameAsZero": "false", **params}
+        params = {"isNullSameAsZero": False, **params}
     return {
         "class": MODEL + "MultipleAdditiveTreesModel",
         "features": [{"name": name} for name in names],

@@ -52,6 +52,11 @@ def folder(tmp_path, monkeypatch):
             {"name": "mine", "feature_set": "shop", "features": FEATURES},
         ),
         (
+            "elasticsearch --name mine --feature-set shop --engine opensearch-3.5",
+            to_elasticsearch_ltr,
+            {"name": "mine", "feature_set": "shop", "engine": "opensearch-3.5"},
+        ),
+        (
             "elasticsearch-ml --name mine --features f.json",
             to_elasticsearch_ml,
             {"name": "mine", "features": FEATURES},

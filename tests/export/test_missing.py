@@ -59,7 +59,7 @@ def treelite_scores(model, X):
 
 
 def plugin_scores(trees, X):
-    definition = json.dumps({"objective": "rank:ndcg", "splits": trees})
+    definition = json.dumps({"objective": "rank:pairwise", "splits": trees})
     model = {"type": "model/xgboost+json", "definition": definition}
     return plugin.predict({"model": {"name": "m", "model": model}}, NAMES, X)
 

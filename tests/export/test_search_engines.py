@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,11 @@ from sklearn_ltr.export import (
     to_vespa,
     to_xgboost_dump,
 )
-from sklearn_ltr.export._search_engines import elastic_nodes, less_slack
+from sklearn_ltr.export._search_engines import (
+    elastic_nodes,
+    less_slack,
+    tree_missing_right,
+)
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from tests.export.models import (
@@ -76,6 +81,85 @@ def test_the_plugin_finds_the_leaves_of_all_float32_rows(name):
         scores = own_scores(model, X)
         np.testing.assert_allclose(found, scores, atol=FLOAT32 * np.abs(scores).max())
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("missing", "rule"), [*itertools.product(["branch", "zero"], ["branch", "no"]),
+                          ("zero", "zero")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", NUMERIC)
+def test_trees_for_opensearch_3_2_to_3_7_are_scored_alike_by_other_versions(
+    name, missing, rule
+):
+    model = served()[name]
+    X = float32_rows(model)
+    given = {"name": "m", "feature_set": "f", "missing": missing}
+    (request,) = to_elasticsearch_ltr(model, **given, engine="opensearch 3.5.0")
+    found = plugin.predict(request.body, names_of(model), X, rule)
+    if missing == "zero":
+        X = np.nan_to_num(X, nan=0.0)
+    expected = float32_scores(model, X, factor_of(model))
+    if name == "classifier":
+        expected = (1 / (1 + np.exp(-expected.astype(np.float64)))).astype(np.float32)
+    np.testing.assert_array_equal(found, expected)
+
+
+VERSIONS = {
+    "elasticsearch 9.0.8": "branch",
+    "Elasticsearch 8.11.4": "branch",
+    "elasticsearch 8.9.2": "zero",
+    "elasticsearch-7": "zero",
+    "opensearch 10": "branch",
+    "opensearch 3.8.0.0": "branch",
+    "OpenSearch_3.7": "no",  # as a cloud writes it
+    "opensearch-3.2": "no",
+    "opensearch 3.1.0": "zero",
+    "opensearch 3": "zero",
+    "opensearch 2.19.6": "zero",
+}
+
+
+@pytest.mark.parametrize("engine", VERSIONS)
+def test_trees_are_written_for_the_version_of_the_plugin(engine):
+    model, rule = served()["ranker"], VERSIONS[engine]
+    X, names = float32_rows(model), names_of(model)
+    zero = np.nan_to_num(X, nan=0.0)
+    write = partial(
+        to_elasticsearch_ltr, model, name="m", feature_set="f", engine=engine
+    )
+    (request,) = write(missing="zero")
+    found = plugin.predict(request.body, names, X, rule)
+    np.testing.assert_array_equal(found, float32_scores(model, zero))
+    if rule == "zero":
+        with pytest.raises(ValueError, match=f"{engine} takes a missing value for 0"):
+            write()
+        return
+    (request,) = write()
+    found = plugin.predict(request.body, names, X, rule)
+    np.testing.assert_array_equal(found, float32_scores(model, X))
+
+
+def test_versions_that_take_a_missing_value_for_0_get_trees_that_do():
+    model = from_tree_model(to_tree_model(served()["ranker"]).with_missing_as(0.0))
+    write = partial(to_elasticsearch_ltr, model, name="m", feature_set="f")
+    assert write(engine="opensearch 2.19") == write()
+
+
+def test_trees_that_would_be_too_large_for_a_version_are_refused(monkeypatch):
+    model = served()["ranker"]
+    n_nodes = sum(len(tree.feature) for tree in to_tree_model(model).trees)
+    write = partial(to_elasticsearch_ltr, model, name="m", feature_set="f")
+    monkeypatch.setattr("sklearn_ltr.export._search_engines.MOST_NODES", n_nodes)
+    assert write() == write(engine="opensearch 3.8")
+    with pytest.raises(ValueError, match="opensearch 3.7 sends .* more than .* fit ag"):
+        write(engine="opensearch 3.7")
+
+
+@pytest.mark.parametrize("engine", ["", "opensearch", "solr 9.2", "3.5.0", 3.5])
+def test_the_engine_of_the_plugin_is_named_with_its_version(engine):
+    for model in (served()["ranker"], networks()["linear"]):
+        with pytest.raises(ValueError, match="engine must be elasticsearch or opensea"):
+            to_elasticsearch_ltr(model, name="m", feature_set="f", engine=engine)
 
 
 def test_the_feature_set_of_the_plugin_has_the_parameters_of_the_queries():
@@ -191,6 +275,24 @@ def test_solr_compares_with_the_threshold_wherever_float32_can():
     assert (off <= np.maximum(np.spacing(np.abs(t)), 2.0**-43)).all()
 
 
+@pytest.mark.parametrize("value", ["NaN", float("nan")])
+def test_solr_has_no_nan_where_a_missing_value_is_0(value):
+    feature = {"class": SOLR_CLASS + "FieldValueFeature", "params": {"field": "f"}}
+    is_nan = {**feature, "params": {"field": "f", "defaultValue": value}}
+    model, linear = served()["named"], networks()["linear"]
+    columns = [f"Column_{j}" for j in range(linear.n_features_in_)]
+    for write, names in (
+        (partial(to_solr, model, name="m", missing="zero"), names_of(model)),
+        (partial(to_solr, linear, name="m"), columns),
+    ):
+        given = dict.fromkeys(names, feature)
+        assert len(write(features=given | {"other": is_nan})) == 2
+        last = [*given][-1]
+        with pytest.raises(ValueError, match=f"{last}.. has the defaultValue NaN, but"):
+            write(features=given | {last: is_nan})
+    assert to_solr(model, name="m", features=dict.fromkeys(names_of(model), is_nan))
+
+
 def test_solr_gets_the_features_with_the_names_of_the_store():
     model = served()["named"]
     given = {
@@ -251,6 +353,9 @@ def test_trees_of_any_depth_are_written():
     assert to_vespa(model).count("leaf_value") == depth + 1
     assert len(elastic_nodes(chain)) == len(node)
     assert to_solr(model, name="m")
+    # before the root comes a node that only missing values do not pass
+    left = tree_missing_right(replace(chain, missing_left=~is_leaf), 10 * depth)
+    assert left.is_leaf.sum() == depth + 2 and not left.missing_left.any()
 
 
 SCALERS = {

@@ -20,13 +20,8 @@ NODE_KEYS = {
     "leaf": float,
     "children": list,
 }
-NO_TRANSFORM = {
-    "binary:logitraw",
-    "rank:ndcg",
-    "rank:map",
-    "rank:pairwise",
-    "reg:linear",
-}
+# those of all versions; "rank:ndcg" was refused before 1.5.9 and OpenSearch 3.2
+NO_TRANSFORM = {"binary:logitraw", "rank:pairwise", "reg:linear"}
 SIGMOID = {"binary:logistic", "reg:logistic"}
 
 
@@ -40,8 +35,14 @@ def names_of_features(body: dict[str, Any]) -> list[str]:
     return [feature["name"] for feature in feature_set["features"]]
 
 
-def predict(body: dict[str, Any], names: list[str], X: np.ndarray) -> np.ndarray:
-    """Score float32 rows by a model."""
+def predict(
+    body: dict[str, Any], names: list[str], X: np.ndarray, missing: str = "branch"
+) -> np.ndarray:
+    """Score float32 rows by a model.
+
+    Versions send a missing value where the model says ("branch"), to the child "no", or
+    where 0 goes ("zero").
+    """
     assert set(body) == {"model"} and set(body["model"]) == {"name", "model"}
     model = body["model"]["model"]
     X = X.astype(np.float32)
@@ -60,8 +61,13 @@ def predict(body: dict[str, Any], names: list[str], X: np.ndarray) -> np.ndarray
         if "leaf" in node:
             return None
         x = rows[:, names.index(node["split"])]
-        goes_left = np.float32(node["split_condition"]) > x
-        goes_left[np.isnan(x)] = node["missing"] == node["yes"]
+        threshold = np.float32(node["split_condition"])
+        goes_left = threshold > x
+        goes_left[np.isnan(x)] = {
+            "branch": node["missing"] == node["yes"],
+            "no": False,
+            "zero": threshold > 0,
+        }[missing]
         return goes_left, *node["children"]
 
     total = float32_sum(
@@ -104,12 +110,9 @@ def linear(
         if name in normalizers:
             ((kind, params),) = normalizers[name].items()
             first, second = (np.float32(value) for value in params.values())
-            if kind == "standard":
-                assert list(params) == ["mean", "standard_deviation"] and second > 0
-                x = (x - first) / second
-            else:
-                assert (kind, *params) == ("min_max", "minimum", "maximum")
-                assert second > first
-                x = (x - first) / (second - first)
+            # "min_max" is refused for columns with numbers below 0
+            assert (kind, *params) == ("standard", "mean", "standard_deviation")
+            assert second > 0
+            x = (x - first) / second
         terms.append(x * np.float32(weight))
     return float32_sum(terms)

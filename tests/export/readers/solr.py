@@ -61,7 +61,8 @@ def normalize(x: np.ndarray, norm: dict[str, Any]) -> np.ndarray:
 
 
 def trees(params: dict[str, Any], names: list[str], X: np.ndarray) -> np.ndarray:
-    is_null_zero = params.get("isNullSameAsZero", "true") != "false"
+    is_null_zero = params.get("isNullSameAsZero", True)
+    assert isinstance(is_null_zero, bool)  # text, as in Solr's guide, is refused
     if is_null_zero:
         X = np.nan_to_num(X, nan=0.0)
 
