@@ -266,7 +266,8 @@ class LambdaMARTRanker(BaseRanker):
         used.  To pickle the ranker, use a function defined in a module.  Leave it,
         unless you have a cost of your own.
     {truncation_level}
-        Raise it if relevant documents are often ranked below it.
+        Raise it if relevant documents are often ranked below it.  For lists of more
+        than 500 documents, try 300.
     normalize_lambdas : bool, "distance" or "query", default=True
         "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
         "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
