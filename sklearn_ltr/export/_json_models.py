@@ -69,7 +69,7 @@ STATE: dict[type[BaseEstimator], dict[str, float | None]] = {
         "min": NAN, "scale": NAN, "data_min": NAN, "data_max": NAN, "data_range": NAN,
         "n_samples_seen": None,
     },
-    SmoothClipScaler: {"center": None, "scale": INF},
+    SmoothClipScaler: {"center": None, "scale": INF, "rms": INF},
 }  # fmt: skip
 
 
@@ -339,6 +339,7 @@ def vectorizer_value(step: TableVectorizer) -> Document:
         "dates": np.flatnonzero(step.kinds_ == "date").tolist(),
         "center": [] if scaler is None else scaler.center_.tolist(),
         "scale": [] if scaler is None else numbers_value(scaler.scale_, INF, "scale_"),
+        "rms": [] if scaler is None else scaler.rms_.tolist(),
         "indicated": step._numbers[step._indicated].tolist(),
         "tables": [
             {"encoding": step.kinds_[table.feature], "rows": table.numbers.tolist()}
@@ -359,6 +360,7 @@ def read_vectorizer(
     scaler.n_features_in_ = n_numbers
     scaler.center_ = read_numbers(document, "center", n_numbers, None, where)
     scaler.scale_ = read_numbers(document, "scale", n_numbers, INF, where)
+    scaler.rms_ = read_numbers(document, "rms", n_numbers, INF, where)
     step.scaler_ = scaler if n_numbers > 0 else None
     indicated = read_choice(document, "indicated", step._numbers, where)
     step._indicated = np.searchsorted(step._numbers, indicated)

@@ -229,6 +229,7 @@ class OnnxGraph:
         self.add("Sqrt")
         root, self.last = self.last, z
         self.add("Div", root)
+        self.add("Div", self.constant(step.rms))
 
     def add_vectorization(self, step: Vectorization) -> None:
         """Add a TableVectorizer; categories are looked up by their codes."""

@@ -49,10 +49,14 @@ class MinMax:
 
 @dataclass(frozen=True)
 class SmoothClip:
-    """``z = (x - center) / scale``, ``z / sqrt(1 + (z / 3)^2)``: a SmoothClipScaler."""
+    """A SmoothClipScaler.
+
+    ``z = (x - center) / scale``, ``z / sqrt(1 + (z / 3)^2) / rms``.
+    """
 
     center: NDArray[np.float64]
     scale: NDArray[np.float64]
+    rms: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ def read_step(name: str, step: BaseEstimator) -> Step:
 
 def smooth_clip(scaler: SmoothClipScaler) -> SmoothClip:
     """Return what a scaler of heavy tails computes."""
-    return SmoothClip(scaler.center_.copy(), scaler.scale_.copy())
+    return SmoothClip(scaler.center_.copy(), scaler.scale_.copy(), scaler.rms_.copy())
 
 
 def imputation(name: str, imputer: SimpleImputer) -> Imputation:

@@ -3,7 +3,9 @@ r"""Transformers of the columns of X.
 - :class:`SmoothClipScaler` scales numbers for networks, whatever their tails: with the
   median m and a robust scale s of a column,
 
-  .. math:: z = \frac{x - m}{s}, \qquad x' = \frac{z}{\sqrt{1 + (z / 3)^2}};
+  .. math:: z = \frac{x - m}{s}, \qquad c = \frac{z}{\sqrt{1 + (z / 3)^2}},
+
+  divided by the root mean square of c;
 
 - :class:`TableVectorizer` turns any table, with missing values, categories and dates,
   into numbers for networks;

@@ -14,28 +14,31 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._data.features import CHUNK_SIZE, read_feature_table
 from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._estimators.base import Estimator, refit
+from sklearn_ltr._trees.categories import exact
 from sklearn_ltr._typing import FloatArray, MatrixLike
 
 __all__ = ["SmoothClipScaler"]
 
-LIMIT = 3.0  # no transformed number is larger
+LIMIT = 3.0  # no clipped number is larger
 # A normal distribution's standard deviation, in median distances from its median
 DEVIATION = 1.482602218505602
 LARGEST = 1e100  # of a scaled number, so that its square is finite
 
 
 class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
-    r"""Scale numbers by a robust measure, and bring far ones smoothly into (-3, 3).
+    r"""Scale numbers by a robust measure, bring far ones near, and to unit size.
 
     Counts, prices and BM25 scores have a few huge values, and a StandardScaler makes
     all others of such a column almost the same.  A network then learns nothing from it.
     Here, with m the median of a column in training, and s 1.4826 times the median
     distance from m of the values that are not m,
 
-    .. math:: z = \frac{x - m}{s}, \qquad x' = \frac{z}{\sqrt{1 + (z / 3)^2}}.
+    .. math:: z = \frac{x - m}{s}, \qquad c = \frac{z}{\sqrt{1 + (z / 3)^2}},
+              \qquad x' = \frac{c}{r},
 
-    Numbers near the median keep their distances (the slope is 1 there), far ones keep
-    their order.  Of a normal distribution, s is the standard deviation.  Values equal
+    with r the root mean square of c in training, so that all columns are of one size.
+    Numbers near the median keep their distances, far ones keep their order, and none is
+    beyond 3 / r.  Of a normal distribution, s is the standard deviation.  Values equal
     to the median do not count in s, so that a column of which most are 0 is scaled by
     the others.  Trees need no scaling.
 
@@ -46,6 +49,8 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     scale_ : ndarray of shape (n_features,), float64
         The scale s, above 0; inf for a column without two different values, which
         becomes 0 everywhere, as nothing can be learned from it.
+    rms_ : ndarray of shape (n_features,), float64
+        The root mean square r, above 0.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -75,23 +80,24 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     >>> scaler.center_, scaler.scale_
     (array([3.]), array([2.9652...]))
     >>> scaler.transform([[1.0], [3.0], [5.0], [1e9]]).round(2)
-    array([[-0.66],
+    array([[-0.47],
            [ 0.  ],
-           [ 0.66],
-           [ 3.  ]])
+           [ 0.47],
+           [ 2.12]])
     """
 
     _attributes: ClassVar[Attributes] = {
         **FEATURES,
         "center_": Attribute("(n_features,)"),
         "scale_": Attribute("(n_features,)"),
+        "rms_": Attribute("(n_features,)"),
     }
 
     def __init__(self) -> None:
         pass  # defined so that an argument of other scalers is named in the error
 
     def fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Learn median and scale of each column.
+        """Learn the three numbers of each column.
 
         Parameters
         ----------
@@ -118,16 +124,16 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
                     columns.data[first:last]
                     for first, last in zip(starts[:-1], starts[1:], strict=True)
                 ]
-                model.center_ = np.zeros(len(values))
+                centers = [0.0] * len(values)
+                n_rows = table.shape[0]
+                n_known = [n_rows - np.count_nonzero(np.isnan(v)) for v in values]
             else:
                 values = [column[~np.isnan(column)] for column in table.T]
-                model.center_ = np.array([median(column) for column in values])
-            model.scale_ = np.array(
-                [
-                    scale_of(column, center)
-                    for column, center in zip(values, model.center_, strict=True)
-                ]
-            )
+                centers = list(map(median, values))
+                n_known = list(map(len, values))
+            scales = list(map(scale_of, values, centers))
+            model.center_, model.scale_ = np.array(centers), np.array(scales)
+            model.rms_ = np.array(list(map(rms_of, values, centers, scales, n_known)))
         return self
 
     def transform(self, X: MatrixLike) -> FloatArray | csr_matrix:
@@ -153,7 +159,7 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         check_is_fitted(self)
         table = read_feature_table(self, X, reset=False, name="X")
         if not issparse(table):
-            return smoothly_clipped(table, self.center_, self.scale_)
+            return smoothly_clipped(table, self.center_, self.scale_, self.rms_)
         if self.center_.any():
             raise ValueError(
                 "X is sparse, but the columns were centred when the scaler was fitted "
@@ -161,7 +167,8 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
                 "dense one"
             )
         scaled = table.astype(np.float64)  # a copy
-        clip_smoothly(scaled.data, np.zeros(1), self.scale_[scaled.indices])
+        clip_smoothly(scaled.data, 0.0, self.scale_[scaled.indices])
+        scaled.data /= self.rms_[scaled.indices]
         return scaled
 
     def __sklearn_tags__(self) -> Tags:
@@ -190,8 +197,17 @@ def scale_of(values: NDArray[Any], center: float) -> float:
     return 2 * min(DEVIATION * median(halves), largest)
 
 
+def rms_of(values: NDArray[Any], center: float, scale: float, n_known: int) -> float:
+    """Return the root mean square of clipped values, some of which are 0; or 1."""
+    clipped = values[~np.isnan(values)].astype(np.float64)
+    clip_smoothly(clipped, center, scale)
+    # the sum does not depend on the order of the rows
+    total = exact(clipped * clipped, LIMIT * LIMIT, n_known).sum()
+    return float(np.sqrt(total / max(n_known, 1))) or 1.0
+
+
 def smoothly_clipped(
-    table: NDArray[Any], center: FloatArray, scale: FloatArray
+    table: NDArray[Any], center: FloatArray, scale: FloatArray, rms: FloatArray
 ) -> FloatArray:
     """Return the numbers of the formula, float64, of a dense table."""
     found = np.empty(table.shape)
@@ -200,11 +216,14 @@ def smoothly_clipped(
         rows = slice(start, start + step)
         found[rows] = table[rows]
         clip_smoothly(found[rows], center, scale)
+        found[rows] /= rms
     return found
 
 
-def clip_smoothly(values: FloatArray, center: FloatArray, scale: FloatArray) -> None:
-    """Change numbers to those of the formula."""
+def clip_smoothly(
+    values: FloatArray, center: FloatArray | float, scale: FloatArray | float
+) -> None:
+    """Change numbers to c of the formula."""
     # halves, so that no difference is infinite
     values *= 0.5
     values -= center / 2

@@ -89,7 +89,7 @@ def smooth(step: Any, X: np.ndarray) -> np.ndarray:
     scale = [np.inf if s is None else s for s in step["scale"]]
     z = np.clip((X / 2 - np.array(step["center"]) / 2) / (np.array(scale) / 2),
                 -1e100, 1e100)  # fmt: skip
-    return z / np.sqrt(1 + (z / 3) ** 2)
+    return z / np.sqrt(1 + (z / 3) ** 2) / np.array(step["rms"])
 
 
 def vectorize(step: Any, X: np.ndarray) -> np.ndarray:
