@@ -5,7 +5,7 @@ r"""Transformers of the columns of X.
 
   .. math:: z = \frac{x - m}{s}, \qquad c = \frac{z}{\sqrt{1 + (z / 3)^2}},
 
-  divided by the root mean square of c;
+  divided by the root mean square of c, at least 0.1;
 
 - :class:`TableVectorizer` turns any table, with missing values, categories and dates,
   into numbers for networks;

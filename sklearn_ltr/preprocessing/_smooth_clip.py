@@ -20,6 +20,7 @@ from sklearn_ltr._typing import FloatArray, MatrixLike
 __all__ = ["SmoothClipScaler"]
 
 LIMIT = 3.0  # no clipped number is larger
+LEAST_RMS = 0.1  # by which clipped numbers are divided
 # A normal distribution's standard deviation, in median distances from its median
 DEVIATION = 1.482602218505602
 LARGEST = 1e100  # of a scaled number, so that its square is finite
@@ -36,11 +37,12 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
     .. math:: z = \frac{x - m}{s}, \qquad c = \frac{z}{\sqrt{1 + (z / 3)^2}},
               \qquad x' = \frac{c}{r},
 
-    with r the root mean square of c in training, so that all columns are of one size.
-    Numbers near the median keep their distances, far ones keep their order, and none is
-    beyond 3 / r.  Of a normal distribution, s is the standard deviation.  Values equal
-    to the median do not count in s, so that a column of which most are 0 is scaled by
-    the others.  Trees need no scaling.
+    with r the root mean square of c in training, so that columns are of one size; at
+    least 0.1, so that the few other values of a column of mostly one value do not
+    become huge.  Numbers near the median keep their distances, far ones keep their
+    order, and none is beyond 30.  Of a normal distribution, s is the standard
+    deviation.  Values equal to the median do not count in s, so that a column of which
+    most are 0 is scaled by the others.  Trees need no scaling.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
         The scale s, above 0; inf for a column without two different values, which
         becomes 0 everywhere, as nothing can be learned from it.
     rms_ : ndarray of shape (n_features,), float64
-        The root mean square r, above 0.
+        The root mean square r, or 0.1 if that is larger.
     n_features_in_ : int
         Number of columns seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -198,12 +200,12 @@ def scale_of(values: NDArray[Any], center: float) -> float:
 
 
 def rms_of(values: NDArray[Any], center: float, scale: float, n_known: int) -> float:
-    """Return the root mean square of clipped values, some of which are 0; or 1."""
+    """Return the root mean square of clipped values, besides 0 where X stores none."""
     clipped = values[~np.isnan(values)].astype(np.float64)
     clip_smoothly(clipped, center, scale)
     # the sum does not depend on the order of the rows
     total = exact(clipped * clipped, LIMIT * LIMIT, n_known).sum()
-    return float(np.sqrt(total / max(n_known, 1))) or 1.0
+    return max(float(np.sqrt(total / max(n_known, 1))), LEAST_RMS)
 
 
 def smoothly_clipped(

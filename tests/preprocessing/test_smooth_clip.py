@@ -41,7 +41,7 @@ def by_definition(column, new, center=None):
         z = (x - m) / s
         return z / sqrt(1 + (z / 3) ** 2)
 
-    r = sqrt(sum(clipped(x) ** 2 for x in known) / len(known)) or 1.0
+    r = max(sqrt(sum(clipped(x) ** 2 for x in known) / len(known)), 0.1)
     return [clipped(x) / r for x in new]
 
 
@@ -66,6 +66,13 @@ def test_numbers_of_any_size_keep_their_order_within_the_limits():
         found = scaler.transform(np.c_[np.sort(values)])[:, 0] * scaler.rms_
         assert (np.diff(found) >= 0).all() and np.abs(found).max() <= 3.0000001
         assert np.isfinite(found).all() and np.isfinite(scaler.scale_).all()
+
+
+def test_rare_values_are_not_blown_up():
+    column = np.zeros((10_000, 1))
+    column[7] = 5.0
+    found = SmoothClipScaler().fit_transform(column)
+    assert 6 < found[7, 0] < 7 and not np.delete(found, 7).any()
 
 
 def test_a_column_of_one_value_or_none_is_0():
