@@ -138,16 +138,17 @@ class TableVectorizer(TransformerMixin, Estimator):
     >>> import pandas as pd
     >>> from sklearn_ltr.preprocessing import TableVectorizer
     >>> X = pd.DataFrame(
-    ...     {"price": [5.0, np.nan, 7.0, 900.0], "shop": ["b", "a", "b", None]}
+    ...     {"price": [5, np.nan, 7, 9, 9000], "shop": ["b", "a", "b", None, "a"]}
     ... )
     >>> vectorizer = TableVectorizer().fit(X)
     >>> vectorizer.get_feature_names_out().tolist()
     ['price', 'missingindicator_price', 'shop_a', 'shop_b', 'missingindicator_shop']
     >>> vectorizer.transform(X).round(2)
-    array([[-0.67,  0.  ,  0.  ,  1.  ,  0.  ],
+    array([[-0.6 ,  0.  ,  0.  ,  1.  ,  0.  ],
            [ 0.  ,  1.  ,  1.  ,  0.  ,  0.  ],
-           [ 0.  ,  0.  ,  0.  ,  1.  ,  0.  ],
-           [ 3.  ,  0.  ,  0.  ,  0.  ,  1.  ]])
+           [-0.21,  0.  ,  0.  ,  1.  ,  0.  ],
+           [ 0.21,  0.  ,  0.  ,  0.  ,  1.  ],
+           [ 1.88,  0.  ,  1.  ,  0.  ,  0.  ]])
     """
 
     _attributes: ClassVar[Attributes] = {
