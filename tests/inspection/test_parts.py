@@ -168,7 +168,11 @@ def test_attributes_of_a_part_are_named():
         ("a grid", to_onnx, "GridSearchCV: give its best_estimator_"),
         ("a grid", lambda m: to_lightgbm(FrozenEstimator(m)), "give its estimator$"),
         ("a blend", to_lightgbm, "give each of its rankers_, and add their scores"),
-        ("a bag of networks", to_lightgbm, "each of its estimators_, and take the mean"),
+        (
+            "a bag of networks",
+            to_lightgbm,
+            "each of its estimators_, and take the mean",
+        ),
     ],
 )
 def test_errors_name_the_part_to_take(name, call, message):
