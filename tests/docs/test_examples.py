@@ -276,9 +276,17 @@ def few(python_docs, documents, monkeypatch):
     def few_queries(*, n_candidates=50):
         return python_docs.make_data(documents, 100, n_candidates)
 
-    made = datasets.make_ranking(60, n_documents=10, n_features=13, random_state=0)
+    make = partial(datasets.make_ranking, 60, n_documents=10, random_state=0)
+
+    def few_rankings(*args, n_features=13, n_informative=10, n_query_features=2, **_):
+        return make(
+            n_features=n_features,
+            n_informative=n_informative,
+            n_query_features=n_query_features,
+        )
+
     monkeypatch.setattr(python_docs, "load_python_docs", few_queries)
-    monkeypatch.setattr(datasets, "make_ranking", lambda *args, **options: made)
+    monkeypatch.setattr(datasets, "make_ranking", few_rankings)
     local = partial(distributed.LocalCluster, processes=False)
     monkeypatch.setattr(distributed, "LocalCluster", local)
     with joblib.parallel_config("threading"):
