@@ -60,6 +60,7 @@ from sklearn_ltr._typing import (
 )
 from sklearn_ltr.ensemble._members import (
     FitRows,
+    centred_within_queries,
     check_learn_labels,
     check_taken,
     labels_of_rankers,
@@ -408,9 +409,8 @@ class BaggingRanker(BaseRanker):
             queries = single_query(n_documents, X=X)
         else:
             queries = QueryGroups.from_groups(groups, n_documents)
-        centred = np.array([queries.sort(member_scores) for member_scores in scores])
-        sums = np.add.reduceat(centred, queries.offsets[:-1], axis=1)
-        centred -= np.repeat(sums / queries.sizes, queries.sizes, axis=1)
+        canonical = np.array([queries.sort(member_scores) for member_scores in scores])
+        centred = centred_within_queries(canonical, queries.offsets[:-1])
         return queries.unsort(centred.std(axis=0))
 
     def merge(self) -> LambdaMARTRanker:

@@ -43,6 +43,7 @@ from sklearn_ltr.ensemble._held_out import (
     score_prefit,
 )
 from sklearn_ltr.ensemble._members import (
+    centred_within_queries,
     check_learn_labels,
     check_taken,
     labels_of_rankers,
@@ -493,11 +494,9 @@ def equal_weights(scores: Sequence[FloatArray], groups: IntArray) -> FloatArray:
     # 1 over the standard deviation of the scores minus their query's mean; 0 for scores
     # that order no documents, unless none do
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    sizes = np.diff(np.append(starts, len(groups)))
     deviations, largest = np.empty((2, len(scores)))
     for m, scores_m in enumerate(scores):
-        means = np.add.reduceat(scores_m, starts) / sizes
-        deviations[m] = np.std(scores_m - np.repeat(means, sizes))
+        deviations[m] = np.std(centred_within_queries(scores_m, starts))
         largest[m] = np.abs(scores_m).max()
     varies = deviations > ROUNDING * largest
     if not varies.any():

@@ -28,7 +28,7 @@ from sklearn_ltr._ranking.reading import (
     read_targets,
     read_ungraded,
 )
-from sklearn_ltr._typing import FloatArray, MatrixLike
+from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 
 
 class FitRows(NamedTuple):
@@ -169,6 +169,16 @@ def labels_of_rankers(
             "same label_weights, or measure one label, as in score(label=0)"
         )
     return LabelChoice(True, None if differing or not shares else shares[0])
+
+
+def centred_within_queries(scores: FloatArray, starts: IntArray) -> FloatArray:
+    """Return scores, (..., n_rows), minus the mean of their query.
+
+    `starts` are the rows at which queries begin.
+    """
+    sizes = np.diff(np.append(starts, scores.shape[-1]))
+    means = np.add.reduceat(scores, starts, axis=-1) / sizes
+    return np.asarray(scores - np.repeat(means, sizes, axis=-1))
 
 
 def predict_scores(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from sklearn_ltr._data import QueryGroups, check_scores, count_rows
 from sklearn_ltr._parameters import real
@@ -81,14 +82,8 @@ def reciprocal_rank_fusion(
 
 
 def mean_ranks(scores: FloatArray, query: IntArray) -> FloatArray:
-    """Return the rank of each document in its query, from 1; ties share their mean."""
+    """Return ranks from 1 within ascending queries; equal scores share their mean."""
     # so that the order of the rows does not matter
-    order = np.lexsort((-scores, query))
-    scores, query = scores[order], query[order]
-    starts = np.diff(query, prepend=-1) > 0
-    changes = np.flatnonzero(starts | (np.diff(scores, prepend=np.inf) != 0))
-    sizes = np.diff(np.append(changes, len(order)))
-    first = np.maximum.accumulate(np.where(starts, np.arange(len(order)), 0))
-    ranks = np.empty(len(order))
-    ranks[order] = np.repeat(changes + (sizes + 1) / 2, sizes) - first
-    return ranks
+    within = rankdata(-scores, method="dense")
+    ranks = rankdata(query * (len(scores) + 1) + within)
+    return np.asarray(ranks - np.searchsorted(query, query))

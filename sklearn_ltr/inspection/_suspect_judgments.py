@@ -22,7 +22,7 @@ from sklearn_ltr.ensemble._held_out import (
     out_of_fold,
     score_prefit,
 )
-from sklearn_ltr.ensemble._members import read_rows
+from sklearn_ltr.ensemble._members import centred_within_queries, read_rows
 from sklearn_ltr.ensemble._meta_estimators import check_estimator
 from sklearn_ltr.metrics import rank_scores
 
@@ -147,8 +147,7 @@ def doubts(scores: Any, y: Any, queries: QueryGroups) -> pd.DataFrame:
 
     grades, groups = np.asarray(y, dtype=np.float64), queries.column
     ordered = check_scores(scores, queries, "scores of ranker")
-    means = np.add.reduceat(ordered, queries.offsets[:-1]) / queries.sizes
-    deviation = np.std(ordered - np.repeat(means, queries.sizes))
+    deviation = np.std(centred_within_queries(ordered, queries.offsets[:-1]))
     scaled = queries.unsort(ordered) / (deviation or 1.0)
     gradient, _ = compute_lambdas(scaled, grades, metric=None, groups=groups)
     wrong = wrong_sides(ordered, queries.sort(grades), queries.offsets)

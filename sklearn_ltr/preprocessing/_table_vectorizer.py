@@ -259,10 +259,12 @@ class TableVectorizer(TransformerMixin, Estimator):
             infinite numbers; for a sparse X if X of `fit` was dense.
         """
         check_is_fitted(self)
+        table = as_table(X) if is_arrow(X) else X
         if (self.kinds_ != "number").any():
-            check_columns(self, X, "X")
-        table = with_days(X, np.flatnonzero(self.kinds_ == "date").tolist())
-        table = self._categories.encode(table, "X")
+            check_columns(self, table, "X")
+        dated = np.flatnonzero(self.kinds_ == "date").tolist()
+        check_dates(table, dated)
+        table = self._categories.encode(with_days(table, dated), "X")
         return self._columns(read_feature_table(self, table, reset=False, name="X"))
 
     def _learn(
@@ -270,6 +272,7 @@ class TableVectorizer(TransformerMixin, Estimator):
     ) -> tuple[Any, dict[int, FloatArray]]:
         """Learn from the rows; return X as numbers, and columns for training rows."""
         p = read_parameters(VectorizerParameters, self)
+        X = as_table(X) if is_arrow(X) else X
         dated = date_features(X)
         X = with_days(X, dated)
         given = p.categorical_features
@@ -299,7 +302,7 @@ class TableVectorizer(TransformerMixin, Estimator):
         self._numbers = np.setdiff1d(np.arange(n_features), features)
         numbers = table[:, self._numbers]
         self.scaler_ = SmoothClipScaler().fit(numbers) if numbers.shape[1] else None
-        n_missing = count_missing(numbers)
+        n_missing = np.asarray(missing_in(numbers).sum(axis=0)).ravel()
         self._indicated = np.flatnonzero((n_missing > 0) & (n_missing < table.shape[0]))
         return table, trained
 
@@ -322,11 +325,7 @@ class TableVectorizer(TransformerMixin, Estimator):
             )
         queries = read_queries(groups, n_rows(table), X=table)
         data = read_targets(y, queries, RowColumns(), labels=LabelChoice(True, None))
-        in_order, targets = targets_of(data), {}
-        for name, values in in_order._asdict().items():
-            targets[name] = np.empty_like(values)
-            targets[name][data.rows] = values
-        return RowTargets(**targets)
+        return RowTargets(*map(queries.unsort, targets_of(data)))
 
     def _columns(
         self, table: Any, trained: Mapping[int, FloatArray] = NOTHING
@@ -341,7 +340,8 @@ class TableVectorizer(TransformerMixin, Estimator):
             values[np.isnan(values)] = 0.0
             columns.append(scaled)
         if len(self._indicated) > 0:
-            columns.append(is_missing(numbers[:, self._indicated]))
+            missing = missing_in(numbers[:, self._indicated])
+            columns.append(missing.astype(np.float64))
         for each in self._tables:
             encoded = trained.get(each.feature)
             if encoded is None:
@@ -427,47 +427,37 @@ def mean_targets(
 # --- tables -----------------------------------------------------------------------
 
 
-def count_missing(table: Matrix) -> NDArray[np.intp]:
-    """Return the number of missing values of each column."""
+def missing_in(table: Matrix) -> Matrix:
+    """Return which values of a table are missing."""
     if not issparse(table):
-        return np.asarray(np.count_nonzero(np.isnan(table), axis=0))
-    return np.bincount(table.indices[np.isnan(table.data)], minlength=table.shape[1])
-
-
-def is_missing(table: Matrix) -> Matrix:
-    """Return a table of 0 and 1: whether each value is missing."""
-    if not issparse(table):
-        return np.isnan(table).astype(np.float64)
-    marked = table.astype(np.float64)
-    marked.data = np.isnan(marked.data).astype(np.float64)
+        return np.isnan(table)
+    marked = table.copy()
+    marked.data = np.isnan(table.data)
     marked.eliminate_zeros()
     return marked
 
 
-def date_features(X: Any) -> list[int]:
+def date_features(table: Any) -> list[int]:
     """Return the columns of a DataFrame that have a dtype of dates or durations."""
-    table = as_table(X) if is_arrow(X) else X
     if not is_frame(table):
         return []
-    return [
-        j
-        for j, dtype in enumerate(table.dtypes)
-        if str(dtype).lower().startswith(DATED)
-    ]
+    names = [str(dtype).lower() for dtype in table.dtypes]
+    return [j for j, name in enumerate(names) if name.startswith(DATED)]
 
 
-def with_days(X: Any, features: list[int]) -> Any:
-    """Return a table with days, as numbers, in its columns of dates."""
-    if not features:
-        return X
-    table = as_table(X)
-    other = sorted({*features} - {*date_features(X)})
+def check_dates(table: Any, features: list[int]) -> None:
+    """Raise a ValueError unless these columns still hold dates."""
+    other = sorted({*features} - {*date_features(table)})
     if other:
         name = table.columns[other[0]] if is_frame(table) else other[0]
         raise ValueError(
             f"X in column {name!r} holds no dates, as it did when the transformer was "
             "fitted: give them in a dtype of dates, or fit again"
         )
+
+
+def with_days(table: Any, features: list[int]) -> Any:
+    """Return a table with days, as numbers, in its columns of dates."""
     return replace_columns(table, {j: days(table, j) for j in features})
 
 
