@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.metrics import r2_score
 
-from python_docs import load_python_docs
+from python_docs import make_data, read_documents
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.model_selection import compare_rankers, group_train_test_split
@@ -25,10 +25,11 @@ from sklearn_ltr.plotting import RankerComparisonDisplay
 # %%
 # The data
 # --------
-# The data are those of the first example. A third of the queries is held out.
-docs = load_python_docs()
+# The data are made like those of the first example, with fewer queries and shorter
+# lists. Half of the queries are held out.
+docs = make_data(read_documents(), 900, 30)
 X, X_test, y, y_test, groups, groups_test = group_train_test_split(
-    docs.data, docs.target, groups=docs.groups, test_size=1 / 3, random_state=0
+    docs.data, docs.target, groups=docs.groups, test_size=1 / 2, random_state=0
 )
 shares = np.bincount(y) / len(y)
 print(", ".join(f"grade {grade}: {share:.1%}" for grade, share in enumerate(shares)))
@@ -36,9 +37,9 @@ print(", ".join(f"grade {grade}: {share:.1%}" for grade, share in enumerate(shar
 # %%
 # Four models
 # -----------
-# A MARTRegressor is fitted without groups: it learns from each row for itself.
-trees = {"n_estimators": 50, "random_state": 0}
-regressor = MARTRegressor(**trees).fit(X, y)
+# A MARTRegressor is fitted without groups: it learns from each row for itself. This one
+# has 100 trees, the default, as the others have.
+regressor = MARTRegressor(random_state=0).fit(X, y)
 
 # %%
 # A classifier for each grade but the lowest predicts the probability of this grade or a
@@ -46,15 +47,16 @@ regressor = MARTRegressor(**trees).fit(X, y)
 # adds up, from grade to grade, what the grade has more than the one below.
 expected = np.zeros(len(X_test))
 for grade in range(1, y.max() + 1):
-    classifier = MARTClassifier(**trees).fit(X, y >= grade)
+    classifier = MARTClassifier(random_state=0).fit(X, y >= grade)
     more = 2**grade - 2 ** (grade - 1)
     expected += more * classifier.predict_proba(X_test)[:, 1]
 
 # %%
-# LambdaMART learns from pairs of documents of a query. With ``init=``, its trees correct
-# the order of the regressor, which is fitted first.
-ranker = LambdaMARTRanker(**trees).fit(X, y, groups=groups)
-with_base = LambdaMARTRanker(init=MARTRegressor(**trees), **trees)
+# LambdaMART learns from pairs of documents of a query. With ``init=``, half of the trees
+# are those of a regressor, which is fitted first, and the others correct its order.
+ranker = LambdaMARTRanker(random_state=0).fit(X, y, groups=groups)
+half = {"n_estimators": 50, "random_state": 0}
+with_base = LambdaMARTRanker(init=MARTRegressor(**half), **half)
 with_base.fit(X, y, groups=groups)
 
 # %%
@@ -76,9 +78,9 @@ plt.show()
 # %%
 # Which one predicts the grade?
 # -----------------------------
-# The share of the variance of unseen grades that the predictions explain. It is below 0
-# if predictions are worse than the mean grade. A LambdaMARTRanker that began with a
-# regressor no longer predicts grades; a CalibratedRanker maps its scores to grades.
+# The share of the variance of unseen grades that the predictions explain: below 0 if they
+# are farther from the grades than their mean is. The trees of LambdaMART move the scores
+# away from the grades. (A CalibratedRanker maps scores to grades again.)
 explained = {
     name: r2_score(y_test, scores[name])
     for name in ("regressor", "regressor, then LambdaMART", "LambdaMART")
