@@ -122,5 +122,7 @@ for name, rows in shown.items():
 # How many of the pages that are left empty had something good to show?
 found = np.isin(queries, groups_test[shown["with both"]])
 had_good = np.isin(queries, groups_test[y_test == 1])
-print(f"Of {np.sum(~found)} empty pages, {np.sum(~found & had_good)} had a good product;")
+print(
+    f"Of {np.sum(~found)} empty pages, {np.sum(~found & had_good)} had a good product;"
+)
 print(f"of {np.sum(found)} others, {np.sum(found & ~had_good)} had none.")

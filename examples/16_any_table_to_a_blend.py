@@ -87,8 +87,8 @@ print(*vectorizer.get_feature_names_out(), sep=", ")
 # %%
 # The blend and its parts
 # -----------------------
-# The later half of the searches is the test. The parts of the blend, ``rankers_``,
-# have learned from the same searches as the blend. A difference whose interval contains 0
+# The later half of the searches is the test. The parts of the blend, ``rankers_``, have
+# learned from the same searches as the blend. A difference whose interval contains 0
 # may be chance.
 X, X_test, y, y_test, groups, groups_test = group_train_test_split(
     table, y, groups=groups, order=date, test_size=0.5

@@ -52,8 +52,9 @@ print(f"{len(np.unique(users))} users to learn from, {len(np.unique(users_new))}
 # Two searches
 # ------------
 # Both try the same settings. A search ends after `n_iter` candidates, or after about
-# `time` seconds if this is earlier. The folds of the first keep queries whole, and those
-# of the second keep users whole. (With `users`, UserKFold is what ``cv=5`` means.)
+# `time` seconds if this is earlier. The folds of the first keep queries whole, and
+# those of the second keep users whole. (With `users`, UserKFold is what ``cv=5``
+# means.)
 SPACE = {"max_leaf_nodes": [2, 3, 4, 8, 16, 31], "max_features": [0.3, 0.6, 1.0]}
 given = {
     "by query": (GroupKFold(5), {}),
@@ -95,7 +96,5 @@ plt.show()
 # ------------------------------------------
 # With ``users=``, the comparison draws users, not queries. The last column is what it
 # would have said without.
-comparison = compare_rankers(
-    searches, X_new, y_new, groups=groups_new, users=users_new
-)
+comparison = compare_rankers(searches, X_new, y_new, groups=groups_new, users=users_new)
 print(comparison)

@@ -4,9 +4,10 @@
 Run it by ``python 18_learn_the_grade_itself.py``. It needs matplotlib.
 
 A regressor that predicts the grade of each document ranks, too. So do classifiers, by
-the expected relevance, as in McRank (Li, Burges and Wu, 2007). The example compares both
-with LambdaMART, which learns the order alone, and with a LambdaMART that begins with the
-regressor. Only models that have learned grades also say how good a document is.
+the expected relevance, as in McRank (Li, Burges and Wu, 2007). The example compares
+both with LambdaMART, which learns the order alone, and with a LambdaMART that begins
+with the regressor. Only models that have learned grades also say how good a document
+is.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/18_learn_the_grade_itself.svg"
@@ -52,8 +53,9 @@ for grade in range(1, y.max() + 1):
     expected += more * classifier.predict_proba(X_test)[:, 1]
 
 # %%
-# LambdaMART learns from pairs of documents of a query. With ``init=``, half of the trees
-# are those of a regressor, which is fitted first, and the others correct its order.
+# LambdaMART learns from pairs of documents of a query. With ``init=``, half of the
+# trees are those of a regressor, which is fitted first, and the others correct its
+# order.
 ranker = LambdaMARTRanker(random_state=0).fit(X, y, groups=groups)
 half = {"n_estimators": 50, "random_state": 0}
 with_base = LambdaMARTRanker(init=MARTRegressor(**half), **half)
@@ -78,9 +80,9 @@ plt.show()
 # %%
 # Which one predicts the grade?
 # -----------------------------
-# The share of the variance of unseen grades that the predictions explain: below 0 if they
-# are farther from the grades than their mean is. The trees of LambdaMART move the scores
-# away from the grades. (A CalibratedRanker maps scores to grades again.)
+# The share of the variance of unseen grades that the predictions explain: below 0 if
+# they are farther from the grades than their mean is. The trees of LambdaMART move the
+# scores away from the grades. (A CalibratedRanker maps scores to grades again.)
 explained = {
     name: r2_score(y_test, scores[name])
     for name in ("regressor", "regressor, then LambdaMART", "LambdaMART")

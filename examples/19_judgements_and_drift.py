@@ -4,10 +4,10 @@
 Run it by ``python 19_judgements_and_drift.py``. It needs pandas and matplotlib.
 
 Two checks of a ranker's data. Grades that contradict what a ranker has learned from
-other queries deserve a second look: the example changes some grades, and counts how many
-of these are found. And the lists of tomorrow may differ from those of the training: the
-example shortens the lists of the first stage, and a report says which columns have moved,
-and what the metric is now.
+other queries deserve a second look: the example changes some grades, and counts how
+many of these are found. And the lists of tomorrow may differ from those of the
+training: the example shortens the lists of the first stage, and a report says which
+columns have moved, and what the metric is now.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/19_judgements_and_drift.svg"
@@ -49,13 +49,15 @@ first = suspects.head(8)
 print(first.assign(document=docs.documents[first.index]).round(2).to_string())
 
 # %%
-# The share of wrong grades among the first documents of the list. The others of them have
-# the grade that they had, and the features do not tell why. So a judge should decide, not
-# the list.
+# The share of wrong grades among the first documents of the list. The others of them
+# have the grade that they had, and the features do not tell why. So a judge should
+# decide, not the list.
 found = suspects["is_wrong"].to_numpy().cumsum()
 n_seen = np.arange(1, len(found) + 1)
 for n in (20, 50, 100, 200):
-    print(f"first {n:4}: {found[n - 1] / n:4.0%} wrong (by chance {is_wrong.mean():.1%})")
+    print(
+        f"first {n:4}: {found[n - 1] / n:4.0%} wrong (by chance {is_wrong.mean():.1%})"
+    )
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 ax.plot(n_seen / len(found), found / found[-1], label="by doubt")
@@ -90,7 +92,8 @@ for name, data in lists.items():
 # What has moved
 # --------------
 # The population stability index of each column, 0 for equal distributions. Many people
-# train again above 0.25. The new queries have some of it without any change.
+# train again above 0.25. The new queries have some of it without any change: the length
+# of a query is the same for its whole list, and there are few queries.
 drift = pd.DataFrame(
     {name: pd.Series(report.column_drift) for name, report in reports.items()}
 )
@@ -99,10 +102,13 @@ print(drift.sort_values("shorter", ascending=False).head(8).round(3).to_string()
 
 # %%
 # The report is one file, with the metric, the worst queries, importances, SHAP values
-# and drift. Shorter lists have fewer documents to rank wrong, so their metric is not that
-# of the long lists.
+# and drift. Do not compare the metrics of the two: shorter lists have fewer documents
+# to rank wrong, and the queries whose source was not found are left out.
 for name, report in reports.items():
-    print(f"{name:15}{report.metric.name} {report.value:.3f} ({report.standard_error:.3f})")
+    print(
+        f"{name:15}{report.metric.name} {report.value:.3f} "
+        f"({report.standard_error:.3f})"
+    )
 path = Path(gettempdir()) / "shorter_lists.html"
 reports["shorter"].save(path)
 print(f"The report is in {path}, {path.stat().st_size / 1000:,.0f} kB")
