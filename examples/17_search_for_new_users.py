@@ -42,10 +42,9 @@ documents = rng.normal(size=(n, 4))
 liking = (documents * (0.5 + taste[users])).sum(axis=1) + rng.normal(size=n)
 y = np.digitize(liking, [1.5, 3])
 X = np.hstack([documents, description[users]])
-parts = group_train_test_split(
-    X, y, groups, users, groups=groups, users=users, test_size=0.4, random_state=0
+X, X_new, y, y_new, users, users_new, groups, groups_new = group_train_test_split(
+    X, y, users, groups=groups, users=users, test_size=0.4, random_state=0
 )
-X, X_new, y, y_new, groups, groups_new, users, users_new = parts[:8]
 print(f"{len(np.unique(users))} users to learn from, {len(np.unique(users_new))} new")
 
 # %%
