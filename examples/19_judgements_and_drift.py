@@ -30,7 +30,7 @@ from sklearn_ltr.inspection import model_report, suspect_judgments
 # The data are made like those of the first example, with fewer queries. One grade of
 # fifty is replaced by another grade.
 documents = read_documents()
-docs = make_data(documents, 500, 50)
+docs = make_data(documents, 400, 50)
 X = pd.DataFrame(docs.data, columns=docs.feature_names)
 y, groups = docs.target, docs.groups
 rng = np.random.default_rng(0)
@@ -69,13 +69,13 @@ plt.show()
 # %%
 # Shorter lists
 # -------------
-# The ranker is trained on the first 300 queries, with lists of up to 50 documents. Then
+# The ranker is trained on the first 250 queries, with lists of up to 50 documents. Then
 # somebody makes the first stage faster: it finds only 20. A query whose source is not
 # among these is left out, so queries are told apart by their text.
-trained = docs.groups < 300
+trained = docs.groups < 250
 ranker.fit(X[trained], y[trained], groups=groups[trained])
-known = set(docs.queries[:300])
-short = make_data(documents, 500, 20)
+known = set(docs.queries[:250])
+short = make_data(documents, 400, 20)
 lists = {"as in training": docs, "shorter": short}
 reports = {}
 for name, data in lists.items():

@@ -15,6 +15,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import distributed
 import joblib
@@ -252,6 +253,14 @@ def test_an_example_needs_no_file_beside_it_but_that_which_makes_its_data(path):
     assert not imported & {file.stem for file in FILES}
 
 
+@every_example
+def test_an_example_has_a_picture_in_the_gallery(path):
+    thumbnail = f"_static/thumbnails/{path.stem}.svg"
+    assert f'thumbnail_path = "{thumbnail}"' in path.read_text(encoding="utf-8")
+    root = ElementTree.parse(EXAMPLES.parent / "docs" / thumbnail).getroot()
+    assert root.get("viewBox") == "0 0 200 140"
+
+
 @pytest.fixture
 def run(python_docs, monkeypatch):
     """Return a function that runs an example and returns what it has computed."""
@@ -416,14 +425,19 @@ def check_12(values, clicks, purchases, best_share, **_):
     assert 0 < best_share < 1
 
 
-def check_13(comparison, **_):
-    assert all(pair.low > 0 for pair in comparison.pairs if "half" not in pair.b)
+def check_13(scores, ndcg, base, test, groups, **_):
+    for name in ("LambdaMART", "blend"):
+        values = ndcg.per_query(test["grade"], scores[name], groups=groups)
+        assert is_gain(values - base)
 
 
-def check_14(comparison, estimate, requests, **_):
-    assert is_gain_of(comparison)
+def check_14(ranker, X_test, y_test, groups_test, estimate, **_):
+    learned, in_use = (
+        NDCG(10).per_query(y_test, scores, groups=groups_test)
+        for scores in (ranker.predict(X_test), X_test["title_bm25"])
+    )
+    assert is_gain(learned - in_use)
     assert estimate.value > 3 * estimate.standard_error
-    assert requests
 
 
 def check_15(worths, probabilities, y_test, found, had_good, **_):
