@@ -281,9 +281,13 @@ def run(python_docs, monkeypatch):
 def few(python_docs, documents, monkeypatch):
     """Give the examples less to look at, and no process to start."""
 
-    @cache
+    make_data = cache(partial(python_docs.make_data, documents, 100))
+
     def few_queries(*, n_candidates=50):
-        return python_docs.make_data(documents, 100, n_candidates)
+        return make_data(n_candidates)
+
+    def few_of(documents, max_queries, n_candidates):
+        return make_data(n_candidates)
 
     make = partial(datasets.make_ranking, 60, n_documents=10, random_state=0)
 
@@ -295,6 +299,8 @@ def few(python_docs, documents, monkeypatch):
         )
 
     monkeypatch.setattr(python_docs, "load_python_docs", few_queries)
+    monkeypatch.setattr(python_docs, "make_data", few_of)
+    monkeypatch.setattr(python_docs, "read_documents", lambda: documents)
     monkeypatch.setattr(datasets, "make_ranking", few_rankings)
     local = partial(distributed.LocalCluster, processes=False)
     monkeypatch.setattr(distributed, "LocalCluster", local)
