@@ -42,7 +42,7 @@ import pandas as pd
 from lightgbm import LGBMRanker
 from sklearn.model_selection import GroupKFold
 
-from paired import paired, with_error
+from paired import with_error
 from peers import query_sizes
 from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
@@ -343,7 +343,7 @@ def study(name: str, log: Log, seeds: int, path: str | None) -> None:
     optimism = {}
     for ranker in by_split[BY_QUERY][0]:
         right, naive = (
-            pd.concat([values[ranker] for values in by_split[split]], axis=1).mean(axis=1)
+            pd.concat([of[ranker] for of in by_split[split]], axis=1).mean(axis=1)
             for split in (log.right, BY_QUERY)
         )
         optimism[ranker] = over_users((naive - right).dropna(), users)
