@@ -2,8 +2,8 @@
 
     python benchmarks/clicks_judges.py --data mq2008.npz websearch.npz --json RESULTS
 
-Two weak rankers (`clicks_protocol.py`) show lists of 10 to users who look at position k,
-from 0, with probability 1 / (1 + k). Seed s is fold s of the collection. The log of the
+Two weak rankers (see `clicks_protocol.py`) show lists of 10 to users. They look at
+position k, from 0, with probability 1 / (1 + k). Seed s is fold s. The log of the
 training queries is split by time: rankers learn from the first 70% of its sessions.
 Each method is then judged four times:
 

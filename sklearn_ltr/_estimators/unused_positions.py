@@ -1,0 +1,52 @@
+"""The warning of positions that no ranker of a fit learns from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from sklearn.base import BaseEstimator
+
+OTHER_PROCESS = ("joblib.externals.loky", "multiprocessing")
+
+
+class UnusedPositionsWarning(UserWarning):
+    """Warning: `positions` were given, but no ranker has a `position_bias`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import LambdaMARTRanker, UnusedPositionsWarning
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = LambdaMARTRanker(n_estimators=1, min_samples_leaf=1).fit(
+    ...         [[1.0], [2.0]], [0, 1], groups=[7, 7], positions=[0, 1]
+    ...     )
+    >>> caught[0].category is UnusedPositionsWarning
+    True
+    """
+
+
+def positions_are_used() -> bool:
+    """Return whether an estimator that is being fitted has a `position_bias`."""
+    # Bags, blends, searches, and scikit-learn's, fit rankers with and without one.  The
+    # workers of a search do not know what the other candidates have.
+    frame = inspect.currentframe()
+    while frame:
+        if frame.f_globals.get("__name__", "").startswith(OTHER_PROCESS):
+            return True
+        estimator = frame.f_locals.get("self")
+        if "fit" in frame.f_code.co_name and isinstance(estimator, BaseEstimator):
+            if any(sets_bias(*item) for item in estimator.get_params().items()):
+                return True
+        frame = frame.f_back
+    return False
+
+
+def sets_bias(name: str, value: object) -> bool:
+    """Return whether a parameter is a `position_bias`, or a grid that has one."""
+    if name.rpartition("__")[2] == "position_bias":
+        return value is not None
+    grids = value if isinstance(value, list) else [value]
+    grids = [grid for grid in grids if isinstance(grid, Mapping)]
+    return any(str(key).endswith("position_bias") for grid in grids for key in grid)
