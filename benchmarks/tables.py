@@ -733,9 +733,13 @@ def difference(of: dict[str, dict[int, float]], method: str, other_method: str) 
     values = np.array([one[seed] - other[seed] for seed in one])
     if len(values) == 1:
         return f"{values[0]:+.3f}"
-    (gain, error), limit = paired(values, 0), t.ppf(0.975, len(values) - 1)
-    text = with_error(gain, error, 3)
-    return f"**{text}**" if abs(gain) > limit * error else text
+    return marked(*paired(values, 0), limit=t.ppf(0.975, len(values) - 1), digits=3)
+
+
+def marked(value: float, error: float, limit: float = 1.96, digits: int = 4) -> str:
+    """Return a difference and its standard error, bold if beyond chance."""
+    text = with_error(value, error, digits)
+    return f"**{text}**" if abs(value) > limit * error else text
 
 
 def setting_cells(setting: ClickSetting, n_seeds: int) -> list[str]:
@@ -774,6 +778,52 @@ def clicks_peers() -> str:
         )
     head = ["data", "sessions", "users", "seeds", "better peer", *list(NAIVE_OF)[:-2]]
     return markdown(head, rows, once=2)
+
+
+DATA_NAMES = {
+    "mq2008": "MQ2008",
+    "ohsumed_letor2": "OHSUMED",
+    "websearch": "web search",
+}
+
+
+def clicks_judges() -> str:
+    """Each correction minus naive clicks, by what judges."""
+    rows = []
+    for setting, runs in grouped(records("clicks_judges"), "data", "judge").items():
+        of = {
+            method: {r["seed"]: r["value"] for r in of_method}
+            for method, of_method in grouped(runs, "method").items()
+        }
+        data, judge = setting
+        naive, *corrections = of
+        rows.append([DATA_NAMES[data], judge, f"{mean(of[naive].values()):.3f}"])
+        rows[-1] += [difference(of, method, naive) for method in corrections]
+    return markdown(["collection", "judged by", *of], rows, once=1)
+
+
+def real_logs() -> str:
+    """Held-out NDCG@10 of rankers by the right split and by the naive one."""
+    rows = []
+    for log, runs in grouped(records("real_logs"), "log").items():
+        optimism = runs[-1]["optimism"]
+        for split, seeds in grouped(runs[:-1], "split").items():
+            means = [list(r["means"].values()) for r in seeds]
+            baseline, *rankers = np.mean(means, axis=0)
+            cells = [log, split, f"{seeds[0]['n_queries']:,}"]
+            cells.append(f"{list(seeds[0]['means'])[0]} {baseline:.4f}")
+            cells += [f"{value:.4f}" for value in rankers]
+            for number in (1, 2):  # ours minus the baseline, and minus LightGBM
+                of = [r["pairs"][number] for r in seeds]
+                values = [pair["mean_difference"] for pair in of]
+                error = mean(pair["error_over_users"] for pair in of)
+                cells.append(marked(mean(values), error))
+            rows.append(cells)
+        gains = [marked(*found) for found in optimism.values()]
+        rows.append([log, "naive minus right", "", *gains, "", ""])
+    head = ["log", "split", "queries", "baseline", "LightGBM", "LambdaMARTRanker"]
+    head += ["ours - baseline", "ours - LightGBM"]
+    return markdown(head, rows, once=1)
 
 
 def propensities() -> str:
