@@ -35,18 +35,19 @@ def positions_are_used() -> bool:
     while frame:
         if frame.f_globals.get("__name__", "").startswith(OTHER_PROCESS):
             return True
-        estimator = frame.f_locals.get("self")
-        if "fit" in frame.f_code.co_name and isinstance(estimator, BaseEstimator):
-            if any(sets_bias(*item) for item in estimator.get_params().items()):
-                return True
+        if "fit" in frame.f_code.co_name and has_bias(frame.f_locals.get("self")):
+            return True
         frame = frame.f_back
     return False
 
 
-def sets_bias(name: str, value: object) -> bool:
-    """Return whether a parameter is a `position_bias`, or a grid that has one."""
-    if name.rpartition("__")[2] == "position_bias":
-        return value is not None
-    grids = value if isinstance(value, list) else [value]
-    grids = [grid for grid in grids if isinstance(grid, Mapping)]
-    return any(str(key).endswith("position_bias") for grid in grids for key in grid)
+def has_bias(value: object) -> bool:
+    """Return whether an estimator has a `position_bias`, or a grid or member of it."""
+    if isinstance(value, list | tuple):
+        return any(map(has_bias, value))
+    if isinstance(value, Mapping):
+        return any(str(key).endswith("position_bias") for key in value)
+    if not isinstance(value, BaseEstimator):
+        return False
+    params = value.get_params(deep=False)
+    return params.get("position_bias") is not None or has_bias([*params.values()])

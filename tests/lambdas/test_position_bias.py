@@ -452,7 +452,7 @@ OPTIONS = {"scoring": make_ranking_scorer("ndcg@10"), "cv": GroupKFold(2)}
 
 
 def blend_of(*rankers):
-    return BlendedRanker([(f"ranker{i}", one) for i, one in enumerate(rankers)])
+    return BlendedRanker(list(rankers))
 
 
 def searched(space, **options):
