@@ -59,6 +59,8 @@ OTHER_NAMES = with_advice(
         "each query, or row of MART",
         "position": "positions: where each row was shown, 0 is first",
         "feature_name feature_names": "X: a DataFrame: its columns are the names",
+        "users order": "none: here queries are held out at random; to choose them, "
+        "give X_val, y_val and groups_val",
         "callbacks": "n_iter_no_change verbose: to stop early and to print; "
         "scikit-learn's callbacks go to set_callbacks()",
         # of predict

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data.groups import QueryGroups
+from sklearn_ltr._data.labels import label_number, n_label_columns, read_label_grades
 from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS, JUDGED_TEXT
+from sklearn_ltr._data.query_values import check_one_way, number_dates, number_users
 from sklearn_ltr._data.rows import check_each, read_numbers, read_weights
 from sklearn_ltr._docstrings import fill_in
 from sklearn_ltr._parameters import LARGEST, SMALLEST
@@ -45,6 +47,28 @@ def check_grades(
     required = f"{name} must hold finite relevance grades >= 0"
     check_each(valid, grades, queries.describe_row, required, advice)
     return queries.sort(grades)
+
+
+def read_one_label(
+    y: Any, queries: QueryGroups, label: int | str | None, name: str = "y"
+) -> FloatArray:
+    """Return grades of one label in canonical order, NaN where it has not judged."""
+    n_labels = n_label_columns(y)
+    if label is None:
+        if n_labels > 1:
+            raise ValueError(
+                f"{name} has {n_labels} columns, one for each label: name one of them, "
+                "as in label=0"
+            )
+        return check_grades(y, queries, name)
+    if n_labels == 1:
+        raise ValueError(
+            f"label={label!r} names one of several labels, but {name} has one column: "
+            "give all of them, or label=None"
+        )
+    grades = read_label_grades(y, queries, None, name)
+    own: FloatArray = grades.values[label_number(label, grades.names, "label")]
+    return own
 
 
 def advice_on_grade(grade: float) -> str:
@@ -270,6 +294,8 @@ class Column(NamedTuple):
         Whether a model that was fitted with it needs it to predict.
     is_requested : bool
         Whether metadata routing passes it on by default.
+    holds_out : bool
+        Whether it says no more than which queries are held out together.
     """
 
     read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
@@ -278,6 +304,7 @@ class Column(NamedTuple):
     in_validation: bool = False
     in_predict: bool = False
     is_requested: bool = True
+    holds_out: bool = False
 
 
 def declare(
@@ -363,6 +390,29 @@ class RowColumns(Generic[T]):
         in_validation=True,
         in_predict=True,
     )
+    users: T | None = declare(
+        number_users,
+        """
+        users : array-like of shape (n_documents,), default=None
+            The user (customer, session, device) of each query, constant within it:
+            numbers, text, dates, or tuples of these.  Where early stopping holds
+            queries out, it holds out `validation_fraction` of the users, with all their
+            queries.
+        """,
+        per_query=True,
+        holds_out=True,
+    )
+    order: T | None = declare(
+        number_dates,
+        """
+        order : array-like of shape (n_documents,), default=None
+            The date of each query, constant within it: dates, times, numbers or tuples
+            of these, smaller is earlier.  Where early stopping holds queries out, these
+            are the latest.  Not together with `users`.
+        """,
+        per_query=True,
+        holds_out=True,
+    )
 
     def given(self) -> dict[str, T]:
         """Return the columns that there are, by name."""
@@ -371,6 +421,7 @@ class RowColumns(Generic[T]):
 
     def read(self: GivenColumns, queries: QueryGroups, suffix: str = "") -> ReadColumns:
         """Read and check the columns; `suffix` comes after their names in messages."""
+        check_one_way(self.users, self.order)
         return RowColumns(
             **{
                 name: COLUMNS[name].read(values, queries, f"{name}{suffix}")
@@ -403,21 +454,43 @@ COLUMNS: dict[str, Column] = {
 }
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
 TEXTS |= {"groups": GROUPS_TEXT, "judgements": JUDGED_TEXT}
+# of estimators that measure others by folds
+TEXTS["folds"] = inspect.cleandoc(
+    """
+    users : array-like of shape (n_documents,), default=None
+        The user (customer, session, device) of each query, constant within it: numbers,
+        text, dates, or tuples of these.  All queries of a user are held out together.
+    order : array-like of shape (n_documents,), default=None
+        The date of each query, constant within it: dates, times, numbers or tuples of
+        these, smaller is earlier.  Folds go forward in time, those of `cv` or, of a
+        number, of a :class:`~sklearn_ltr.model_selection.GroupTimeSeriesSplit`: what is
+        held out is later than what is learned from, and the earliest queries are never
+        held out.  Not together with `users`.
+    """
+)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_columns(
-    *, validation: bool = False, prediction: bool = False, pairs: bool = False
+    *,
+    validation: bool = False,
+    prediction: bool = False,
+    pairs: bool = False,
+    holds_out: bool = True,
 ) -> Callable[[F], F]:
     """Name the declared columns where a method's signature and docstring say `columns`.
 
-    Columns of validation data, columns that predictions need, too, and the arguments
-    that judge pairs are named only if `validation`, `prediction` and `pairs` ask for
-    them.
+    Columns of validation data, columns that predictions need, too, the arguments that
+    judge pairs, and those that say what is held out are named only if `validation`,
+    `prediction`, `pairs` and `holds_out` ask for them.
     """
-    names = [n for n, c in COLUMNS.items() if prediction or not c.in_predict]
+    names = [
+        name
+        for name, column in COLUMNS.items()
+        if (prediction or not column.in_predict) and (holds_out or not column.holds_out)
+    ]
     if validation:
         names += [f"{n}_val" for n in names if COLUMNS[n].in_validation]
     if pairs:
@@ -446,10 +519,11 @@ def describe_columns(method: F) -> F:
     return method
 
 
-def fit_requests() -> dict[str, bool]:
+def fit_requests(*, holds_out: bool = True) -> dict[str, bool]:
     """Return the columns that every ranker's `fit` requests from metadata routing."""
     return {
         name: True
         for name, column in COLUMNS.items()
         if column.is_requested and not column.in_predict
+        if holds_out or not column.holds_out
     }

@@ -138,6 +138,22 @@ class QueryGroups:
         rows[self.order] = canonical
         return rows
 
+    def subset(self, selected: NDArray[np.bool_]) -> QueryGroups:
+        """Return the rows of some queries, given as a mask, numbered anew."""
+        if selected.all():
+            return self
+        rows = self.order[np.repeat(selected, self.sizes)]
+        query_ids: QueryIds = as_array(self.query_ids)[selected]
+        if not isinstance(self.query_ids, np.ndarray):
+            query_ids = list(query_ids)
+        offsets = np.append(0, np.cumsum(self.sizes[selected]))
+        order = np.searchsorted(np.sort(rows), rows)
+        return QueryGroups(order, offsets, query_ids, self.in_order)
+
+    def rows_of(self, part: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the rows of some queries, ascending."""
+        return np.flatnonzero(np.isin(self.query_of_row, part))
+
     def describe(self, query: int) -> str:
         """Return the name of a query for error messages: its id."""
         return describe_query(self.query_ids, query)
@@ -258,9 +274,9 @@ def as_array(query_ids: QueryIds) -> NDArray[Any]:
 def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashable]:
     """Return raw ids as an array of numbers or dates, or as a list of objects."""
     if groups is None:
+        of_query = " naming the row's query" if name.startswith("groups") else ""
         raise ValueError(
-            f"{name} is None: give one value per row naming the row's query"
-            + routing_advice(name)
+            f"{name} is None: give one value per row{of_query}{routing_advice(name)}"
         )
     check_holds_rows(groups, name, "value")
     if hasattr(groups, "__array__"):

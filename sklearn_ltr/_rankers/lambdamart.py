@@ -497,6 +497,8 @@ class LambdaMARTRanker(BaseRanker):
         init_score: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
+        users: IdsLike | None = None,
+        order: IdsLike | None = None,
         pairs: ArrayLike | None = None,
         pair_probabilities: ArrayLike | None = None,
         pair_weights: ArrayLike | None = None,
@@ -524,6 +526,8 @@ class LambdaMARTRanker(BaseRanker):
         {init_score}
         {positions}
         {propensities}
+        {users}
+        {order}
         {judgements}
         X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
 tuples, default=None
@@ -561,6 +565,8 @@ tuples, default=None
                 init_score=init_score,
                 positions=positions,
                 propensities=propensities,
+                users=users,
+                order=order,
                 pairs=pairs,
                 pair_probabilities=pair_probabilities,
                 pair_weights=pair_weights,

@@ -194,7 +194,7 @@ class NetworkRanker(BaseRanker):
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
         "groups": True,
-        **fit_requests(),
+        **fit_requests(holds_out=False),
     }
 
     @with_callbacks
@@ -209,6 +209,8 @@ class NetworkRanker(BaseRanker):
         document_weight: ArrayLike | None = None,
         positions: ArrayLike | None = None,
         propensities: ArrayLike | None = None,
+        users: IdsLike | None = None,
+        order: IdsLike | None = None,
         pairs: ArrayLike | None = None,
         pair_probabilities: ArrayLike | None = None,
         pair_weights: ArrayLike | None = None,
@@ -232,6 +234,8 @@ class NetworkRanker(BaseRanker):
         {document_weight}
         {positions}
         {propensities}
+        {users}
+        {order}
         {judgements}
         X_val, y_val, groups_val, sample_weight_val : array-likes or tuples, \
 default=None
@@ -267,6 +271,8 @@ default=None
                 document_weight=document_weight,
                 positions=positions,
                 propensities=propensities,
+                users=users,
+                order=order,
                 pairs=pairs,
                 pair_probabilities=pair_probabilities,
                 pair_weights=pair_weights,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn import get_config
 
 from sklearn_ltr._comm import ONE_PROCESS, Comm
@@ -40,6 +40,7 @@ from sklearn_ltr._data.labels import (
     read_label_grades,
 )
 from sklearn_ltr._data.query_index import QueryIndex
+from sklearn_ltr._data.query_values import draw_held_out
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._data.tables import Table
 from sklearn_ltr._data.training_data import (
@@ -477,25 +478,17 @@ def hold_out_queries(
     seed: int,
     comm: Comm = ONE_PROCESS,
 ) -> FitData:
-    """Hold out a fraction of all queries, at least one, if early stopping needs it."""
+    """Hold out a fraction of all queries, or users, if early stopping needs it."""
     if data.validation or not parameters.holds_out:
         return data
-    index = QueryIndex.locate(data.train, comm)
-    held_out = draw_held_out(index.n_queries, parameters.validation_fraction, seed)
+    index, columns = QueryIndex.locate(data.train, comm), data.train.columns
+    held_out = draw_held_out(
+        index.n_queries,
+        parameters.validation_fraction,
+        seed,
+        columns.users,  # which a cluster does not take, so these are of all queries
+        columns.order,
+    )
     held_out = held_out[index.position]
     train = data.train.subset(~held_out)
     return FitData(train, train, [data.train.subset(held_out)])
-
-
-def draw_held_out(n_queries: int, fraction: float, seed: int) -> NDArray[np.bool_]:
-    """Return whether each query is among those drawn to be held out, at least one."""
-    n_held_out = max(1, round(fraction * n_queries))
-    if n_held_out >= n_queries:
-        raise ValueError(
-            f"validation_fraction={fraction} of {n_queries} queries leaves "
-            "none to learn from: give X_val, y_val and groups_val, or more queries"
-        )
-    held_out = np.zeros(n_queries, dtype=np.bool_)
-    order = np.random.default_rng([seed, 1]).permutation(n_queries)
-    held_out[order[:n_held_out]] = True
-    return held_out

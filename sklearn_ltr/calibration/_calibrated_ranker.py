@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import FitArguments, QueryGroups, TrainingData, takes_columns
+from sklearn_ltr._data import (
+    FitArguments,
+    QueryGroups,
+    TrainingData,
+    describe_columns,
+    takes_columns,
+)
 from sklearn_ltr._data.labels import check_label, label_number
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, refit
@@ -229,6 +235,7 @@ class CalibratedRanker(BaseRanker):
     __getattr__ = name_part
 
     @takes_columns(pairs=True)
+    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -236,6 +243,8 @@ class CalibratedRanker(BaseRanker):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        users: IdsLike | None = None,
+        order: IdsLike | None = None,
         **columns: ArrayLike | None,
     ) -> Self:
         """Score held-out queries, fit the maps, and fit the ranker to all queries.
@@ -256,6 +265,7 @@ class CalibratedRanker(BaseRanker):
             fitted.  0: as if it were not there.  The ranker is fitted with it if its
             `fit` has weights; the steps of a Pipeline must say whether they request it
             (scikit-learn's metadata routing).
+        {folds}
         columns : array-likes, default=None
             Passed to a ranker that learns from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The maps
@@ -282,7 +292,8 @@ class CalibratedRanker(BaseRanker):
         """
         # read
         p = read_parameters(CalibrationParameters, self)
-        given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
+        columns |= {"sample_weight": sample_weight}
+        given = FitArguments.of(X, y, groups, users=users, order=order, **columns)
         if y is None and given.pairs.are_given():
             raise ValueError(
                 "y is None, and the maps are of grades: give y beside the pairs, and a "
@@ -298,16 +309,22 @@ class CalibratedRanker(BaseRanker):
         candidate = LambdaMARTRanker() if p.ranker is None else p.ranker
         if isinstance(p.cv, str):
             check_taken(rows, [])
+            splits = None
             (ranker,), scores = score_prefit([candidate], rows.X, ["ranker"])
         else:
             check_learn_labels(y, [candidate], ["ranker"])
             splits = make_splits(p.cv, rows)
             (ranker,), scores = fit_and_score([candidate], rows, splits, p.n_jobs)
-        held_out = HeldOut.sort(rows, scores, ["ranker"])
+        held_out = HeldOut.sort(rows, scores, ["ranker"], splits)
 
         # fit the maps, and keep
         fit_map = fit_sigmoid if p.method == "sigmoid" else fit_isotonic
         y_held_out, graded = graded_rows(p.label, held_out.data)
+        if len(unseen := np.setdiff1d(grades, y_held_out)) > 0:
+            raise ValueError(
+                f"cv holds out no document of grade {unseen[0]:g}, so its map cannot "
+                "be fitted: give folds of more queries, such as cv=3, or merge grades"
+            )
         (scores_of_all,), weight = held_out.scores, held_out.sample_weight[graded]
         means = query_means(scores_of_all, held_out.query)[graded]
         graded_scores = scores_of_all[graded]

@@ -41,6 +41,7 @@ from sklearn_ltr._data import (
     check_base_scores,
 )
 from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._data.query_values import draw_held_out
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._data.tables import table_of
 from sklearn_ltr._estimators.attributes import FEATURES
@@ -50,7 +51,6 @@ from sklearn_ltr._parameters import read_parameters
 from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters, warn_if_short
 from sklearn_ltr._ranking.reading import (
     choose_learned,
-    draw_held_out,
     hold_out_queries,
     read_fit,
 )

@@ -78,7 +78,7 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
         "traffic_": Attribute(when="it was fitted on a cluster")
     }
 
-    @takes_columns(validation=True, prediction=True)
+    @takes_columns(validation=True, prediction=True, holds_out=False)
     def fit(
         self,
         X: MatrixLike,

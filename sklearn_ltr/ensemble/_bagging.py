@@ -30,6 +30,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.features import find_features
 from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._data.query_values import draw_held_out
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
@@ -47,7 +48,7 @@ from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._ranking.objective import FORCES
-from sklearn_ltr._ranking.reading import LabelChoice, draw_held_out, single_query
+from sklearn_ltr._ranking.reading import LabelChoice, single_query
 from sklearn_ltr._typing import (
     ArraysLike,
     FloatArray,
@@ -128,11 +129,13 @@ class BaggingRanker(BaseRanker):
     n_estimators : int of at least 1, default=10
         Number of members, M.
     max_samples : float in (0, 1], or int of at least 1, default=1.0
-        Queries drawn for each member: a fraction or a number.
+        Queries drawn for each member: a fraction or a number; of users, if `fit` is
+        given `users`, each with all queries of theirs.
     bootstrap : bool, default=False
-        Draw queries with replacement; one that is drawn twice counts as two queries.
-        Members that hold out queries to stop early hold out both; members that hold
-        out rows in another way, such as a search, are an error.
+        Draw queries, or users, with replacement; a query that is drawn twice counts as
+        two.  Members that hold out queries to stop early hold out both; members that
+        hold out rows in another way, such as a search, are an error unless they are
+        given `users`.
     oob_score : bool, default=False
         Whether to score the documents of each query by the members that were not
         trained on it.
@@ -255,6 +258,7 @@ class BaggingRanker(BaseRanker):
         y_val: ArraysLike | None = None,
         groups_val: IdArraysLike | None = None,
         sample_weight_val: ArraysLike | None = None,
+        users: IdsLike | None = None,
         **columns: ArrayLike | None,
     ) -> Self:
         """Fit the members.
@@ -277,6 +281,10 @@ class BaggingRanker(BaseRanker):
         X_val, y_val, groups_val, sample_weight_val : array-likes, default=None
             Passed to members whose `fit` takes them: validation data, tuples of
             several.  A Pipeline transforms X_val with ``transform_input=["X_val"]``.
+        users : array-like of shape (n_documents,), default=None
+            The user (customer, session, device) of each query, constant within it.
+            Users are drawn in place of queries, each with all queries of theirs, and
+            members that stop early hold out whole users.
         columns : array-likes, default=None
             Passed to members that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.
@@ -306,7 +314,7 @@ class BaggingRanker(BaseRanker):
             p = read_parameters(BaggingParameters, model)
             seed = draw_seed(p.random_state)
             given = FitArguments.of(
-                X, y, groups, sample_weight=sample_weight, **columns
+                X, y, groups, sample_weight=sample_weight, users=users, **columns
             )
             labels = model._labels_of(y, measured=p.oob_score)
             check_learn_labels(y, [self._estimator()], ["estimator"])
@@ -321,12 +329,15 @@ class BaggingRanker(BaseRanker):
             validation = {name: value for name, value in named if value is not None}
 
             # draw queries and seeds, and fit
-            n_queries = rows.queries.n_queries
-            n_drawn = count_of(p.max_samples, n_queries, "max_samples", "queries")
+            what, users = "queries", np.arange(rows.queries.n_queries)
+            if rows.data.columns.users is not None:
+                what, users = "users", rows.data.columns.users
+            n_users = len(np.unique(users))
+            n_drawn = count_of(p.max_samples, n_users, "max_samples", what)
             members, drawn = [], []
             for m in range(p.n_estimators):
                 rng = np.random.default_rng([seed, m])
-                drawn.append(draw_queries(rng, n_queries, n_drawn, p.bootstrap))
+                drawn.append(draw_queries(rng, users, n_drawn, p.bootstrap))
                 members.append(with_seeds(self._estimator(), rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
@@ -451,12 +462,18 @@ class BaggingRanker(BaseRanker):
 
 
 def draw_queries(
-    rng: np.random.Generator, n_queries: int, n_drawn: int, bootstrap: bool
+    rng: np.random.Generator, users: IntArray, n_drawn: int, bootstrap: bool
 ) -> IntArray:
     """Return the queries of a member, ascending; a bootstrap repeats some."""
+    # `users` are of all queries: each is drawn with all queries that it has
+    _, user, n_queries = np.unique(users, return_inverse=True, return_counts=True)
+    n_users = len(n_queries)
     if bootstrap:
-        return np.sort(rng.integers(n_queries, size=n_drawn))
-    return np.sort(rng.choice(n_queries, n_drawn, replace=False))
+        drawn = rng.integers(n_users, size=n_drawn)
+    else:
+        drawn = rng.choice(n_users, n_drawn, replace=False)
+    n_times = np.bincount(drawn, minlength=n_users)[user]
+    return np.repeat(np.arange(len(users)), n_times)
 
 
 def fit_members(
@@ -498,8 +515,12 @@ def fit_member(
         holding = holding_parameters(member)
         if "X_val" in requested_metadata(member, validation):
             holding -= {"early_stopping"}
+        # a member that knows users holds out all queries of one, copies with them
+        if "users" in requested_metadata(member, rows.metadata):
+            holding = set()
         if holding and rows.y is not None:  # without grades, members refuse it
-            drawn, held_out = hold_out_repeated(member, holding, drawn)
+            dates = rows.data.columns.order
+            drawn, held_out = hold_out_repeated(member, holding, drawn, dates)
             if len(held_out) > 0:
                 X_val, y_val, others = take_queries(rows, held_out)
                 validation = {"X_val": X_val, "y_val": y_val}
@@ -574,7 +595,7 @@ def holding_parameters(member: BaseEstimator) -> set[str]:
 
 
 def hold_out_repeated(
-    member: BaseEstimator, holding: set[str], drawn: IntArray
+    member: BaseEstimator, holding: set[str], drawn: IntArray, dates: IntArray | None
 ) -> tuple[IntArray, IntArray]:
     """Return the queries to train on, and those that the member would hold out."""
     # Of queries drawn twice it would hold out one copy and train on the other.  Where
@@ -594,7 +615,10 @@ def hold_out_repeated(
             "bootstrap=False and max_samples=0.63"
         )
     held_out = draw_held_out(
-        len(originals), member.validation_fraction, member.random_state
+        len(originals),
+        member.validation_fraction,
+        member.random_state,
+        dates=None if dates is None else dates[originals],
     )
     return drawn[~held_out[number]], originals[held_out]
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._data import FitArguments, takes_columns
+from sklearn_ltr._data import FitArguments, describe_columns, takes_columns
 from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
@@ -253,6 +253,7 @@ class BlendedRanker(BaseRanker):
     }
 
     @takes_columns(pairs=True)
+    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -260,6 +261,8 @@ class BlendedRanker(BaseRanker):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        users: IdsLike | None = None,
+        order: IdsLike | None = None,
         **columns: ArrayLike | None,
     ) -> Self:
         """Choose the weights, then fit the rankers to all queries.
@@ -281,6 +284,7 @@ class BlendedRanker(BaseRanker):
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
             a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
+        {folds}
         columns : array-likes, default=None
             Passed to rankers that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
@@ -308,7 +312,8 @@ class BlendedRanker(BaseRanker):
         """
         # read
         p = read_parameters(BlendingParameters, self)
-        given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
+        columns |= {"sample_weight": sample_weight}
+        given = FitArguments.of(X, y, groups, users=users, order=order, **columns)
         chooses = p.method != "equal"
         labels = self._labels_of(y, measured=chooses)
         rows = read_rows(given, labels)
@@ -326,12 +331,13 @@ class BlendedRanker(BaseRanker):
         names = [f"rankers[{m}]" for m in range(len(candidates))]
         if isinstance(p.cv, str):
             check_taken(rows, [])
+            splits = None
             rankers, scores = score_prefit(candidates, rows.X, names)
         else:
             check_learn_labels(y, candidates, names)
             splits = make_splits(p.cv, rows) if chooses else None
             rankers, scores = fit_and_score(candidates, rows, splits, p.n_jobs)
-        held_out = HeldOut.sort(rows, scores, names)
+        held_out = HeldOut.sort(rows, scores, names, splits)
 
         # choose the weights, and keep
         curve, value = None, None

@@ -11,7 +11,13 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import BaseCrossValidator, GroupKFold, check_cv
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GroupKFold,
+    TimeSeriesSplit,
+    check_cv,
+)
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -52,8 +58,8 @@ def fit_and_score(
     splits: list[Split] | None,
     n_jobs: int | None,
 ) -> tuple[list[BaseEstimator], list[ArrayLike]]:
-    """Return the rankers fitted to all rows, and scores of all rows."""
-    # the scores are out-of-fold; without `splits`, the fitted rankers' own
+    """Return the rankers fitted to all rows, and scores of the held-out rows."""
+    # the scores are out-of-fold; without `splits`, the fitted rankers' own, of all rows
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         clones = [clone(ranker) for ranker in rankers]
@@ -79,9 +85,10 @@ def out_of_fold(
     splits: Sequence[Split],
     n_jobs: int | None,
 ) -> ArrayLike:
-    """Return scores of all rows by clones that were not fitted to their queries.
+    """Return scores of held-out rows by clones that were not fitted to their queries.
 
-    `taken` are the names of what they are fitted with beside X and y.
+    They are in the order of the rows.  `taken` are the names of what the clones are
+    fitted with beside X and y.
     """
     jobs = (
         delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
@@ -133,46 +140,75 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     """Return the splits that `cv` stands for, as a list that all rankers share."""
     if cv is None:
         cv = DEFAULT_N_FOLDS
-    queries = rows.queries
+    given = {name: rows.columns.get(name) for name in ("users", "order")}
     if isinstance(cv, Integral):
-        n_folds = int(cv)
-        if not 2 <= n_folds <= queries.n_queries:
-            raise ValueError(
-                f"cv must be at least 2 folds and no more than there are queries, got "
-                f"{n_folds} folds for {queries.n_queries} queries: use fewer folds, or "
-                f"fitted rankers and cv={PREFIT!r}"
-            )
-        cv = GroupKFold(n_folds)
-    if not hasattr(cv, "split") and not rows.kept.all():
+        cv = numbered_folds(int(cv), rows)
+        given["order"] = None  # these folds go by it
+    elif not hasattr(cv, "split") and not rows.kept.all():
         # splits number the rows that were given; rows of weight 0 are left out
         number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
-        given = cast(Iterable[tuple[Any, Any]], cv)
+        pairs = cast(Iterable[tuple[Any, Any]], cv)
         cv = [
             (train[train >= 0], test[test >= 0])
-            for train, test in ((number[a], number[b]) for a, b in given)
+            for train, test in ((number[a], number[b]) for a, b in pairs)
         ]
-    given_splits = check_cv(cv).split(rows.X, rows.y, queries.query_of_row)
-    splits = [(np.asarray(train), np.asarray(test)) for train, test in given_splits]
+    splitter = check_cv(cv)
+    requests = get_routing_for_object(splitter).split.requests
+    named = {name: given.pop(name) for name in [*given] if name in requests}
+    groups = given.get("users")  # kept whole by a splitter that keeps groups whole
+    if groups is None:
+        groups = rows.queries.query_of_row
+    if given.get("order") is not None:
+        raise ValueError(
+            f"order was given, and cv, a {type(cv).__name__}, does not hold out by "
+            "date: give a number of folds, or a GroupTimeSeriesSplit, which go forward "
+            "in time"
+        )
+    found = splitter.split(rows.X, rows.y, groups, **named)
+    splits = [(np.asarray(train), np.asarray(test)) for train, test in found]
     check_splits(splits, rows)
     return splits
 
 
+def numbered_folds(n_folds: int, rows: FitRows) -> list[Split] | BaseCrossValidator:
+    """Return folds of users or queries, or folds that go forward in time."""
+    queries, columns = rows.queries, rows.data.columns
+    n, what = queries.n_queries, "queries"
+    if columns.users is not None:
+        n, what = len(np.unique(columns.users)), "users"
+    forward = columns.order is not None
+    if not 2 <= n_folds <= n - forward:
+        raise ValueError(
+            f"cv must be at least 2 folds and "
+            f"{'less' if forward else 'no more'} than there are {what}, got "
+            f"{n_folds} folds for {n} {what}: use fewer folds, or fitted rankers and "
+            f"cv={PREFIT!r}"
+        )
+    if columns.order is None:
+        return GroupKFold(n_folds)
+    earliest_first = np.argsort(columns.order, kind="stable")
+    return [
+        (queries.rows_of(earliest_first[train]), queries.rows_of(earliest_first[test]))
+        for train, test in TimeSeriesSplit(n_folds).split(earliest_first)
+    ]
+
+
 def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
-    """Raise a ValueError unless each row is held out once, and queries stay whole."""
+    """Raise a ValueError unless rows are held out at most once, by whole queries."""
     if not splits:
         raise ValueError(
             "cv has no splits: give a list of them, as a generator is used up when it "
             "has been read once"
         )
-    held_out = np.concatenate([test for _, test in splits])
-    if not np.array_equal(np.sort(held_out), np.arange(rows.queries.n_documents)):
+    held_out = np.sort(np.concatenate([test for _, test in splits]))
+    if len(held_out) == 0 or (np.diff(held_out) == 0).any():
         raise ValueError(
-            "cv must hold out each row once, as GroupKFold does, so that each has one "
-            "out-of-fold score"
+            "cv must hold out each row at most once, and some rows, as GroupKFold and "
+            "GroupTimeSeriesSplit do, so that those held out have one out-of-fold score"
         )
     if not rows.have_queries:  # a warning tells that all are taken for one
         return
-    query_of_row = rows.queries.query_of_row
+    query_of_row, users = rows.queries.query_of_row, rows.columns.get("users")
     for number, (train, test) in enumerate(splits):
         cut = np.intersect1d(query_of_row[train], query_of_row[test])
         if len(cut) > 0:
@@ -183,10 +219,29 @@ def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
                 "new queries: give a splitter that keeps queries whole, such as "
                 "cv=GroupKFold(5)"
             )
+        if users is None:
+            continue
+        known = np.isin(users[test], users[train])
+        if known.any():
+            query = rows.queries.describe(int(query_of_row[test[np.argmax(known)]]))
+            raise ValueError(
+                f"cv cuts users apart: in split {number}, the user of query {query} "
+                "has queries to train on and others that are held out, so that scores "
+                "would not be those of new users: give a number of folds, a UserKFold, "
+                "or another splitter that keeps groups whole"
+            )
+    n_rows = np.bincount(query_of_row[held_out], minlength=rows.queries.n_queries)
+    partial = (n_rows > 0) & (n_rows < rows.queries.sizes)
+    if partial.any():
+        raise ValueError(
+            "cv cuts queries apart: it holds out some rows of query "
+            f"{rows.queries.describe(int(np.argmax(partial)))}, and others never: give "
+            "a splitter that keeps queries whole, such as cv=GroupKFold(5)"
+        )
 
 
 class HeldOut(NamedTuple):
-    """Scores of rankers, and grades, in an order that does not depend on that of rows.
+    """Scores of held-out rows, and grades, in an order that is not that of the rows.
 
     Sums round differently in another order.  Queries are sorted by their labels, and
     the rows of a query by their scores and grades.
@@ -213,10 +268,19 @@ class HeldOut(NamedTuple):
 
     @classmethod
     def sort(
-        cls, rows: FitRows, scores: Sequence[ArrayLike], names: Sequence[str]
+        cls,
+        rows: FitRows,
+        scores: Sequence[ArrayLike],
+        names: Sequence[str],
+        splits: Sequence[Split] | None = None,
     ) -> Self:
-        """Check and sort scores of the rows; the names of rankers are for messages."""
+        """Check and sort scores; the names of rankers are for messages."""
+        # of all rows, or of those that the splits hold out
         queries, data = rows.queries, rows.data
+        if splits is not None:
+            tested = queries.query_of_row[np.concatenate([test for _, test in splits])]
+            selected = np.bincount(tested, minlength=queries.n_queries) > 0
+            queries, data = queries.subset(selected), data.subset(selected)
         checked = [
             check_scores(scores_m, queries, f"scores of {name}")
             for scores_m, name in zip(scores, names, strict=True)

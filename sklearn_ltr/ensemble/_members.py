@@ -104,7 +104,7 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
 
 def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
     """Raise a ValueError for a given column that no member is fitted with."""
-    for name in rows.metadata.keys() - {"groups", "sample_weight"}:
+    for name in rows.metadata.keys() - {"groups", "sample_weight", "users", "order"}:
         if not any(name in given for given in taken):
             raise ValueError(
                 f"{name} was given, but no member learns from it: leave it out, or "

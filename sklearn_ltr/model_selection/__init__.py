@@ -7,6 +7,7 @@ GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
 from sklearn_ltr._saved import publish
 from sklearn_ltr.model_selection._comparison import (
     PairComparison,
+    PeriodComparison,
     RankerComparison,
     compare_rankers,
 )
@@ -15,6 +16,7 @@ from sklearn_ltr.model_selection._search_space import lambdamart_search_space
 from sklearn_ltr.model_selection._split import (
     GroupTimeSeriesSplit,
     LetorFolds,
+    UserKFold,
     group_train_test_split,
 )
 
@@ -22,8 +24,10 @@ __all__ = [
     "GroupTimeSeriesSplit",
     "LetorFolds",
     "PairComparison",
+    "PeriodComparison",
     "RankerComparison",
     "RankerSearch",
+    "UserKFold",
     "compare_rankers",
     "group_train_test_split",
     "lambdamart_search_space",

@@ -11,12 +11,14 @@ Queries count as independent draws from all those that users may ask.
 
 from __future__ import annotations
 
+import html
 import inspect
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
@@ -29,16 +31,18 @@ from sklearn.utils import check_random_state
 from sklearn_ltr._data import (
     QueryGroups,
     as_array,
-    check_grades,
     check_sample_weight,
     check_scores,
     count_rows,
     predicted_scores,
     rescale,
 )
+from sklearn_ltr._data.columns import read_one_label
+from sklearn_ltr._data.labels import select_rows
+from sklearn_ltr._data.query_values import number_users
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._parameters import POSITIVE, integer, real
-from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike, Seed
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.metrics import Metric, get_metric
 
 RankersLike: TypeAlias = (
@@ -90,6 +94,31 @@ class PairComparison(NamedTuple):
     n_needed: int
 
 
+class PeriodComparison(NamedTuple):
+    """The difference between two rankers in one period.
+
+    Attributes
+    ----------
+    period : object
+        As given.
+    a, b : str
+        Names of the rankers.
+    n_queries : int
+        Number of queries compared in the period.
+    mean_difference : float
+        Mean of the metric of b minus that of a, in the period.
+    standard_error : float
+        Standard error of this difference; NaN for one query, or one user.
+    """
+
+    period: Any
+    a: str
+    b: str
+    n_queries: int
+    mean_difference: float
+    standard_error: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class RankerComparison:
     """Result of :func:`compare_rankers`; printed, it is a table.
@@ -108,6 +137,13 @@ class RankerComparison:
         The difference that `n_needed` queries show.
     confidence_level : float
         Of the intervals.
+    n_users : int or None
+        Number of users of these queries; None if `users` were not given.
+    by_query : RankerComparison or None
+        With `users`, the comparison that takes all queries for independent, as if the
+        queries of a user were not alike: what would have been said without `users`.
+    periods : list of PeriodComparison
+        With `periods`, one for each pair and period, in the order of periods.
     """
 
     metric_name: str
@@ -116,27 +152,54 @@ class RankerComparison:
     pairs: list[PairComparison]
     difference: float
     confidence_level: float
+    n_users: int | None = None
+    by_query: RankerComparison | None = None
+    periods: list[PeriodComparison] = field(default_factory=list)
 
     def __repr__(self) -> str:
-        """Return a table of the rankers, and one of the pairs."""
+        """Return a table of the rankers, one of the pairs, and one of the periods."""
+        return "\n\n".join("\n".join(aligned(table)) for table in self._tables())
+
+    def _repr_html_(self) -> str:
+        """Return the same tables for notebooks."""
+        return "\n".join(map(as_html, self._tables()))
+
+    def _tables(self) -> list[list[list[str]]]:
+        """Return the rows of the tables, the first one with the titles."""
+        n = f"{self.n_queries:,} queries"
+        unit = "queries"
+        if self.n_users is not None:
+            n, unit = f"{n} of {self.n_users:,} users", "users"
         rankers = [
-            (f"{self.metric_name}, {self.n_queries:,} queries", "mean"),
-            *((name, f"{mean:.4f}") for name, mean in self.means.items()),
+            [f"{self.metric_name}, {n}", "mean"],
+            *([name, f"{mean:.4f}"] for name, mean in self.means.items()),
         ]
         interval = f"{100 * self.confidence_level:g}% interval"
-        needed = f"queries for {self.difference:.4g}"
-        pairs = [("difference", "mean", interval, "p", "p (Holm)", needed)]
+        needed = f"{unit} for {self.difference:.4g}"
+        pairs = [["difference", "mean", interval, "p", "p (Holm)", needed]]
         for pair in self.pairs:
-            row = (
+            row = [
                 f"{pair.b} - {pair.a}",
                 f"{pair.mean_difference:+.4f}",
                 f"{pair.low:+.4f} to {pair.high:+.4f}",
                 f"{pair.p_value:.4f}",
                 f"{pair.adjusted_p_value:.4f}",
                 f"{pair.n_needed:,}",
-            )
+            ]
             pairs.append(row)
-        return "\n".join([*aligned(rankers), "", *aligned(pairs)])
+        tables = [rankers, pairs]
+        if self.by_query is not None:
+            pairs[0].append("as if all queries were independent")
+            for row, pair in zip(pairs[1:], self.by_query.pairs, strict=True):
+                row.append(f"{pair.low:+.4f} to {pair.high:+.4f}")
+        if self.periods:
+            title = ["period", "difference", "queries", "mean", "standard error"]
+            tables.append([title])
+            for one in self.periods:
+                row = [str(one.period), f"{one.b} - {one.a}", f"{one.n_queries:,}"]
+                row += [f"{one.mean_difference:+.4f}", f"{one.standard_error:.4f}"]
+                tables[-1].append(row)
+        return tables
 
 
 def compare_rankers(
@@ -147,6 +210,9 @@ def compare_rankers(
     groups: IdsLike,
     metric: str | Metric = "ndcg@10",
     baseline: str | None = None,
+    label: int | str | None = None,
+    users: IdsLike | None = None,
+    periods: IdsLike | None = None,
     sample_weight: ArrayLike | None = None,
     difference: float = 0.01,
     confidence_level: float = 0.95,
@@ -191,8 +257,9 @@ def compare_rankers(
     X : array-like of shape (n_documents, n_features) or None
         Documents of queries that no ranker has learned from.  None if all `rankers` are
         scores.
-    y : array-like of shape (n_documents,)
-        Relevance grades, finite and >= 0.
+    y : array-like of shape (n_documents,) or (n_documents, n_labels)
+        Relevance grades, finite and >= 0; of several labels, NaN where a label has not
+        judged a document.
     groups : array-like of shape (n_documents,)
         The query of each document: numbers, text, dates, or tuples of these.
     metric : str or Metric, default="ndcg@10"
@@ -201,6 +268,17 @@ def compare_rankers(
     baseline : str or None, default=None
         Name of the ranker that all others are compared with: n - 1 pairs of n rankers,
         each the other one minus the baseline.  None: every two rankers.
+    label : int or str or None, default=None
+        Of a y with several columns, the one that is compared: its number, or its name
+        in a DataFrame; documents that it has not judged are left out.
+    users : array-like of shape (n_documents,), default=None
+        The user (customer, session, device) of each query, constant within it: numbers,
+        text, dates, or tuples of these.  The queries of a user are alike; draws and
+        signs are then of users, each with all queries of theirs.  None: queries are
+        independent.
+    periods : array-like of shape (n_documents,), default=None
+        The period (month, week, fold) of each query, constant within it: the
+        differences are also given for each, to see whether they last.
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in the means, constant within it.  A warning says so if a few
         queries outweigh all others.
@@ -252,8 +330,12 @@ def compare_rankers(
     ``(c + 1) / (n_resamples + 1)``, with c the number of draws, so none is below
     ``2 / (n_resamples + 1)``.
 
-    Queries count as independent.  The interval does not include the effect of another
-    training run or another seed.
+    With `users`, of which u has the queries :math:`Q_u`, all of this is about users of
+    weight :math:`W_u = \sum_{q \in Q_u} w_q` and difference
+    :math:`D_u = \sum_{q \in Q_u} w_q d_q / W_u`, in place of queries: the mean is the
+    same, and the number needed is one of users.  Without `users`, queries count as
+    independent.  The interval does not include the effect of another training run or
+    another seed.
 
     References
     ----------
@@ -313,17 +395,54 @@ def compare_rankers(
             f"baseline must be the name of a ranker, {list(entries)!r}, or None, got "
             f"{baseline!r}"
         )
-    compared = query_values(metric, y, scores, groups, sample_weight, y_name="y")
-    return compare_values(
-        dict(zip(entries, compared.values, strict=True)),
-        compared.weights,
-        metric.name,
+    compared = query_values(
+        metric, y, scores, groups, sample_weight, y_name="y", label=label
+    )
+    values = dict(zip(entries, compared.values, strict=True))
+    compare = partial(
+        compare_values,
+        metric_name=metric.name,
         baseline=baseline,
         difference=float(difference),
         confidence_level=float(confidence_level),
         n_resamples=int(n_resamples),
         rng=rng,
     )
+    comparison = compare(values, compared.weights)
+    # without users, each query is as one of its own
+    user = np.arange(len(compared.weights))
+    if users is not None:
+        user = number_users(users, compared.groups)[compared.included]
+        of_users, weights = means_by_user(values, compared.weights, user)
+        comparison = replace(
+            compare(of_users, weights, unit="users"),
+            n_queries=comparison.n_queries,
+            n_users=len(weights),
+            by_query=comparison,
+        )
+    if periods is not None:
+        number = number_users(periods, compared.groups, "periods", like="period")
+        known = QueryGroups.from_groups(periods, compared.groups.n_documents, "periods")
+        for period in range(known.n_queries):
+            part = (number[compared.included] == period) & (compared.weights > 0)
+            if not part.any():
+                continue
+            of_part = {name: of_ranker[part] for name, of_ranker in values.items()}
+            of_users, weights = means_by_user(
+                of_part, compared.weights[part], user[part]
+            )
+            for pair in comparison.pairs:
+                d = differences_of(of_users[pair.a], of_users[pair.b])
+                comparison.periods.append(
+                    PeriodComparison(
+                        known.query_ids[period],
+                        pair.a,
+                        pair.b,
+                        int(part.sum()),
+                        *mean_and_standard_error(d, weights),
+                    )
+                )
+    return comparison
 
 
 def name_rankers(rankers: RankersLike) -> dict[str, Any]:
@@ -373,6 +492,8 @@ class QueryValues(NamedTuple):
     values: FloatArray  # (n_rankers, n_queries)
     queries: NDArray[Any]  # (n_queries,) labels
     weights: FloatArray  # (n_queries,)
+    groups: QueryGroups  # all queries,
+    included: NDArray[np.bool_]  # and which of them these are
 
 
 def query_values(
@@ -383,25 +504,47 @@ def query_values(
     sample_weight: ArrayLike | None,
     *,
     y_name: str,
+    label: int | str | None = None,
 ) -> QueryValues:
     """Evaluate a metric on each query, for scores by the names of their arguments."""
     queries = QueryGroups.from_groups(groups, count_rows(y_true, y_name))
-    grades = check_grades(y_true, queries, y_name)
+    grades = read_one_label(y_true, queries, label, y_name)
     weights = check_sample_weight(sample_weight, queries)
-    bound = metric.bind(grades, queries.offsets, queries.query_ids)
-    of_rankers = [
-        bound.values(check_scores(column, queries, name, only_order=True))
-        for name, column in scores.items()
-    ]
-    values = np.stack(of_rankers)
+    judged = ~np.isnan(grades)  # by the label
+    offsets, labels, has_rows = select_rows(judged, queries.offsets, queries.query_ids)
+    bound = metric.bind(grades[judged], offsets, labels)
+    values = np.full((len(scores), queries.n_queries), np.nan)
+    for row, (name, column) in zip(values, scores.items(), strict=True):
+        checked = check_scores(column, queries, name, only_order=True)
+        row[has_rows] = bound.values(checked[judged])
     included = ~np.isnan(values[0])
     if not weights[included].any():
         raise ValueError(
             f'{metric.name} has no query to compare: no_relevant="skip" leaves out '
             "all queries of a weight above zero; change it, or check y"
         )
-    labels = as_array(queries.query_ids)
-    return QueryValues(values[:, included], labels[included], weights[included])
+    return QueryValues(
+        values[:, included],
+        as_array(queries.query_ids)[included],
+        weights[included],
+        queries,
+        included,
+    )
+
+
+def means_by_user(
+    values: Mapping[str, FloatArray], weights: FloatArray, user: IntArray
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """Return the mean values of the queries of each user, and the sums of weights."""
+    counted = weights > 0
+    weights, _ = rescale(weights[counted])
+    _, unit = np.unique(user[counted], return_inverse=True)
+    total = np.bincount(unit, weights).astype(np.float64)
+    means = {
+        name: np.bincount(unit, weights * of_ranker[counted]) / total
+        for name, of_ranker in values.items()
+    }
+    return means, total
 
 
 def differences_of(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -445,17 +588,18 @@ def compare_values(
     confidence_level: float,
     n_resamples: int,
     rng: np.random.RandomState,
+    unit: str = "queries",
 ) -> RankerComparison:
-    """Compare rankers by their (n_queries,) values on the same queries."""
+    """Compare rankers by their (n_queries,) values on the same queries, or users."""
     counted = weights > 0
     n = int(np.count_nonzero(counted))
     if n < 2:
         raise ValueError(
-            f"a comparison needs at least two queries that count for {metric_name}, "
-            f"got {n}: give more queries"
+            f"a comparison needs at least two {unit} that count for {metric_name}, "
+            f"got {n}: give more {unit}"
         )
     weights = weights[counted]
-    warn_if_unequal(weights)
+    warn_if_unequal(weights, unit)
     values = {name: of_ranker[counted] for name, of_ranker in values.items()}
     names = list(combinations(values, 2))
     if baseline is not None:
@@ -491,16 +635,19 @@ def compare_values(
     return RankerComparison(metric_name, n, means, pairs, difference, confidence_level)
 
 
-def warn_if_unequal(weights: FloatArray) -> None:
-    """Warn of weights of queries of which a few outweigh all others."""
+def warn_if_unequal(weights: FloatArray, unit: str) -> None:
+    """Warn of weights of which a few outweigh all others."""
     n, (weights, _) = len(weights), rescale(weights)
     shares = weights / weights.sum()
     n_effective = 1 / float(shares @ shares)
     if n_effective < min(EVEN * n, ENOUGH):
+        what, way = "sample_weight is", "give weights that differ less"
+        if unit == "users":
+            what, way = "the queries of users are", "give more users"
         warn_caller(
-            f"sample_weight is so unequal that {n} queries count like "
-            f"{n_effective:.2g} of equal weight (one has {shares.max():.3%} of all), "
-            "so intervals and p-values are not reliable: give weights that differ less",
+            f"{what} so unequal that {n} {unit} count like {n_effective:.2g} of equal "
+            f"weight (one has {shares.max():.3%} of all), so intervals and p-values "
+            f"are not reliable: {way}",
             UserWarning,
         )
 
@@ -571,6 +718,18 @@ def queries_needed(standard_error: float, n: int, difference: float) -> int:
     z = stats.norm.ppf(1 - SIGNIFICANCE / 2) + stats.norm.ppf(POWER)
     # the standard deviation is standard_error * sqrt(n); fractions do not overflow
     return math.ceil(n * Fraction(float(z) * standard_error / difference) ** 2)
+
+
+def as_html(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in HTML, its first row as titles."""
+
+    def line(row: Sequence[str], tag: str) -> str:
+        cells = (f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+        return f"<tr>{''.join(cells)}</tr>"
+
+    title, *body = rows
+    lines = "".join(line(row, "td") for row in body)
+    return f"<table><thead>{line(title, 'th')}</thead><tbody>{lines}</tbody></table>"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -24,7 +24,12 @@ from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._data import FitArguments, TrainingData, takes_columns
+from sklearn_ltr._data import (
+    FitArguments,
+    TrainingData,
+    describe_columns,
+    takes_columns,
+)
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
 from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._estimators.caller import collected_warnings
@@ -326,6 +331,7 @@ class RankerSearch(BaseRanker):
     __getattr__ = name_part
 
     @takes_columns(pairs=True)
+    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -333,6 +339,8 @@ class RankerSearch(BaseRanker):
         *,
         groups: IdsLike | None = None,
         sample_weight: ArrayLike | None = None,
+        users: IdsLike | None = None,
+        order: IdsLike | None = None,
         **columns: ArrayLike | None,
     ) -> Self:
         """Try candidates as long as there is time, and fit the best to all queries.
@@ -353,6 +361,7 @@ class RankerSearch(BaseRanker):
             there.  Candidates are fitted with it if their `fit` has weights; the steps
             of a Pipeline must say whether they request it (scikit-learn's metadata
             routing).
+        {folds}
         columns : array-likes, default=None
             Passed to rankers that learn from them, see
             :meth:`LambdaMARTRanker.fit <sklearn_ltr.LambdaMARTRanker.fit>`.  The
@@ -379,7 +388,8 @@ class RankerSearch(BaseRanker):
         # read
         start = perf_counter()
         p = read_parameters(SearchParameters, self)
-        given = FitArguments.of(X, y, groups, sample_weight=sample_weight, **columns)
+        columns |= {"sample_weight": sample_weight}
+        given = FitArguments.of(X, y, groups, users=users, order=order, **columns)
         if y is None and given.pairs.are_given():
             raise ValueError(
                 "y is None, and candidates are compared by a metric of grades: give y "
@@ -396,7 +406,7 @@ class RankerSearch(BaseRanker):
         ranked = sorted(tried, key=lambda candidate: -candidate.value)
         best, members, value = ranked[0], ranked[:1], ranked[0].value
         if p.blend:
-            members, value = choose_members(ranked, rows, metric)
+            members, value = choose_members(ranked, rows, splits, metric)
         ranker = best.ranker
         if len(members) > 1:
             named = [(f"candidate{one.number}", one.ranker) for one in members]
@@ -573,10 +583,11 @@ def metric_of_folds(
     scores: ArrayLike, rows: FitRows, splits: list[Split], metric: Metric
 ) -> list[float]:
     """Return the metric of the queries of each fold, then of all queries."""
-    (sorted_scores,), data = HeldOut.sort(rows, [scores], ["the ranker"])
-    fold_of_query = np.empty(rows.queries.n_queries, dtype=np.int64)
+    (sorted_scores,), data = HeldOut.sort(rows, [scores], ["the ranker"], splits)
+    fold_of_query = np.full(rows.queries.n_queries, -1)
     for fold, (_, held_out) in enumerate(splits):
         fold_of_query[rows.queries.query_of_row[held_out]] = fold
+    fold_of_query = fold_of_query[fold_of_query >= 0]  # the others are never held out
     selections = [fold_of_query == fold for fold in range(len(splits))]
     values = []
     for selected in (*selections, np.ones(data.n_queries, dtype=np.bool_)):
@@ -608,7 +619,7 @@ def forget_scores(tried: list[Candidate]) -> None:
 
 
 def choose_members(
-    ranked: list[Candidate], rows: FitRows, metric: Metric
+    ranked: list[Candidate], rows: FitRows, splits: list[Split], metric: Metric
 ) -> tuple[list[Candidate], float]:
     """Return the candidates of the best blend, and its metric; one if none is better.
 
@@ -620,6 +631,7 @@ def choose_members(
         rows,
         [candidate.scores for candidate in known if candidate.scores is not None],
         [f"candidate {candidate.number}" for candidate in known],
+        splits,
     )
     weights = equal_weights(held_out.scores, held_out.query)
     pairs = zip(weights, held_out.scores, strict=True)

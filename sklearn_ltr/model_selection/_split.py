@@ -1,4 +1,4 @@
-"""Splits of whole queries: LETOR's folds, folds in the order of time, and two parts."""
+"""Splits of whole queries: by LETOR's parts, by time, by user, and into two parts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import (
     BaseCrossValidator,
+    GroupKFold,
     TimeSeriesSplit,
     train_test_split,
 )
@@ -20,11 +21,15 @@ from sklearn_ltr._data import (
     QueryGroups,
     check_grades,
     check_holds_rows,
-    describe_query,
 )
-from sklearn_ltr._data.groups import QueryIds, elements, sort_key
+from sklearn_ltr._data.query_values import (
+    check_one_way,
+    number_dates,
+    number_users,
+    value_of_query,
+)
 from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
-from sklearn_ltr._parameters import integer
+from sklearn_ltr._parameters import BOOL, integer
 from sklearn_ltr._typing import IdsLike, MatrixLike, Seed
 
 
@@ -92,14 +97,14 @@ class LetorFolds(BaseCrossValidator):
             )
         # here the "queries" of QueryGroups are the parts
         check_holds_rows(parts, "parts", "value")
-        groups = QueryGroups.from_groups(parts, n_rows(parts), "parts")
-        n_parts = groups.n_queries
+        known = QueryGroups.from_groups(parts, n_rows(parts), "parts")
+        n_parts = known.n_queries
         if n_parts < 3:
             raise ValueError(
                 "parts must have at least three different values, to train, validate "
-                f"and test on, got {', '.join(map(groups.describe, range(n_parts)))}"
+                f"and test on, got {', '.join(map(known.describe, range(n_parts)))}"
             )
-        self._query_ids, self._part_of_row = groups.query_ids, groups.query_of_row
+        self._parts = known
 
     def get_n_splits(
         self, X: object = None, y: object = None, groups: object = None
@@ -111,7 +116,7 @@ class LetorFolds(BaseCrossValidator):
         X, y, groups : object, default=None
             Ignored.
         """
-        return len(self._query_ids)
+        return self._parts.n_queries
 
     def split(
         self,
@@ -139,9 +144,9 @@ class LetorFolds(BaseCrossValidator):
         ValueError
             If X has another number of rows than `parts`, or a query is in two parts.
         """
-        if X is not None and n_rows(X) != len(self._part_of_row):
+        if X is not None and n_rows(X) != self._parts.n_documents:
             raise ValueError(
-                f"X has {n_rows(X)} rows, but parts has {len(self._part_of_row)} "
+                f"X has {n_rows(X)} rows, but parts has {self._parts.n_documents} "
                 "values: give all rows of parts (these folds cannot be nested in "
                 "others)"
             )
@@ -168,16 +173,15 @@ class LetorFolds(BaseCrossValidator):
             If a query is in two parts.
         """
         if groups is not None:
-            _value_of_query(
-                QueryGroups.from_groups(groups, len(self._part_of_row)),
-                self._part_of_row,
-                self._query_ids,
+            value_of_query(
+                self._parts,
+                QueryGroups.from_groups(groups, self._parts.n_documents),
                 "is in parts {} and {}: put all rows of a query into one part",
             )
-        n_parts = len(self._query_ids)
+        n_parts = self._parts.n_queries
         for fold in range(n_parts):
             # number of parts between the first part of the fold and that of each row
-            step = (self._part_of_row - fold) % n_parts
+            step = (self._parts.query_of_row - fold) % n_parts
             yield (
                 np.flatnonzero(step < n_parts - 2),
                 np.flatnonzero(step == n_parts - 2),
@@ -333,12 +337,7 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
             If `groups` is None, X, `groups` and `order` differ in length, a value is
             missing, a query has two dates, or there are too few queries.
         """
-        queries = QueryGroups.from_groups(groups, n_rows(groups))
-        if X is not None and n_rows(X) != queries.n_documents:
-            raise ValueError(
-                f"X has {n_rows(X)} rows, but groups has {queries.n_documents} values: "
-                "give one value per row"
-            )
+        queries = _queries_of(X, groups)
         earliest_first = _by_date(queries, order)
         folds = TimeSeriesSplit(
             self.n_splits,
@@ -350,9 +349,119 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
             parts = list(folds.split(earliest_first))
         for train, test in parts:
             yield (
-                _rows_of(queries, earliest_first[train]),
-                _rows_of(queries, earliest_first[test]),
+                queries.rows_of(earliest_first[train]),
+                queries.rows_of(earliest_first[test]),
             )
+
+
+class UserKFold(BaseCrossValidator):
+    """Folds of whole users: all queries of a user are in one fold.
+
+    The queries of one user (customer, session, device) are alike.  Folds by query put
+    some into the training part and others into the test part, where they score better
+    than those of a new user do.  Each user is in the test part of one fold, and folds
+    have about the same number of rows, as those of
+    :class:`~sklearn.model_selection.GroupKFold`, by which users are divided.
+
+    In a search give `users` to `fit`, beside `groups`: with metadata routing on, it
+    hands on both.
+
+    Parameters
+    ----------
+    n_splits : int of at least 2, default=5
+        Number of folds.
+    shuffle : bool, default=False
+        Whether users are divided at random.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draw, with ``shuffle=True``.
+
+    See Also
+    --------
+    group_train_test_split : Two parts, with ``users=``.
+    GroupTimeSeriesSplit : Folds in the order of time.
+
+    Examples
+    --------
+    >>> from sklearn_ltr.model_selection import UserKFold
+    >>> groups = [1, 1, 2, 3, 4]
+    >>> users = ["ann", "ann", "bob", "ann", "cy"]
+    >>> for train, test in UserKFold(2).split(groups=groups, users=users):
+    ...     print(train, test)
+    [2 4] [0 1 3]
+    [0 1 3] [2 4]
+    """
+
+    __metadata_request__split: ClassVar[dict[str, bool]] = {
+        "groups": True,
+        "users": True,
+    }
+
+    def __init__(
+        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Seed = None
+    ) -> None:
+        self.n_splits = integer(2).read_as("n_splits", n_splits)
+        self.shuffle = BOOL.read_as("shuffle", shuffle)
+        self.random_state = random_state
+        self._folds()  # refuses a seed without shuffle
+
+    def _folds(self) -> GroupKFold:
+        """Return the splitter of scikit-learn, to which users are groups."""
+        seed = self.random_state
+        return GroupKFold(self.n_splits, shuffle=self.shuffle, random_state=seed)
+
+    def get_n_splits(
+        self,
+        X: object = None,
+        y: object = None,
+        groups: object = None,
+        users: object = None,
+    ) -> int:
+        """Return the number of folds, `n_splits`.
+
+        Parameters
+        ----------
+        X, y, groups, users : object, default=None
+            Ignored.
+        """
+        return int(self.n_splits)
+
+    def split(
+        self,
+        X: MatrixLike | None = None,
+        y: object = None,
+        groups: IdsLike | None = None,
+        users: IdsLike | None = None,
+    ) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the training rows and the test rows of each fold.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_documents, n_features), default=None
+            If given, it must have one row for each value of `groups`.
+        y : object, default=None
+            Ignored.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each row.  None is an error.
+        users : array-like of shape (n_documents,), default=None
+            The user of each row, constant within a query: numbers, text, dates, or
+            tuples of these.  None is an error.
+
+        Yields
+        ------
+        train, test : ndarrays of row numbers, intp
+
+        Raises
+        ------
+        ValueError
+            If `groups` or `users` is None, X, `groups` and `users` differ in length, a
+            value is missing, a query has two users, or there are fewer users than
+            folds.
+        """
+        queries = _queries_of(X, groups)
+        number_users(users, queries)  # refuses a query of two users
+        known = QueryGroups.from_groups(users, queries.n_documents, "users")
+        with _counting(known.n_queries, "users"):
+            yield from self._folds().split(known.order, groups=known.query_of_row)
 
 
 def group_train_test_split(
@@ -364,6 +473,7 @@ def group_train_test_split(
     shuffle: bool = True,
     stratify: ArrayLike | None = None,
     order: IdsLike | None = None,
+    users: IdsLike | None = None,
 ) -> list[Any]:
     """Split rows into a training and a test part, each of whole queries.
 
@@ -396,6 +506,10 @@ def group_train_test_split(
         of these, smaller is earlier.  The latest queries are the test part, and nothing
         is drawn, whatever `shuffle` and `random_state` are.  Queries of the same date
         are ordered by their ids.
+    users : sequence of length n_documents, default=None
+        The user of each row (customer, session, device), constant within a query.
+        Users are drawn in place of queries, each with all queries of theirs: sizes,
+        `shuffle` and `stratify` then count users, not queries.
 
     Returns
     -------
@@ -411,11 +525,13 @@ def group_train_test_split(
     ValueError
         If an array does not have one row for each value of `groups`, a part would have
         no queries, grades are negative or not finite, `stratify` is given with
-        ``shuffle=False`` or with `order`, or a query has two dates.
+        ``shuffle=False`` or with `order`, `order` with `users`, or a query has two
+        dates or users.
 
     See Also
     --------
     GroupTimeSeriesSplit : Several folds in the order of time.
+    UserKFold : Several folds of whole users.
 
     Examples
     --------
@@ -433,10 +549,16 @@ def group_train_test_split(
            [8, 9]])
     """
     queries = QueryGroups.from_groups(groups, n_rows(groups))
-    _check(arrays, queries.n_documents, shuffle, stratify, order)
+    _check(arrays, queries.n_documents, shuffle, stratify, order, users)
+    # whole queries are drawn, or whole users, which are groups of rows like these
+    units, what = queries, "queries"
+    if users is not None:
+        number_users(users, queries)  # refuses a query of two users
+        units = QueryGroups.from_groups(users, queries.n_documents, "users")
+        what = "users"
     is_drawn = shuffle and order is None
-    ordered = np.arange(queries.n_queries) if is_drawn else _by_date(queries, order)
-    with _counting(queries.n_queries):
+    ordered = np.arange(units.n_queries) if is_drawn else _by_date(units, order)
+    with _counting(units.n_queries, what):
         train, test = train_test_split(
             ordered,
             test_size=test_size,
@@ -446,17 +568,22 @@ def group_train_test_split(
         )
     if stratify is not None:
         rng = check_random_state(random_state)
-        grades = check_grades(stratify, queries, "stratify")
-        by_grade = _sorted_by_grade(grades, queries.offsets, rng)
+        grades = check_grades(stratify, units, "stratify")
+        by_grade = _sorted_by_grade(grades, units.offsets, rng)
         test = _pivotal_sample(by_grade, len(test), rng)
         rest = by_grade[~np.isin(by_grade, test)]
         train = _pivotal_sample(rest, len(train), rng)
-    rows = [_rows_of(queries, part) for part in (train, test)]
+    rows = [units.rows_of(part) for part in (train, test)]
     return [index_rows(array, part) for array in (*arrays, groups) for part in rows]
 
 
 def _check(
-    arrays: Sequence[Any], n_documents: int, shuffle: Any, stratify: Any, order: Any
+    arrays: Sequence[Any],
+    n_documents: int,
+    shuffle: Any,
+    stratify: Any,
+    order: Any,
+    users: Any,
 ) -> None:
     """Raise a ValueError for an array of wrong length or for invalid options."""
     for number, array in enumerate(arrays):
@@ -481,86 +608,36 @@ def _check(
             "stratify draws queries at random, but order puts the latest into the test "
             "part: give one of the two"
         )
+    check_one_way(users, order)
+
+
+def _queries_of(X: MatrixLike | None, groups: IdsLike | None) -> QueryGroups:
+    """Return the queries of rows; a ValueError unless X, if given, has as many."""
+    queries = QueryGroups.from_groups(groups, n_rows(groups))
+    if X is not None and n_rows(X) != queries.n_documents:
+        raise ValueError(
+            f"X has {n_rows(X)} rows, but groups has {queries.n_documents} values: "
+            "give one value per row"
+        )
+    return queries
 
 
 @contextmanager
-def _counting(n_queries: int) -> Iterator[None]:
-    """Extend an error of scikit-learn about sizes by the number of queries."""
+def _counting(n_units: int, what: str = "queries") -> Iterator[None]:
+    """Extend an error of scikit-learn about sizes by the number of units."""
     try:
         yield
     except ValueError as error:
         raise ValueError(
-            f"{error} (The sizes count whole queries, and there are {n_queries}.)"
+            f"{error} (The sizes count whole {what}, and there are {n_units}.)"
         ) from error
-
-
-def _rows_of(queries: QueryGroups, part: Queries) -> Rows:
-    """Return the rows of some queries, ascending."""
-    return np.flatnonzero(np.isin(queries.query_of_row, part))
 
 
 def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
     """Return the queries by date, then id; without dates by their first rows."""
     if order is None:
         return np.argsort(queries.order[queries.offsets[:-1]])
-    check_holds_rows(order, "order", "date")
-    # here the "queries" of QueryGroups are the dates
-    dates = QueryGroups.from_groups(order, queries.n_documents, "order")
-    _check_kinds(dates)
-    date_of_query = _value_of_query(
-        queries,
-        dates.query_of_row,
-        dates.query_ids,
-        "has the dates {} and {} in order: give one date, such as the first, by "
-        "pandas.Series(order).groupby(groups).transform('min')",
-    )
-    return np.argsort(date_of_query, kind="stable")
-
-
-def _check_kinds(dates: QueryGroups) -> None:
-    """Raise a TypeError for text, and for values of which none is the earlier one."""
-    # ids of several kinds have an order, too, but not one of time
-    if isinstance(dates.query_ids, np.ndarray):
-        return
-    first: dict[Any, int] = {}  # of each kind, where a tuple has those of its elements
-    for number, label in enumerate(dates.query_ids):
-        text = next((x for x in elements(label) if isinstance(x, str | bytes)), None)
-        if text is not None:
-            raise TypeError(
-                f"order must hold dates or numbers, but has text such as {text!r}, "
-                "which may sort differently: convert it, by pandas.to_datetime(order), "
-                "or to numbers"
-            )
-        first.setdefault(_kind(sort_key(label)), number)
-    if len(first) > 1:
-        a, b = (dates.query_ids[number] for number in list(first.values())[:2])
-        raise TypeError(
-            f"order holds values of several kinds, such as {a!r} and {b!r}, of which "
-            "none is the earlier one: convert all to one kind, for dates and times by "
-            "pandas.to_datetime(order)"
-        )
-
-
-def _kind(key: tuple[str, Any]) -> Any:
-    """Return the kind of a sort key, of a tuple with those of its elements."""
-    kind, value = key
-    return tuple(map(_kind, value)) if kind == "tuple" else kind
-
-
-def _value_of_query(
-    queries: QueryGroups, values: NDArray[np.intp], query_ids: QueryIds, fault: str
-) -> NDArray[np.intp]:
-    """Return the value of each query; a ValueError names a query that has two."""
-    rows = queries.sort(values)
-    low = np.minimum.reduceat(rows, queries.offsets[:-1])
-    high = np.maximum.reduceat(rows, queries.offsets[:-1])
-    if (low < high).any():
-        query = int(np.argmax(low < high))
-        two = (describe_query(query_ids, int(part[query])) for part in (low, high))
-        raise ValueError(
-            f"query {queries.describe(query)} of groups {fault.format(*two)}"
-        )
-    return low
+    return np.argsort(number_dates(order, queries), kind="stable")
 
 
 def _sorted_by_grade(

@@ -17,24 +17,18 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from sklearn_ltr._data import (
     QueryGroups,
     QueryIds,
-    check_grades,
     check_sample_weight,
     check_scores,
     count_rows,
     read_numbers,
 )
+from sklearn_ltr._data.columns import read_one_label
 from sklearn_ltr._data.cross_validation import warn_if_cut
-from sklearn_ltr._data.labels import (
-    check_label,
-    label_number,
-    n_label_columns,
-    read_label_grades,
-    select_rows,
-)
+from sklearn_ltr._data.labels import check_label, select_rows
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._parameters import Choice
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._typing import IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._arguments import explain_options
 from sklearn_ltr.metrics._metric import METRICS, warn_if_all_relevant
@@ -238,7 +232,7 @@ class RankingScorer:
             )
         queries = QueryGroups.from_groups(groups, n_documents)
         warn_if_cut(estimator, queries)
-        grades = self._read_grades(y, queries)
+        grades = read_one_label(y, queries, self.label)
         weights = check_sample_weight(sample_weight, queries)
         scores = check_scores(scores, queries, source, only_order=True)
         offsets: IntArray = queries.offsets
@@ -253,26 +247,6 @@ class RankingScorer:
             warn_if_all_relevant(bound)
             values[name] = bound.mean(scores, weights)
         return next(iter(values.values())) if self._has_one else values
-
-    def _read_grades(self, y: ArrayLike, queries: QueryGroups) -> FloatArray:
-        """Return the grades in canonical order; NaN where a label has judged none."""
-        n_labels = n_label_columns(y)
-        if self.label is None:
-            if n_labels > 1:
-                raise ValueError(
-                    f"y has {n_labels} columns, one for each label: name one of them, "
-                    f"as in make_ranking_scorer({self._shown!r}, label=0)"
-                )
-            return check_grades(y, queries)
-        if n_labels == 1:
-            raise ValueError(
-                f"label={self.label!r} names one of several labels, but y has one "
-                "column: give all of them, or a scorer without label"
-            )
-        grades = read_label_grades(y, queries, None)
-        number = label_number(self.label, grades.names, "label")
-        own: FloatArray = grades.values[number]
-        return own
 
     def set_score_request(
         self,

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold, PredefinedSplit
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -551,9 +551,28 @@ IN_PARTS: list[tuple[type, dict[str, Any], dict[str, Any], type, str]] = [
      "y is None, and candidates are compared by a metric of grades: give y beside"),
     *((kind, {"ranker": OF_PAIRS}, {"y": None}, ValueError, "y is None: a ranker req")
       for kind in (CalibratedRanker, RankerSearch)),
-    *((kind, {"cv": cv}, {}, ValueError, "cv must hold out each row once, as GroupKF")
+    *((kind, {"cv": FOLDS}, {}, ValueError, "cv must hold out each row at most once")
+      for kind in (BlendedRanker, CalibratedRanker, RankerSearch)),
+    *((kind, {"cv": cv}, given, ValueError, message)
       for kind in (BlendedRanker, CalibratedRanker, RankerSearch)
-      for cv in (FOLDS, FOLDS[:1])),
+      for cv, given, message in (
+          (FOLDS[:1], {}, "cv cuts queries apart: in split 0, 1 queries"),
+          ([(range(15, N), range(12))], {}, "cv cuts queries apart: it holds out some"),
+          (3, {"users": GROUPS // 5}, "cv must be at least 2 folds and no more than "
+           "there are users, got 3 folds for 2 users"),
+          (6, {"order": GROUPS}, "cv must be at least 2 folds and less than there are "
+           "queries, got 6 folds for 6 queries"),
+          (GroupKFold(2), {"order": GROUPS}, "order was given, and cv, a GroupKFold, "
+           "does not hold out by date: give a number of folds, or a GroupTimeSeriesSp"),
+          (2, {"order": GROUPS, "users": GROUPS}, "users and order were both given"),
+          ([(np.flatnonzero(GROUPS < 3), np.flatnonzero(GROUPS >= 3))],
+           {"users": GROUPS % 3}, "cv cuts users apart: in split 0, the user of query"),
+          (2, {"users": np.arange(N)}, "query 0 of groups has the users "),
+          (2, {"users": GROUPS[1:]}, "users has 29 values for 30 rows"),
+      )),
+    *((kind, {"cv": 2}, {"order": [str(g) for g in GROUPS]}, TypeError,
+       "order must hold dates or numbers")
+      for kind in (BlendedRanker, CalibratedRanker, RankerSearch)),
     *((kind, {"cv": cv}, {}, ValueError, message)
       for kind in (BlendedRanker, CalibratedRanker, RankerSearch)
       for cv, message in NO_FOLDS),

@@ -102,6 +102,7 @@ FREE = {
     "name": "shown as it is",
     "LetorFolds.split y": "ignored, as scikit-learn's splitters do",
     "GroupTimeSeriesSplit.split y": "the same",
+    "UserKFold.split y": "the same",
     "ScoreRegressor.fit": "the ranker is fitted",
     "SmoothClipScaler.fit y": "ignored, as scikit-learn's scalers do",
     "names": "shown as they are",

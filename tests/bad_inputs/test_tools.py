@@ -40,6 +40,7 @@ from sklearn_ltr.model_selection import (
     GroupTimeSeriesSplit,
     LetorFolds,
     RankerSearch,
+    UserKFold,
     compare_rankers,
     group_train_test_split,
 )
@@ -97,6 +98,10 @@ def time_folds(order: Any, groups: Any = GROUPS, X: Any = X, **options: Any) -> 
     return list(GroupTimeSeriesSplit(**options).split(X, Y, groups, order))
 
 
+def user_folds(users: Any, groups: Any = GROUPS, X: Any = X, **options: Any) -> Any:
+    return list(UserKFold(**options).split(X, Y, groups, users))
+
+
 PARTS, HALVES = GROUPS % 3, np.full((N, 2), 0.5)
 NO_METRIC, NO_ROWS = "metric must be a name such as", "which has no rows to"
 of_proba = partial(score_of, method="predict_proba")
@@ -108,6 +113,27 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
     (partial(split, test_size=0.5, train_size=0.7), ValueError, "sum of test_size and"),
     *((partial(split, shuffle=v), ValueError, f"shuffle must be True or False, got {v}")
       for v in (None, 1)),
+    (partial(split, users=GROUPS, order=GROUPS), ValueError, "users and order were bo"),
+    *((partial(call, users=users), error, message)
+      for call in (user_folds, split)
+      for users, error, message in (
+          (np.arange(N), ValueError, "query 0 of groups has the users "),
+          (GROUPS[1:], ValueError, "users has 29 values for 30 rows"),
+          ([NAN, *PARTS[1:]], ValueError, "users has a missing value at row 0 (nan)"),
+          ("user", ValueError, "users must hold one value per row, got 'user'"),
+          ([[1]] * N, TypeError, "users must hold numbers, text, dates"),
+      )),
+    (partial(split, users=GROUPS // 3, test_size=3), ValueError,
+     "(The sizes count whole users, and there are 2.)"),
+    (partial(user_folds, None), ValueError, "users is None: give one value per row"),
+    (partial(user_folds, GROUPS, groups=None), ValueError, "groups is None: give one"),
+    (partial(user_folds, GROUPS, X=X[1:]), ValueError, "X has 29 rows, but groups has"),
+    (partial(user_folds, GROUPS, n_splits=7), ValueError,
+     "number of groups: 6. (The sizes count whole users, and there are 6.)"),
+    (partial(UserKFold, 1), ValueError, "n_splits must be an integer"),
+    (partial(UserKFold, 2.5), TypeError, "n_splits must be an integer"),
+    (partial(UserKFold, shuffle="yes"), ValueError, "shuffle must be "),
+    (partial(UserKFold, random_state=0), ValueError, "since shuffle is False"),
     (partial(split, shuffle=False, stratify=Y), ValueError,
      "stratify draws queries at random, but shuffle is False"),
     (partial(split, stratify=Y[1:]), ValueError, "stratify "),

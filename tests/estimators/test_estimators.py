@@ -201,8 +201,10 @@ def test_metadata_requested_by_default(estimator):
     else:
         assert {*COLUMNS} - {*taken} <= needed
     if estimator in NETWORKS:
+        taken = inspect.signature(estimator.partial_fit).parameters
         for name in ({"groups", *COLUMNS} & {*taken}) - unrequested:
             assert requests.partial_fit.requests[name] is True
+        assert {*requests.partial_fit.requests} <= {*taken}
 
 
 @every_estimator

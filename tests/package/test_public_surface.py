@@ -50,8 +50,8 @@ NAMES = {
         + [f"{name}_score {metric.__name__}" for name, metric in METRICS.items()]
     ),
     "model_selection": "GroupTimeSeriesSplit LetorFolds PairComparison "
-    "RankerComparison RankerSearch compare_rankers group_train_test_split "
-    "lambdamart_search_space",
+    "PeriodComparison RankerComparison RankerSearch UserKFold compare_rankers "
+    "group_train_test_split lambdamart_search_space",
     "plotting": "BlendCurveDisplay CutoffCurveDisplay FeatureImportancesDisplay "
     "ForcesDisplay GradeReliabilityDisplay ParetoDisplay PropensityCurveDisplay "
     "QueryComparisonDisplay RankerComparisonDisplay SearchTraceDisplay "
