@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from clicks_protocol import NDCG_10, simulated, weak_rankers
-from queries import Part, folds, load
+from queries import Part, folds, load, made_parts
 from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.clicks import InterventionHarvesting, counterfactual_score
@@ -106,16 +106,19 @@ def judge(train: Part, test: Part, n_sessions: int, seed: int) -> list[dict]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", required=True, help=".npz")
+    parser.add_argument("--data", type=Path, nargs="+", default=[], help=".npz")
+    parser.add_argument("--made", type=int, metavar="N", help="N made queries, too")
     parser.add_argument("--sessions", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
     print(machine())
-    for path in arguments.data:
-        of_path = folds(load(path))
+    collections = {path.stem: load(path) for path in arguments.data}
+    if arguments.made is not None:
+        collections["made"] = made_parts(arguments.made)
+    for name, parts in collections.items():
         for seed in range(arguments.seeds):
-            train, _, test = of_path[seed % 5]
-            about = {"data": path.stem, "sessions": arguments.sessions, "seed": seed}
+            train, _, test = folds(parts)[seed % 5]
+            about = {"data": name, "sessions": arguments.sessions, "seed": seed}
             found = judge(train, test, arguments.sessions, seed)
             append_json(arguments.json, [about | one for one in found])
             for one in found:

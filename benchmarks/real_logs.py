@@ -23,8 +23,8 @@ is by time, the naive one has the same test queries and as many training queries
 from all others, so that only the future is added. The rankers have their defaults:
 LambdaMARTRanker, LightGBM's LGBMRanker, and a baseline that learns nothing or a mean.
 Each seed draws other folds (folds by time are what they are) and other trees.
-`compare_rankers` compares the held-out scores of all folds. "optimism" is NDCG@10 by
-query minus that by the right split, with its standard error over users. `tables.py`
+`compare_rankers` compares the held-out scores of all folds, by users. "optimism" is the
+same for the scores of one ranker by query, minus those by the right split. `tables.py`
 makes the table.
 """
 
@@ -42,12 +42,16 @@ import pandas as pd
 from lightgbm import LGBMRanker
 from sklearn.model_selection import GroupKFold
 
-from paired import with_error
 from peers import query_sizes
 from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.metrics import NDCG
-from sklearn_ltr.model_selection import GroupTimeSeriesSplit, compare_rankers
+from sklearn_ltr.model_selection import (
+    GroupTimeSeriesSplit,
+    RankerComparison,
+    UserKFold,
+    compare_rankers,
+)
 
 CACHE = Path.home() / ".cache" / "sklearn_ltr_logs"
 NDCG_10 = NDCG(10, no_relevant="skip")
@@ -76,9 +80,14 @@ class Log(NamedTuple):
     def folds(self, split: str, seed: int) -> Folds:
         """Yield the training and test rows of each fold."""
         if self.right == "by user":
-            kept_whole = self.users if split == "by user" else self.groups
-            folds = GroupKFold(N_FOLDS, shuffle=True, random_state=seed)
-            yield from folds.split(self.X, self.y, kept_whole)
+            drawn = {"shuffle": True, "random_state": seed}
+            if split == BY_QUERY:
+                folds = GroupKFold(N_FOLDS, **drawn).split(self.X, self.y, self.groups)
+            else:
+                folds = UserKFold(N_FOLDS, **drawn).split(
+                    self.X, self.y, self.groups, self.users
+                )
+            yield from folds
             return
         rng, every = np.random.default_rng(seed), np.unique(self.groups)
         by_time = GroupTimeSeriesSplit(N_FOLDS)
@@ -262,93 +271,62 @@ LOGS = {"Open Bandit": open_bandit, "Swissmetro": swissmetro, "MovieLens": movie
 # --- the study ------------------------------------------------------------------------
 
 
-class HeldOut(NamedTuple):
-    """Scores of the rows that folds have tested."""
+def held_out(log: Log, split: str, seed: int) -> dict[str, np.ndarray]:
+    """Return scores of rows by rankers of the training rows of their fold, NaN: none.
 
-    rows: np.ndarray
-    scores: dict[str, np.ndarray]
-
-
-def held_out(log: Log, split: str, seed: int) -> HeldOut:
-    """Return the scores of test rows by rankers of the training rows of their fold."""
-    rows: list[np.ndarray] = []
-    scores: dict[str, list[np.ndarray]] = {}
+    Scores of different folds are those of different queries.
+    """
+    scores: dict[str, np.ndarray] = {}
     for train, test in log.folds(split, seed):
         X, y, groups = log.X.iloc[train], log.y[train], log.groups[train]
         ours = LambdaMARTRanker(random_state=seed, n_jobs=1).fit(X, y, groups=groups)
         theirs = LGBMRanker(random_state=seed, n_jobs=1, verbose=-1)
         theirs.fit(X, y, group=query_sizes(groups))
         new = log.X.iloc[test]
-        rows.append(test)
         for name, found in (
             (log.baseline, log.by_baseline(train, test)),
             (LIGHTGBM, theirs.predict(new)),
             (OURS, ours.predict(new)),
         ):
-            scores.setdefault(name, []).append(found)
-    joined = {name: np.concatenate(of) for name, of in scores.items()}
-    return HeldOut(np.concatenate(rows), joined)
+            scores.setdefault(name, np.full(len(log.y), np.nan))[test] = found
+    return scores
 
 
-def values_of(log: Log, found: HeldOut, name: str) -> pd.Series:
-    """Return NDCG@10 of each query that has a relevant row, by query."""
-    groups, y = log.groups[found.rows], log.y[found.rows]
-    values = NDCG_10.per_query(y, found.scores[name], groups=groups)
-    return pd.Series(values, index=np.unique(groups)).dropna()
-
-
-def compare(log: Log, found: HeldOut):
-    """Compare the rankers on the queries that were tested."""
+def compare(log: Log, scores: dict[str, np.ndarray]) -> RankerComparison:
+    """Compare rankers on the queries that were tested, by users."""
+    rows = ~np.isnan(next(iter(scores.values())))
     return compare_rankers(
-        found.scores,
+        {name: of_ranker[rows] for name, of_ranker in scores.items()},
         None,
-        log.y[found.rows],
-        groups=log.groups[found.rows],
+        log.y[rows],
+        groups=log.groups[rows],
+        users=log.users[rows],
         metric=NDCG_10,
     )
 
 
-def over_users(values: pd.Series, users: pd.Series) -> tuple[float, float]:
-    """Return the mean of values of queries, and its standard error over users."""
-    deviations = (values - values.mean()).groupby(users[values.index]).sum()
-    n = len(deviations)
-    error = np.sqrt(n / (n - 1) * (deviations**2).sum()) / len(values)
-    return float(values.mean()), float(error)
+def numbers(comparison: RankerComparison) -> list[dict]:
+    """Return the differences, and their errors as if queries were independent."""
+    pairs = zip(comparison.pairs, comparison.by_query.pairs, strict=True)
+    return [one._asdict() | {"naive": as_if._asdict()} for one, as_if in pairs]
 
 
-def study(name: str, log: Log, seeds: int, path: str | None) -> None:
-    users = pd.Series(log.users, index=log.groups).groupby(level=0).first()
-    by_split: dict[str, list[dict[str, pd.Series]]] = {}
-    for split in (log.right, BY_QUERY):
-        for seed in range(seeds):
-            found = held_out(log, split, seed)
-            comparison = compare(log, found)
-            print(f"{name}, {split}, seed {seed}\n{comparison}\n", flush=True)
-            values = {ranker: values_of(log, found, ranker) for ranker in found.scores}
-            by_split.setdefault(split, []).append(values)
-            pairs = [pair._asdict() for pair in comparison.pairs]
-            for pair in pairs:
-                difference = values[pair["b"]] - values[pair["a"]]
-                pair["error_over_users"] = over_users(difference, users)[1]
-            record = {
-                "log": name,
-                "split": split,
-                "seed": seed,
-                "n_queries": comparison.n_queries,
-                "n_users": int(users[values[OURS].index].nunique()),
-                "means": comparison.means,
-                "pairs": pairs,
-            }
-            append_json(path, [record])
+def study(name: str, log: Log, seed: int) -> list[dict]:
+    """Return the records of a seed: of both splits, and of their difference."""
+    of_split = {split: held_out(log, split, seed) for split in (log.right, BY_QUERY)}
+    records = []
+    for split, scores in of_split.items():
+        comparison = compare(log, scores)
+        print(f"{name}, {split}, seed {seed}\n{comparison}\n", flush=True)
+        record = {"log": name, "split": split, "seed": seed}
+        record |= {"n_queries": comparison.n_queries, "n_users": comparison.n_users}
+        record |= {"means": comparison.means, "pairs": numbers(comparison)}
+        records.append(record)
     optimism = {}
-    for ranker in by_split[BY_QUERY][0]:
-        right, naive = (
-            pd.concat([of[ranker] for of in by_split[split]], axis=1).mean(axis=1)
-            for split in (log.right, BY_QUERY)
-        )
-        optimism[ranker] = over_users((naive - right).dropna(), users)
-        print(f"{name}, optimism, {ranker:24} {with_error(*optimism[ranker])}")
-    append_json(path, [{"log": name, "optimism": optimism, "seeds": seeds}])
+    for ranker in scores:
+        of_ranker = {split: found[ranker] for split, found in of_split.items()}
+        (optimism[ranker],) = numbers(compare(log, of_ranker))
+    return [*records, {"log": name, "seed": seed, "optimism": optimism}]
 
 
 def main() -> None:
@@ -359,7 +337,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print(machine())
     for name in arguments.logs:
-        study(name, LOGS[name](arguments.cache), arguments.seeds, arguments.json)
+        log = LOGS[name](arguments.cache)
+        for seed in range(arguments.seeds):
+            append_json(arguments.json, study(name, log, seed))
 
 
 if __name__ == "__main__":

@@ -806,24 +806,28 @@ def real_logs() -> str:
     """Held-out NDCG@10 of rankers by the right split and by the naive one."""
     rows = []
     for log, runs in grouped(records("real_logs"), "log").items():
-        optimism = runs[-1]["optimism"]
-        for split, seeds in grouped(runs[:-1], "split").items():
+        compared = [r for r in runs if "split" in r]
+        for split, seeds in grouped(compared, "split").items():
+            name, *_ = seeds[0]["means"]
             means = [list(r["means"].values()) for r in seeds]
             baseline, *rankers = np.mean(means, axis=0)
             cells = [log, split, f"{seeds[0]['n_queries']:,}"]
-            cells.append(f"{list(seeds[0]['means'])[0]} {baseline:.4f}")
+            cells.append(f"{name} {baseline:.4f}")
             cells += [f"{value:.4f}" for value in rankers]
-            for number in (1, 2):  # ours minus the baseline, and minus LightGBM
-                of = [r["pairs"][number] for r in seeds]
-                values = [pair["mean_difference"] for pair in of]
-                error = mean(pair["error_over_users"] for pair in of)
-                cells.append(marked(mean(values), error))
+            cells += [over_seeds(r["pairs"][k] for r in seeds) for k in (1, 2)]
             rows.append(cells)
-        gains = [marked(*found) for found in optimism.values()]
-        rows.append([log, "naive minus right", "", *gains, "", ""])
+        gains = [r["optimism"] for r in runs if "optimism" in r]
+        cells = [over_seeds(gain[ranker] for gain in gains) for ranker in gains[0]]
+        rows.append([log, "by query minus right", "", *cells, "", ""])
     head = ["log", "split", "queries", "baseline", "LightGBM", "LambdaMARTRanker"]
     head += ["ours - baseline", "ours - LightGBM"]
     return markdown(head, rows, once=1)
+
+
+def over_seeds(pairs: Iterable[Record]) -> str:
+    """Return the mean difference of seeds, and their mean standard error."""
+    found = [(pair["mean_difference"], pair["standard_error"]) for pair in pairs]
+    return marked(*np.mean(found, axis=0))
 
 
 def propensities() -> str:

@@ -41,8 +41,9 @@ seen = [
 data = np.stack([*seen, price], axis=-1).reshape(-1, 4)
 target = np.stack([clicks, purchases], axis=-1).reshape(-1, 2).astype(float)
 searches = np.repeat(np.arange(900), 20)
+# The latest 40% of the searches are put aside before anything is learned.
 X, X_test, y, y_test, groups, groups_test = group_train_test_split(
-    data, target, groups=searches, test_size=0.4, random_state=0
+    data, target, groups=searches, order=searches, test_size=0.4
 )
 print(f"Of {len(data):,} products shown, {clicks.mean():.0%} were clicked and", end=" ")
 print(f"{purchases.mean():.0%} bought.")

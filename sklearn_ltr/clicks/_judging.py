@@ -114,7 +114,9 @@ def counterfactual_score(
         1 if the document was clicked in this session, else 0.
     y_score : array-like of shape (n_rows,)
         Score by the ranker to judge, finite; higher is ranked first.  Equal scores
-        share their ranks: each has the mean of their weights.
+        share their ranks: each has the mean of their weights.  Not those of a ranker
+        that has learned from these clicks, or from others on the same queries, see
+        Notes.
     groups, positions, sessions : array-likes of shape (n_rows,)
         Query, position (0 is first) and session of each row, as for the click models.
     propensities : array-like of shape (n_positions,)
@@ -130,8 +132,9 @@ def counterfactual_score(
         Larger weights :math:`1 / p` are clipped to it, for less noise and some bias.
         None: no limit.
     baseline_score : array-like of shape (n_rows,), default=None
-        Scores of another ranker.  The estimate is then the difference to it, with the
-        standard error of the difference.  ``-positions`` is the logged order.
+        Scores of another ranker, as `y_score`.  The estimate is then the difference to
+        it, with the standard error of the difference.  ``-positions`` is the logged
+        order.
 
     Returns
     -------
@@ -150,6 +153,12 @@ def counterfactual_score(
     -----
     Documents that were not shown have no clicks to count, so the estimate is that of
     the shown documents in a new order.
+
+    A ranker has fitted the noise of the clicks that it has learned from, so on these it
+    looks better than it is, most of all if it corrects for positions by the same
+    `propensities`.  Nothing in the scores tells, so no warning does.  Put a part of the
+    log aside before rankers learn, by time or, to judge rankers for new queries, by
+    query: :func:`~sklearn_ltr.model_selection.group_train_test_split`.
 
     References
     ----------

@@ -21,6 +21,7 @@ COMMANDS = {
         *("--users", "dbn", "--strengths", "1", "--methods"),
         *("naive", "additive", "pairwise", "true propensities"),
     ],
+    "clicks_judges.py": ["--made", "40", "--sessions", "4500", "--seeds", "1"],
     "categories.py": [*TINY, *OURS, "--encodings"],
     "budget.py": ["--made", "8", "--candidates", "2"],
     "pairs.py": ["--made", "20", "--hours", "0.1", "--seeds", "1", "--error", "0"],
