@@ -993,6 +993,19 @@ def suspects() -> str:
     return markdown(head, rows, once=1)
 
 
+def coverage() -> str:
+    """Share of intervals of 95% that hold the true difference of two rankers."""
+    rows = []
+    for r in records("coverage"):
+        n = r["repetitions"]
+        cells = [
+            f"{100 * share:.1f}% ({100 * (share * (1 - share) / n) ** 0.5:.1f})"
+            for share in (r["by_user"], r["by_query"])
+        ]
+        rows.append([f"{r['n_users']}", r["queries"], *cells])
+    return markdown(["users", "queries of each", "`users` given", "not given"], rows)
+
+
 def pairs() -> str:
     """NDCG@10 of judged pairs and of grades, by the hours of a judge."""
     by_ranker: dict[str, list[str]] = {}

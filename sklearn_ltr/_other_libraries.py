@@ -189,6 +189,8 @@ OTHER_ATTRIBUTES = with_advice(
         "row for each node",
         "calc_leaf_indexes": "apply: the leaf of each row",
         "inplace_predict": "predict",
+        "predict_proba decision_function predict_log_proba": "none: predict has the "
+        "scores, and sklearn_ltr.calibration.CalibratedRanker probabilities of grades",
         "get_shap_values shap_values": _SHAP,
         "is_fitted": "none: sklearn.utils.validation.check_is_fitted asks it",
         "plot_importance": "none: sklearn_ltr.plotting.FeatureImportancesDisplay "

@@ -152,6 +152,20 @@ class FractionOrCount(NamedTuple):
         return "float in (0, 1], or int of at least 1"
 
 
+class Verbosity(NamedTuple):
+    """How much is printed: a number, or whether anything is."""
+
+    def read_as(self, name: str, value: object) -> int:
+        """Return an int, or raise an error."""
+        if isinstance(value, bool | np.bool_):
+            return int(value)
+        return int(integer(0).read_as(name, value))
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return "bool or int of at least 0"
+
+
 class Or(NamedTuple):
     """A range of numbers, or some words, or any callable."""
 

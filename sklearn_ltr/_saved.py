@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +17,38 @@ from sklearn.base import BaseEstimator
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Set a module as `__module__` of the classes and functions in its ``__all__``."""
+    """Set a module as `__module__` of the classes and functions in its ``__all__``.
+
+    Names of other public modules are then errors that say which.
+    """
     # pickles name a class by its module; with this name it may move to another file
+    module = namespace["__name__"]
     for name in namespace["__all__"]:
-        namespace[name].__module__ = namespace["__name__"]
+        namespace[name].__module__ = module
+    namespace["__getattr__"] = partial(find_elsewhere, module)
+
+
+def find_elsewhere(module: str, name: str) -> NoReturn:
+    """Raise an error for a name that a module does not have, with where it is."""
+    if not name.startswith("_") and (owner := module_of(name)):
+        # an AttributeError would be replaced by one without this message
+        raise ImportError(
+            f"{name} is not in {module}: from {owner} import {name}", name=name
+        )
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def module_of(name: str) -> str | None:
+    """Return the public module of the package that has a name, if any."""
+    package = importlib.import_module(__package__)
+    parts = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name[0] != "_"]
+    if name in parts:  # which Python imports
+        return None
+    for module in (__package__, *(f"{__package__}.{part}" for part in parts)):
+        with suppress(ImportError):  # of a library that is not installed
+            if name in getattr(importlib.import_module(module), "__all__", ()):
+                return module
+    return None
 
 
 C = TypeVar("C")

@@ -51,6 +51,7 @@ ArraysLike: TypeAlias = ArrayLike | tuple[ArrayLike | None, ...]
 IdArraysLike: TypeAlias = IdsLike | tuple[IdsLike | None, ...]
 
 # Of parameters of estimators
+LabelWeightsLike: TypeAlias = ArrayLike | Mapping[str, float] | Mapping[int, float]
 FeaturesLike: TypeAlias = ArrayLike | None  # names, indices or a mask; a word
 MonotonicConstraints: TypeAlias = ArrayLike | Mapping[str, int] | None
 InteractionConstraints: TypeAlias = str | Sequence[Collection[int | str]] | None

@@ -8,16 +8,17 @@ others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_ltr._data.groups import QueryGroups, QueryIds
 from sklearn_ltr._data.rows import numeric_column, read_numbers
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import FloatArray, IntArray, LabelWeightsLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +146,24 @@ def label_number(label: int | str, names: tuple[str, ...], argument: str) -> int
     )
 
 
-def label_shares(label_weights: ArrayLike | None, n_labels: int) -> FloatArray:
+def label_shares(
+    label_weights: LabelWeightsLike | None, names: tuple[str, ...]
+) -> FloatArray:
     """Return the share of each label, (n_labels,) float64, with a sum of 1."""
+    n_labels = len(names)
     if label_weights is None:
         return np.full(n_labels, 1.0 / n_labels)
+    if isinstance(label_weights, Mapping):
+        by_number = {
+            label_number(label, names, "label_weights: label"): weight
+            for label, weight in label_weights.items()
+        }
+        if missing := [n for i, n in enumerate(names) if i not in by_number]:
+            raise ValueError(
+                f"label_weights has no weight of label {missing[0]!r}: give one for "
+                f"each of {list(names)}, 0 to leave it out"
+            )
+        label_weights = [by_number[number] for number in range(n_labels)]
     if isinstance(label_weights, str | bytes) or np.ndim(label_weights) != 1:
         raise ValueError(
             f"label_weights must hold one number per label, got {label_weights!r}"
@@ -175,7 +190,10 @@ def select_rows(
 
 
 def read_label_grades(
-    y: Any, queries: QueryGroups, label_weights: ArrayLike | None, name: str = "y"
+    y: Any,
+    queries: QueryGroups,
+    label_weights: LabelWeightsLike | None,
+    name: str = "y",
 ) -> LabelGrades:
     """Return the grades of several labels in canonical order, checked."""
     names = label_names(y)
@@ -204,7 +222,7 @@ def read_label_grades(
                 f"{rows[row]}"
             )
         values[number] = queries.sort(rows)
-    weights = label_shares(label_weights, len(names))
+    weights = label_shares(label_weights, names)
     return LabelGrades(values, values[0], weights, names)
 
 

@@ -30,7 +30,7 @@ from sklearn_ltr._estimators.arguments import (
     is_of_others,
 )
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._parameters import BOOL, Choice, integer, real
+from sklearn_ltr._parameters import BOOL, Choice, Verbosity, integer, real
 from sklearn_ltr._saved import KEY, checksum_of
 from sklearn_ltr._typing import Seed
 
@@ -102,7 +102,7 @@ class FitParameters:
     tol: Annotated[float, real(0)]
     warm_start: Annotated[bool, BOOL]
     random_state: Seed
-    verbose: Annotated[int, integer(0)]
+    verbose: Annotated[int, Verbosity()]
     n_jobs: Annotated[int | None, ThreadCount()]
 
     @property

@@ -33,7 +33,7 @@ from sklearn_ltr._ranking.reading import (
     read_targets,
     single_query,
 )
-from sklearn_ltr._typing import IdsLike, MatrixLike
+from sklearn_ltr._typing import IdsLike, LabelWeightsLike, MatrixLike
 from sklearn_ltr.metrics import rank_scores
 
 
@@ -47,7 +47,7 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     """
 
     metric: Any  # MetricChoice
-    label_weights: ArrayLike | None = None  # a parameter of some rankers
+    label_weights: LabelWeightsLike | None = None  # a parameter of some rankers
     _takes_labels: ClassVar[bool] = False  # whether y may have several columns
     _trained_queries: KnownQueries | None = None  # of the last fit
     _attributes: ClassVar[Attributes] = {

@@ -84,6 +84,7 @@ from sklearn_ltr._typing import (
     IdArraysLike,
     IdsLike,
     InteractionConstraints,
+    LabelWeightsLike,
     MatricesLike,
     MatrixLike,
     MonotonicConstraints,
@@ -285,8 +286,9 @@ class LambdaMARTRanker(BaseRanker):
         wrap a fitted model in :class:`sklearn.frozen.FrozenEstimator`.  None:
         F_0 = 0, or the `init_score` given to `fit`.  Use it to improve on a model that
         you have.
-    label_weights : array-like of shape (n_labels,) or None, default=None
-        Shares of several labels, where y has a column for each; None: equal.  Label l
+    label_weights : array-like of shape (n_labels,), dict or None, default=None
+        Shares of several labels, where y has a column for each, in their order or by
+        their names, ``{"clicks": 1, "purchases": 3}``; None: equal.  Label l
         has lambdas and hessians of its own, with its regression; they are multiplied by
         :math:`w_l \bar F / F_l` and added up, where :math:`F_l` is the sum of
         :math:`|\lambda_i|` over its documents at the scores that training starts from,
@@ -403,7 +405,7 @@ class LambdaMARTRanker(BaseRanker):
         sigma: float = 1.0,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         init: BaseEstimator | None = None,
-        label_weights: ArrayLike | None = None,
+        label_weights: LabelWeightsLike | None = None,
         categorical_features: FeaturesLike = "from_dtype",
         category_smoothing: float = 10.0,
         monotonic_cst: MonotonicConstraints = None,

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from numpy.typing import ArrayLike
-
 from sklearn_ltr._estimators.docstrings import describe_parameters
 from sklearn_ltr._lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._networks import Network
 from sklearn_ltr._rankers.networks import NetworkRanker
 from sklearn_ltr._ranking.parameters import MetricChoice, ScoringChoice
-from sklearn_ltr._typing import Seed
+from sklearn_ltr._typing import LabelWeightsLike, Seed
 
 
 @describe_parameters(units="queries", training_measure="training metric")
@@ -115,7 +113,7 @@ class LambdaRankRanker(NetworkRanker):
         tol: float = 1e-4,
         position_bias: Literal["additive"] | Mapping[str, object] | None = None,
         min_propensity: float = 0.05,
-        label_weights: ArrayLike | None = None,
+        label_weights: LabelWeightsLike | None = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,

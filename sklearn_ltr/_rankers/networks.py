@@ -93,7 +93,7 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
     min_propensity
         Smaller `propensities` given to `fit` are set to this; a warning says so if all
         are smaller.
-    label_weights : array-like of shape (n_labels,) or None
+    label_weights : array-like of shape (n_labels,), dict or None
         Shares of several labels, where y has a column for each, as for
         :class:`LambdaMARTRanker`; the sums :math:`F_l` are those of scores of 0.
     scoring : str, Metric, list or dict of these or None

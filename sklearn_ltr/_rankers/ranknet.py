@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_ltr._compile import expit_of
 from sklearn_ltr._data import GivenColumns
@@ -24,6 +24,7 @@ from sklearn_ltr._rankers.networks import (
 )
 from sklearn_ltr._ranking.parameters import ScoringChoice
 from sklearn_ltr._typing import (
+    LabelWeightsLike,
     MatrixLike,
     Seed,
 )
@@ -149,7 +150,7 @@ class RankNetRanker(NetworkRanker):
         tol: float = 1e-4,
         position_bias: Literal["additive"] | Mapping[str, object] | None = None,
         min_propensity: float = 0.05,
-        label_weights: ArrayLike | None = None,
+        label_weights: LabelWeightsLike | None = None,
         early_stopping: bool | Literal["auto"] = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,

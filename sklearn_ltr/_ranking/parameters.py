@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_ltr._data import GivenColumns, TrainingData
 from sklearn_ltr._data.labels import LabelGrades, label_number
@@ -24,6 +24,7 @@ from sklearn_ltr._parameters import (
     real,
     shown,
 )
+from sklearn_ltr._typing import LabelWeightsLike
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 
 LONGEST_LIST = 2**31  # rows are numbered by int32
@@ -85,7 +86,7 @@ class RankerParameters(FitParameters):
     scoring: ScoringChoice
     position_bias: Annotated[BiasOptions | None, BiasChoice("additive", "pairwise")]
     min_propensity: Annotated[float, real(SMALLEST_PROPENSITY, 1)]
-    label_weights: ArrayLike | None
+    label_weights: LabelWeightsLike | None
     tied_pairs: bool = field(default=False, init=False)  # a parameter of RankNet
     # bounds of weights, and of the sum of |lambda|
     weight_bounds: ClassVar[tuple[float, float]] = (SMALLEST, LARGEST)

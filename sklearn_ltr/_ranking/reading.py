@@ -53,7 +53,7 @@ from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._other_libraries import plain_name
 from sklearn_ltr._ranking.parameters import RankerParameters, check_metrics_of_labels
-from sklearn_ltr._typing import IdsLike, MatrixLike
+from sklearn_ltr._typing import IdsLike, LabelWeightsLike, MatrixLike
 
 # Reads X of training or validation data, given the name for messages
 TableReader: TypeAlias = Callable[[MatrixLike, str], Table]
@@ -109,7 +109,7 @@ class LabelChoice(NamedTuple):
     """Whether y may have a column for each of several labels, and their weights."""
 
     are_taken: bool
-    weights: ArrayLike | None
+    weights: LabelWeightsLike | None
     is_part: bool = False  # whether other workers have further rows
 
 

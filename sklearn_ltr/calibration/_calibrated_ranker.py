@@ -416,22 +416,27 @@ class CalibratedRanker(BaseRanker):
         Returns
         -------
         probabilities : ndarray of shape (n_documents,), float64
-            From 0 to 1.  1 for a grade that no document of `fit` was below, and 0 for
-            one that none had reached.
+            From 0 to 1.  1 for a grade that no document of `fit` was below.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ValueError, TypeError
-            As by `predict`, for invalid groups, or a grade that is not a number >= 0.
+            As by `predict`, for invalid groups, or a grade that is not a number >= 0,
+            or above the highest of `fit`, whose probability is not known.
         """
         model = self._fitted()
         lowest = real(0).read_as("grade", grade)
-        probabilities = model._probabilities(X, groups)
         k = int(np.searchsorted(model.grades_, lowest))
-        if k == 0 or k == len(model.grades_):
-            return np.full(probabilities.shape[1], float(k == 0))
+        if k == len(model.grades_):
+            raise ValueError(
+                f"grade={lowest:g} is above the highest grade of fit, "
+                f"{model.grades_[-1]:g}: give one that documents have reached"
+            )
+        probabilities = model._probabilities(X, groups)
+        if k == 0:
+            return np.ones(probabilities.shape[1])
         return np.asarray(probabilities[k - 1])
 
     def _probabilities(self, X: MatrixLike, groups: IdsLike | None) -> FloatArray:

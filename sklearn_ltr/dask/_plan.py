@@ -13,14 +13,14 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_ltr._data import QueryGroups, QueryIds, describe_query
 from sklearn_ltr._data.columns import BY_DOCUMENT
 from sklearn_ltr._data.groups import sort_key
 from sklearn_ltr._data.labels import check_have_judged, label_shares
 from sklearn_ltr._parameters import SMALLEST
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._typing import FloatArray, IntArray, LabelWeightsLike
 from sklearn_ltr.dask._partitions import Summary, check_alike
 
 # of ids, by the kind of their dtype
@@ -68,7 +68,7 @@ class QueryLocations:
 def locate_queries(
     summaries: list[Summary | None],
     suffix: str,
-    label_weights: ArrayLike | None,
+    label_weights: LabelWeightsLike | None,
     workers: list[str] | None = None,
 ) -> QueryLocations:
     """Merge the summaries of all partitions; an error if they do not fit together."""
@@ -94,7 +94,7 @@ def locate_queries(
     high = reduce_queries("highest", np.fmax)
     counts, names = np.ones(1, dtype=np.bool_), found[0][1].y_columns
     if names:
-        counts = label_shares(label_weights, len(names)) > 0
+        counts = label_shares(label_weights, names) > 0
         check_have_judged(~np.isnan(high).all(axis=0), names, f"y{suffix}")
     weight = reduce_queries("lowest_weight", np.minimum)
     heaviest = reduce_queries("highest_weight", np.maximum)

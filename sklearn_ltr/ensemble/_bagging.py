@@ -40,6 +40,7 @@ from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import (
     BOOL,
     FractionOrCount,
+    Verbosity,
     count_of,
     integer,
     read_parameters,
@@ -90,7 +91,7 @@ class BaggingParameters:
     oob_score: Annotated[bool, BOOL]
     metric: str | Metric
     random_state: Seed
-    verbose: Annotated[int, integer(0)]
+    verbose: Annotated[int, Verbosity()]
     n_jobs: Annotated[int | None, ThreadCount()]
 
     def __post_init__(self) -> None:
@@ -147,7 +148,7 @@ class BaggingRanker(BaseRanker):
         Seed of the queries drawn and of every `random_state` of the members, also
         within a Pipeline; above 200,000 rows, of those that bins are computed from.
         Only an integer makes two fits the same.
-    verbose : int of at least 0, default=0
+    verbose : bool or int of at least 0, default=0
         Print how many members are fitted, as joblib does.
     n_jobs : int or None, default=None
         Number of members fitted at the same time, in threads, fewer if the system

@@ -54,6 +54,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     features_of,
     is_estimator,
+    with_seeds,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.preprocessing import TableVectorizer
@@ -156,8 +157,8 @@ class BlendedRanker(BaseRanker):
         Number of folds to run in parallel, as in
         :func:`sklearn.model_selection.cross_val_predict`.
     random_state : int, RandomState instance or None, default=None
-        Seed of "lambdarank", and of the rankers if none are given; others have their
-        own.
+        Seed of "lambdarank", and of every `random_state` of the rankers that is None,
+        also within a Pipeline.  Only an integer makes two fits the same.
 
     Attributes
     ----------
@@ -326,6 +327,12 @@ class BlendedRanker(BaseRanker):
             candidates = make_rankers(p.metric, draw_seed(p.random_state))
         else:
             candidates = unnamed(p.rankers)
+            if p.random_state is not None and not isinstance(p.cv, str):
+                seed = draw_seed(p.random_state)
+                candidates = [
+                    with_seeds(r, np.random.default_rng([seed, m]), only_unset=True)
+                    for m, r in enumerate(candidates)
+                ]
 
         # fit and score, on held-out queries if there are folds
         names = [f"rankers[{m}]" for m in range(len(candidates))]

@@ -17,7 +17,7 @@ from sklearn_ltr._data import (
     count_rows,
 )
 from sklearn_ltr._data.features import check_columns
-from sklearn_ltr._data.labels import label_shares, n_label_columns
+from sklearn_ltr._data.labels import label_names, label_shares, n_label_columns
 from sklearn_ltr._data.pairs import GivenJudgements
 from sklearn_ltr._data.rows import index_rows, n_rows
 from sklearn_ltr._rankers.base import BaseRanker
@@ -152,12 +152,12 @@ def labels_of_rankers(
 
     If nothing is `measured`, they need not agree.
     """
-    n_labels = n_label_columns(y)
-    if n_labels == 1:
+    names = label_names(y)
+    if len(names) == 1:
         return LabelChoice(True, None)
     learners = [ranker_within(ranker) for ranker in rankers]
     shares = [
-        label_shares(ranker._labels_of(y, measured=measured).weights, n_labels)
+        label_shares(ranker._labels_of(y, measured=measured).weights, names)
         for ranker in learners
         if isinstance(ranker, BaseRanker) and ranker._takes_labels
     ]

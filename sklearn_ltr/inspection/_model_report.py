@@ -310,6 +310,10 @@ class Subject:
         self.grades = check_grades(y, self.queries)
         self.weights = check_sample_weight(sample_weight, self.queries)
         self.predicted: NDArray[Any] = np.asarray(estimator.predict(X))  # by row
+        # rows are named by the index of a DataFrame
+        table: Any = X
+        index = table.index if hasattr(X, "iloc") else range(len(self.predicted))
+        self.row_names = [str(row) for row in index]
         name = f"what {type(estimator).__name__} predicts"
         self.scores = check_scores(self.predicted, self.queries, name, only_order=True)
         offsets, ids = self.queries.offsets, self.queries.query_ids
@@ -474,28 +478,28 @@ def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]
     """Return the list of a query, and why a document is above a better one."""
     ranked = ranking_of(subject, query)
     grades, rows = subject.grades[ranked], subject.queries.order[ranked]
+    names = [subject.row_names[row] for row in rows]
     best = int(np.argmax(grades))  # the first of the highest grade
     listed = [*range(min(N_SHOWN, len(ranked))), *([best] if best >= N_SHOWN else [])]
     documents = html.table(
         ["rank", "row of X", "grade", "score"],
         [
-            [r + 1, rows[r], f"{grades[r]:g}", f"{subject.predicted[rows[r]]:.4g}"]
+            [r + 1, names[r], f"{grades[r]:g}", f"{subject.predicted[rows[r]]:.4g}"]
             for r in listed
         ],
     )
     title = html.heading(f"Query {subject.query_ids[query]}, the worst")
     if not has_trees or best == 0:
         return title + documents, ""
-    first = int(rows[0])
     note = (
-        f"Row {first}, of grade {grades[0]:g}, is at rank 1, and row {rows[best]}, of "
-        f"grade {grades[best]:g}, at rank {best + 1}. Bars to the right put row "
-        f"{first} above; the values of both rows are beside the name of a feature."
+        f"Row {names[0]}, of grade {grades[0]:g}, is at rank 1, and row {names[best]}, "
+        f"of grade {grades[best]:g}, at rank {best + 1}. Bars to the right put row "
+        f"{names[0]} above; the values of both rows are beside the name of a feature."
     )
     why = (
-        html.heading(f"Why is row {first} above row {rows[best]}?"),
+        html.heading(f"Why is row {names[0]} above row {names[best]}?"),
         html.paragraph(note),
-        why_above(subject, first, int(rows[best])),
+        why_above(subject, int(rows[0]), int(rows[best])),
     )
     return title + documents, "\n".join(why)
 
@@ -504,16 +508,17 @@ def why_above(subject: Subject, first: int, best: int) -> str:
     """Return what puts the row `first` above the better row `best`."""
     X = index_rows(subject.X, np.array([first, best]))
     result = shap_values(subject.estimator, X)
+    above, below = subject.row_names[first], subject.row_names[best]
     difference = result.difference(0, 1)
     display = ShapValuesDisplay(
         difference,
         feature_names=result.feature_names,
         feature_values=rows_of(result.X, slice(None)),
-        score_name=f"score of row {first} minus that of row {best}",
+        score_name=f"score of row {above} minus that of row {below}",
     )
     most = [j for j in display.order if difference[j]][:N_SHOWN]
     numbers = html.table(
-        ["feature", f"row {first}", f"row {best}", "difference of SHAP values"],
+        ["feature", f"row {above}", f"row {below}", "difference of SHAP values"],
         [
             [
                 result.feature_names[j],
@@ -523,7 +528,7 @@ def why_above(subject: Subject, first: int, best: int) -> str:
             for j in most
         ],
     )
-    title = f"What puts row {first} above row {best}"
+    title = f"What puts row {above} above row {below}"
     return html.details(html.picture(title, (6.4, 3.8), display.plot), numbers)
 
 

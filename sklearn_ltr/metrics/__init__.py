@@ -48,7 +48,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 from typing import TYPE_CHECKING, Any
 
 from sklearn_ltr._other_libraries import metric_here
-from sklearn_ltr._saved import publish
+from sklearn_ltr._saved import find_elsewhere, publish
 from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
 from sklearn_ltr.metrics._bpref import *
@@ -80,4 +80,4 @@ if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
             raise ImportError(
                 f"{__name__} has no {name}: import {function}, with groups="
             )
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return find_elsewhere(__name__, name)

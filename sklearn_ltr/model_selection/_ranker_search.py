@@ -35,7 +35,7 @@ from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._estimators.caller import collected_warnings
 from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._estimators.routing import requested_metadata
-from sklearn_ltr._parameters import BOOL, integer, read_parameters, real
+from sklearn_ltr._parameters import BOOL, Verbosity, integer, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
 from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._ranking.reading import LabelChoice, check_y_given
@@ -90,7 +90,7 @@ class SearchParameters:
     cv: SplitsLike
     n_jobs: Annotated[int | None, ThreadCount()]
     random_state: Seed
-    verbose: Annotated[int, integer(0)]
+    verbose: Annotated[int, Verbosity()]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
@@ -209,7 +209,7 @@ class RankerSearch(BaseRanker):
         Seed of the settings that are drawn, and of every `random_state` of the ranker
         that is None; candidates then have different ones.  Only an integer makes the
         candidates of two fits the same.
-    verbose : int of at least 0, default=0
+    verbose : bool or int of at least 0, default=0
         0: print only the effect of an interrupt; 1: a line for each candidate better
         than all before, and one at the end; more: a line for each candidate.
 

@@ -181,7 +181,10 @@ def test_the_expected_grade_is_that_of_the_probabilities(method):
         expected = np.ones(len(Y)) if k is None else lowest[k]
         relevance = found.predict_relevance(X, groups=GROUPS, grade=grade)
         np.testing.assert_allclose(relevance, expected, rtol=0, atol=1e-9)
-    assert not found.predict_relevance(X, groups=GROUPS, grade=7.1).any()
+    with pytest.raises(
+        ValueError, match="grade=7.1 is above the highest grade of fit, "
+    ):
+        found.predict_relevance(X, groups=GROUPS, grade=7.1)
     probability = -np.diff(lowest, axis=0, prepend=1, append=0)
     assert (probability >= 0).all()
     expected = found.grades_ @ probability
@@ -256,7 +259,8 @@ def test_one_grade_alone_is_predicted_for_all():
     assert found.maps_ == []
     assert (found.predict_grade(X) == 2).all()
     assert (found.predict_relevance(X) == 1).all()
-    assert not found.predict_relevance(X, grade=3).any()
+    with pytest.raises(ValueError, match="grade=3 is above the highest grade of fit, "):
+        found.predict_relevance(X, grade=3)
 
 
 @every_method

@@ -121,7 +121,8 @@ def with_oob() -> BaggingRanker:
 
 
 def compared() -> Any:
-    return compare_rankers([X[:, 0], X[:, 1]], None, Y, groups=GROUPS)
+    given = {"users": GROUPS, "periods": GROUPS % 2}
+    return compare_rankers([X[:, 0], X[:, 1]], None, Y, groups=GROUPS, **given)
 
 
 def drawn(name: str) -> Any:
@@ -186,6 +187,7 @@ OBJECTS: dict[str, Any] = {
     "BlendCurve": lambda: [best_blend(X[:, 0], X[:, 1], Y, groups=GROUPS)],
     "RankerComparison": lambda: [compared()],
     "PairComparison": lambda: compared().pairs,
+    "PeriodComparison": lambda: compared().periods,
     "TreeModel": lambda: [to_tree_model(fitted(LambdaMARTRanker))],
     "Tree": lambda: list(to_tree_model(fitted(LambdaMARTRanker)).trees),
     "Feature": lambda: list(to_tree_model(fitted(LambdaMARTRanker)).features),

@@ -57,6 +57,19 @@ def fitted(*rankers, **options):
     return blend(*rankers, **options).fit(X, Y, groups=GROUPS)
 
 
+def test_a_seed_is_also_that_of_rankers_that_have_none():
+    drawn = LambdaMARTRanker(n_estimators=4, subsample=0.5)
+    kinds = [drawn, make_pipeline(StandardScaler(), RankNetRanker(max_iter=2)), drawn]
+    a, b = (fitted(*kinds, random_state=3) for _ in range(2))
+    assert (a.predict(X) == b.predict(X)).all()
+    # copies of one ranker differ, and a seed of their own is kept
+    first, _, third = a.rankers_
+    assert first.random_state != third.random_state
+    own = clone(drawn).set_params(random_state=5)
+    assert fitted(own, NETWORK, random_state=3).rankers_[0].random_state == 5
+    assert a.rankers[0].random_state is None
+
+
 # --- the weights ------------------------------------------------------------------
 
 

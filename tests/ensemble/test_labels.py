@@ -96,6 +96,18 @@ def outcome(name, X=X, y=Y, groups=GROUPS, weights=WEIGHTS, at=X, **options):
 # --- all of them --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("model", [TREES, NETWORK], ids=["trees", "network"])
+def test_weights_by_name_are_those_by_number(model):
+    y = pd.DataFrame(Y, columns=["clicks", "purchases"])
+    expected = clone(model).fit(X, Y, groups=GROUPS)
+    for weights in ({"purchases": 3, "clicks": 1}, {1: 3.0, "clicks": 1}):
+        found = clone(model).set_params(label_weights=weights)
+        found.fit(X, y, groups=GROUPS)
+        assert_array_equal(found.predict(X), expected.predict(X))
+        assert found.score(X, y, groups=GROUPS) == expected.score(X, Y, groups=GROUPS)
+    assert BaggingRanker(found, 2).fit(X, y, groups=GROUPS).estimators_
+
+
 @every_meta
 def test_order_of_rows_containers_and_threads_change_no_bit(name):
     expected = outcome(name)

@@ -425,7 +425,9 @@ def test_verbose_2_prints_where_the_fit_is_after_each_step(estimator, capsys):
         model.set_params(warm_start=True, n_estimators=6)
         lines = lines_of(model, capsys, val=True)
         assert [line[:10] for line in lines[:2]] == ["tree 5 of ", "tree 6 of "]
-    assert lines_of(make(estimator, verbose=0), capsys, val=True) == []
+    for nothing in (0, False):
+        assert lines_of(make(estimator, verbose=nothing), capsys, val=True) == []
+    assert len(lines_of(make(estimator, 3, verbose=True), capsys)) == 1
 
 
 @every_single

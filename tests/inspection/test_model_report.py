@@ -7,6 +7,7 @@ import sys
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy.sparse import csr_matrix
@@ -306,6 +307,18 @@ def test_the_order_of_the_rows_changes_no_number(trees, no_pictures):
     for header in ("query", "lowest", "grade", "column", "parameter"):
         tables = [page.table(header) for page in pages]
         assert tables[0] == tables[1]
+
+
+def test_rows_have_the_names_of_a_frame(trees, no_pictures):
+    names = [f"d{row}x" for row in range(len(X))]
+    frame = pd.DataFrame(X, index=names)[TEST]
+    by_row = Page(model_report(trees, **HELD_OUT)._repr_html_())
+    by_name = Page(model_report(trees, **HELD_OUT | {"X": frame})._repr_html_())
+    (rows,) = (table for table in by_row.tables if "row of X" in table[0])
+    (named,) = (table for table in by_name.tables if "row of X" in table[0])
+    kept = frame.index
+    assert [line[1] for line in named[1:]] == [kept[int(line[1])] for line in rows[1:]]
+    assert any(re.match("Why is row d.*x above row d.*x", h) for h in by_name.headings)
 
 
 def test_training_queries_are_recognised(trees):

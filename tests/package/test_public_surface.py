@@ -93,6 +93,19 @@ def test_the_names_of_a_public_module_are_these(module):
     assert {getattr(public, name).__module__ for name in public.__all__} == {module}
 
 
+@pytest.mark.parametrize(("module", "name", "owner"), [
+    ("sklearn_ltr", "compare_rankers", "sklearn_ltr.model_selection"),
+    ("sklearn_ltr.ensemble", "LambdaMARTRanker", "sklearn_ltr"),
+    ("sklearn_ltr.metrics", "BaggingRanker", "sklearn_ltr.ensemble"),
+])  # fmt: skip
+def test_a_name_of_another_module_is_an_error_that_names_it(module, name, owner):
+    with pytest.raises(ImportError) as raised:
+        getattr(importlib.import_module(module), name)
+    assert str(raised.value) == f"{name} is not in {module}: from {owner} import {name}"
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        _ = importlib.import_module(module).no_such_name
+
+
 def documented(estimator: type) -> dict[str, str]:
     """Return what the docstring says of each parameter after its name."""
     (section,) = re.findall(
