@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sklearn.base import BaseEstimator
 
-OTHER_PROCESS = ("joblib.externals.loky", "multiprocessing")
+OTHER_WORKER = ("joblib.externals.loky", "multiprocessing.pool")
 
 
 class UnusedPositionsWarning(UserWarning):
@@ -33,7 +33,7 @@ def positions_are_used() -> bool:
     # workers of a search do not know what the other candidates have.
     frame = inspect.currentframe()
     while frame:
-        if frame.f_globals.get("__name__", "").startswith(OTHER_PROCESS):
+        if frame.f_globals.get("__name__", "").startswith(OTHER_WORKER):
             return True
         if "fit" in frame.f_code.co_name and has_bias(frame.f_locals.get("self")):
             return True
