@@ -29,7 +29,13 @@ from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import Curves, check_dict
-from sklearn_ltr.plotting._axes import MAX_HEIGHT, Style, read_style
+from sklearn_ltr.plotting._axes import (
+    MAX_HEIGHT,
+    Style,
+    escape_label,
+    fit_labels,
+    read_style,
+)
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -58,6 +64,9 @@ LANE_WIDTH, COLUMN_WIDTH = 0.16, 0.75
 ARROW_CLEARANCE = 0.3
 
 MAX_RANK_LABELS, MAX_GRADE_LABELS = 50, 5
+MAX_LABEL_LENGTH = 18  # of the name of a force, in characters
+# of the label of a rank, and of an entry of the legend, in inches
+RANK_HEIGHT, GRADE_WIDTH = 0.18, 1.1
 # Distance of the legend below the axes, in points: two lines of text.
 LEGEND_OFFSET = -34
 
@@ -453,10 +462,14 @@ def label_columns(
 ) -> None:
     """Write the name of a force and its largest |lambda| below its column."""
     labels = [
-        f"{force}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
+        f"{escape_label(force, MAX_LABEL_LENGTH)}\n"
+        f"max $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
         for force, lambdas in forces.items()
     ]
+    x, width = np.sort(ax.get_xticks()), np.ptp(ax.get_xlim())
     ax.set_xticks(ax.get_xticks(), labels)
+    narrowest = np.diff(x).min(initial=width)
+    fit_labels(ax.xaxis, width / narrowest, 0.45 * MAX_LABEL_LENGTH)
     ax.tick_params(length=0)
     for label, column in zip(ax.get_xticklabels(), arrows, strict=True):
         label.set_color(column.get_facecolor()[0])
@@ -485,7 +498,9 @@ def draw_ranked_list(
     ranks = np.arange(1, len(grades) + 1)
     style = read_style(given, height=0.7, color=colors_of(grades), zorder=2)
     bars = ax.barh(ranks, 1.0, **style)
-    ax.set_yticks(ranks[:: -(-len(ranks) // MAX_RANK_LABELS)])
+    box, dpi = ax.get_window_extent(), ax.get_figure(root=True).dpi
+    most = min(MAX_RANK_LABELS, max(1, int(box.height / dpi / RANK_HEIGHT)))
+    ax.set_yticks(ranks[:: -(-len(ranks) // most)])
     ax.set_ylabel("rank")
     ax.grid(axis="y", color="0.93", zorder=0)
     shown = np.unique(grades)
@@ -499,7 +514,7 @@ def draw_ranked_list(
         bbox_transform=offset_copy(
             ax.transAxes, ax.figure, y=LEGEND_OFFSET, units="points"
         ),
-        ncols=len(shown),
+        ncols=min(len(shown), max(1, int(box.width / dpi / GRADE_WIDTH))),
         frameon=False,
     )
     return bars, legend

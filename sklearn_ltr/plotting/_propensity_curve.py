@@ -20,6 +20,7 @@ from sklearn_ltr.plotting._axes import (
     line_style,
     line_style_of_each,
     set_integer_ticks,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -239,8 +240,8 @@ class PropensityCurveDisplay(Display):
         """
         ax = self._set_axes(ax, grid="y")
         labels = map(escape_label, self.propensities)
-        markers = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
-        styles = line_style_of_each(labels, curve_kwargs, **markers)
+        bars = {"linewidth": 1.2, "capsize": 2}
+        styles = line_style_of_each(ax, labels, curve_kwargs, **bars)
         self.true_line_ = None
         if self.true_propensities is not None:
             dashes = {"color": "black", "linestyle": "--", "linewidth": 1.0}
@@ -257,8 +258,8 @@ class PropensityCurveDisplay(Display):
         set_integer_ticks(ax.xaxis)
         ax.set_ylim(bottom=0)
         has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())
-        ax.set_xlabel("position (0 is shown first)")
-        ax.set_ylabel(f"propensity{' ± standard error' if has_errors else ''}")
+        write_label(ax.xaxis, "position (0 is shown first)")
+        write_label(ax.yaxis, f"propensity{' ± standard error' if has_errors else ''}")
         self.legend_ = draw_legend(ax)
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from sklearn_ltr.model_selection._comparison import (
 )
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
+    MAX_LINE_LENGTH,
     Style,
     draw_legend,
     escape_label,
+    fit_labels,
     name_of_metric,
     read_style,
 )
@@ -302,12 +305,14 @@ class QueryComparisonDisplay(Display):
         mean = f"mean {self.mean_difference:+.4f}"
         if not np.isnan(self.standard_error):
             mean += f", standard error {self.standard_error:.4f}"
-        ax.set_title(f"{self.names[1]} − {self.names[0]}\n{mean}")
+        names = " − ".join(map(escape_label, reversed(self.names)))
+        ax.set_title("\n".join([*wrap(names, MAX_LINE_LENGTH["y"]), mean]))
         ax.set_ylabel(f"difference in {self.metric_name}")
         ax.set_xlim(0.5, n + 0.5)
         if n <= MAX_SEPARATE_BARS:
             labels = [escape_label(query, MAX_LABEL_LENGTH) for query in self.queries]
             ax.set_xticks(np.arange(1, n + 1), labels, rotation=90, fontsize="small")
+            fit_labels(ax.xaxis, n)
             ax.set_xlabel("query")
         else:
             ax.set_xlabel(f"{n} queries, from greatest loss to greatest gain")

@@ -15,6 +15,7 @@ from sklearn_ltr.plotting._axes import (
     MAX_HEIGHT,
     Style,
     escape_label,
+    label_rows,
     read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
@@ -197,8 +198,7 @@ class RankerComparisonDisplay(Display):
         style = read_style(dot_kwargs, color=colors, s=40, zorder=3)
         self.dots_: PathCollection = ax.scatter(self.mean_differences, rows, **style)
         labels = [escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
-        ax.set_yticks(rows, labels)
-        ax.set_ylim(n - 0.5, -0.5)  # the first row is on top
+        label_rows(ax, n, labels)
         ax.set_xlabel(
             f"difference in {self.metric_name}, "
             f"{100 * self.confidence_level:g}% interval"

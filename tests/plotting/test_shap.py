@@ -78,7 +78,7 @@ def test_a_document_or_a_pair_of_a_ranker(ax, data, mart):
         f"{gap})",
         f"Why is document {lower} below document {upper}?\n(its score is lower by "
         f"{gap})",
-        f"Documents {upper} and {upper} have the same score",
+        f"Document {upper} and document {upper} have the same score",
     ]
     assert_text_is_readable(display.figure_)
 
