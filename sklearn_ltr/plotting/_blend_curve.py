@@ -133,14 +133,7 @@ class BlendCurveDisplay(Display):
         {sample_weight}
         names : tuple of two str, default=("1", "2")
             Names of the rankers.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : BlendCurveDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -181,11 +174,6 @@ class BlendCurveDisplay(Display):
             Keyword arguments of matplotlib's `stairs`.
         best_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axvline`.
-
-        Returns
-        -------
-        display : BlendCurveDisplay
-            Itself.
 
         Raises
         ------

@@ -178,10 +178,6 @@ class CutoffCurveDisplay(Display):
         name : str, default=None
             Name of a single ranker in the legend.  None: its class.
 
-        Returns
-        -------
-        display : CutoffCurveDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
@@ -238,14 +234,7 @@ class CutoffCurveDisplay(Display):
             standard errors.  None: draw the values of each.
         name : str, default=None
             Name of a single ranker in the legend.  None: "Ranker".
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -313,11 +302,6 @@ class CutoffCurveDisplay(Display):
         band_kwargs : dict, default=None
             Keyword arguments of matplotlib's `fill_between`.
 
-        Returns
-        -------
-        display : CutoffCurveDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -337,13 +321,15 @@ class CutoffCurveDisplay(Display):
             if has_bands
         ]
         scale_cutoffs(ax, self.k)
-        statistic = "mean ± standard error" if has_bands else "mean"
+        what, statistic = f"{self.metric_name}@k", "mean"
+        if has_bands:
+            statistic += " ± standard error"
         if self.baseline is not None:
-            statistic = f"minus that of {escape_label(self.baseline)}, {statistic}"
+            what += f" minus that of {escape_label(self.baseline)}"
         elif has_bands and len(self.means) > 1:
             statistic += ", unpaired"
         write_label(ax.xaxis, "cutoff k")
-        write_label(ax.yaxis, f"{self.metric_name}@k ({statistic})")
+        write_label(ax.yaxis, f"{what} ({statistic})")
         self.legend_ = draw_legend(ax)
         return self
 

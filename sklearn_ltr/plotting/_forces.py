@@ -200,10 +200,6 @@ class ForcesDisplay(Display):
         name : str, default=None
             Name of the ranked list in the title.  None: the class of the estimator.
 
-        Returns
-        -------
-        display : ForcesDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
@@ -250,10 +246,6 @@ class ForcesDisplay(Display):
             Steepness of the sigmoid.
         {name} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ForcesDisplay
-
         Raises
         ------
         {ImportError}
@@ -299,11 +291,6 @@ class ForcesDisplay(Display):
             of each force.
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
-
-        Returns
-        -------
-        display : ForcesDisplay
-            Itself.
 
         Raises
         ------

@@ -157,10 +157,6 @@ class GradeReliabilityDisplay(Display):
         name : str, default=None
             Name in the legend.  None: the class of the estimator.
 
-        Returns
-        -------
-        display : GradeReliabilityDisplay
-
         Raises
         ------
         ImportError, ValueError
@@ -215,14 +211,7 @@ class GradeReliabilityDisplay(Display):
             Weight of a query, or of its documents, constant within it.
         name : str, default=None
             Name in the legend.  None: no name.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : GradeReliabilityDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -264,11 +253,6 @@ class GradeReliabilityDisplay(Display):
             Keyword arguments of matplotlib's `errorbar`.
         diagonal_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axline`.
-
-        Returns
-        -------
-        display : GradeReliabilityDisplay
-            Itself.
 
         Raises
         ------

@@ -202,14 +202,7 @@ class ParetoDisplay(Display):
         point_names : dict of str to list of str, or list of str, default=None
             What to write beside the points of some of the curves; a list for a single
             curve.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : ParetoDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -280,11 +273,6 @@ class ParetoDisplay(Display):
             each.
         text_kwargs : dict, default=None
             Keyword arguments of matplotlib's `annotate`.
-
-        Returns
-        -------
-        display : ParetoDisplay
-            Itself.
 
         Raises
         ------

@@ -125,14 +125,7 @@ class PropensityCurveDisplay(Display):
             by their classes.
         true_propensities : array-like of shape (n_positions,), default=None
             The `propensities` of a simulated log.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : PropensityCurveDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -183,10 +176,6 @@ class PropensityCurveDisplay(Display):
             The `propensities` of a simulated log.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : PropensityCurveDisplay
-
         Raises
         ------
         {ImportError}
@@ -226,11 +215,6 @@ class PropensityCurveDisplay(Display):
             each.
         true_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the true propensities.
-
-        Returns
-        -------
-        display : PropensityCurveDisplay
-            Itself.
 
         Raises
         ------

@@ -194,10 +194,6 @@ class QueryComparisonDisplay(Display):
         names : tuple of two str, default=None
             Names of the rankers.  None: their classes.
 
-        Returns
-        -------
-        display : QueryComparisonDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
@@ -246,10 +242,6 @@ class QueryComparisonDisplay(Display):
             if its ``no_relevant`` is "skip"; otherwise they are ties.
         {sample_weight} {names} {ax} {kwargs}
 
-        Returns
-        -------
-        display : QueryComparisonDisplay
-
         Raises
         ------
         {ImportError}
@@ -282,11 +274,6 @@ class QueryComparisonDisplay(Display):
         {ax}
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `PolyCollection`.
-
-        Returns
-        -------
-        display : QueryComparisonDisplay
-            Itself.
 
         Raises
         ------

@@ -135,10 +135,6 @@ class RankerComparisonDisplay(Display):
             As :func:`~sklearn_ltr.model_selection.compare_rankers` returns it.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : RankerComparisonDisplay
-
         Raises
         ------
         {ImportError}
@@ -176,11 +172,6 @@ class RankerComparisonDisplay(Display):
             Keyword arguments of matplotlib's `scatter`.
         interval_kwargs : dict, default=None
             Keyword arguments of matplotlib's `hlines`.
-
-        Returns
-        -------
-        display : RankerComparisonDisplay
-            Itself.
 
         Raises
         ------

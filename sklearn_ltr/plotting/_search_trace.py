@@ -138,10 +138,6 @@ class SearchTraceDisplay(Display):
             seconds after which it was finished.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : SearchTraceDisplay
-
         Raises
         ------
         {ImportError}
@@ -202,11 +198,6 @@ class SearchTraceDisplay(Display):
             Keyword arguments of matplotlib's `plot` for the best so far.
         blend_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axhline` for the blend.
-
-        Returns
-        -------
-        display : SearchTraceDisplay
-            Itself.
 
         Raises
         ------

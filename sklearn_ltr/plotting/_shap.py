@@ -171,10 +171,6 @@ class ShapValuesDisplay(Display):
             What to call each document.  None: "document 0", ...
         {background} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ShapValuesDisplay
-
         Raises
         ------
         {ImportError}
@@ -230,11 +226,6 @@ class ShapValuesDisplay(Display):
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
-        Returns
-        -------
-        display : ShapValuesDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -263,7 +254,14 @@ class ShapValuesDisplay(Display):
             ax.axvline(x, color="black", linewidth=0.8, linestyle=":")
         label_rows(ax, len(widths), labels)
         if self.documents is not None and self.feature_values is not None:
-            ax.set_ylabel(f"feature = {', '.join(self.documents)}")
+            ax.text(  # above the names of the features
+                -0.01,
+                1.01,
+                f"feature = {', '.join(self.documents)}",
+                fontsize="small",
+                ha="right",
+                transform=ax.transAxes,
+            )
         if self.name is not None:
             ax.set_title(self.name)
         ax.set_xlabel(self.score_name)
@@ -390,10 +388,6 @@ class ShapHeatmapDisplay(Display):
             The documents of one query, or of several, as one list.
         {background} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ShapHeatmapDisplay
-
         Raises
         ------
         {ImportError}
@@ -420,11 +414,6 @@ class ShapHeatmapDisplay(Display):
             Number of features to show, those of the largest effects.  None: up to 200.
         image_kwargs : dict, default=None
             Keyword arguments of matplotlib's `imshow`.
-
-        Returns
-        -------
-        display : ShapHeatmapDisplay
-            Itself.
 
         Raises
         ------
@@ -546,10 +535,6 @@ class ShapBeeswarmDisplay(Display):
             Documents, of one query or of many.
         {background} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ShapBeeswarmDisplay
-
         Raises
         ------
         {ImportError}
@@ -579,11 +564,6 @@ class ShapBeeswarmDisplay(Display):
             Number of features to show, those of the largest effects.  None: up to 200.
         scatter_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
-
-        Returns
-        -------
-        display : ShapBeeswarmDisplay
-            Itself.
 
         Raises
         ------

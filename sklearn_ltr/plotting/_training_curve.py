@@ -152,10 +152,6 @@ class TrainingCurveDisplay(Display):
             ``display.ax_`` adds to the plot of another display.  None: a new figure.
         {kwargs}
 
-        Returns
-        -------
-        display : TrainingCurveDisplay
-
         Raises
         ------
         {ImportError}
@@ -191,11 +187,6 @@ class TrainingCurveDisplay(Display):
         train_kwargs, validation_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot` for the curves of the training
             data, and for all others.
-
-        Returns
-        -------
-        display : TrainingCurveDisplay
-            Itself.
 
         Raises
         ------

@@ -141,10 +141,6 @@ class WeightCurvesDisplay(Display):
             As in :func:`sklearn_ltr.inspection.weight_curves`; `moves` in any order.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : WeightCurvesDisplay
-
         Raises
         ------
         {ImportError}
@@ -187,11 +183,6 @@ class WeightCurvesDisplay(Display):
             legend.  The others are gray.
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for all curves.
-
-        Returns
-        -------
-        display : WeightCurvesDisplay
-            Itself.
 
         Raises
         ------
