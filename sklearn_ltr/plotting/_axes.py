@@ -25,7 +25,9 @@ MAX_LINE_LENGTH = {"x": 48, "y": 40}  # of the label of an axis
 
 
 def style_axes(ax: Axes, *, grid: str) -> None:
-    """Remove the upper and right spines; draw a light grid of "x" or "y"."""
+    """Remove the upper and right spines, and labels of nothing; draw a light grid."""
+    if not ax.has_data():
+        ax.set(xlabel="", ylabel="")
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)

@@ -82,8 +82,6 @@ class Display:
 
             ax = plt.subplots(figsize=figsize, layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
-        if not ax.has_data():
-            ax.set(xlabel="", ylabel="")
         if grid is not None:
             style_axes(ax, grid=grid)
         return ax

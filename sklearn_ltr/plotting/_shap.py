@@ -131,9 +131,11 @@ class ShapValuesDisplay(Display):
                     f"feature_values must hold one for each of the {n} features, for "
                     f"one or two documents, got shape {self.feature_values.shape}"
                 )
-        if isinstance(documents, str) or len(documents or "1") not in (1, 2):
+        if documents is not None and (
+            isinstance(documents, str) or len(documents) not in (1, 2)
+        ):
             raise ValueError(f"documents must be one or two names, got {documents!r}")
-        self.documents = None if documents is None else [str(d) for d in documents]
+        self.documents = None if documents is None else list(documents)
         self.score_name, self.name = score_name, name
         self.order = np.argsort(-np.abs(self.values), kind="stable")
         self.score = self.bias + float(self.values.sum())
@@ -180,11 +182,12 @@ class ShapValuesDisplay(Display):
         """
         result = shap_values(estimator, X, background=background)
         rows = [document] if other is None else [document, other]
-        called = [f"document {row}" for row in rows]
+        documents = [f"document {row}" for row in rows]
         if document_names is not None:
             item = "document_names", "document"
             names = read_item_names(document_names, len(result.values), *item)
-            called = [escape_label(name) for name in names[rows]]
+            documents = [str(name) for name in names[rows]]
+        called = [escape_label(name) for name in documents]
         if other is None:
             values, bias, score_name = result.row(document), result.bias, "score"
             name = (
@@ -203,7 +206,7 @@ class ShapValuesDisplay(Display):
             bias=bias,
             feature_names=result.feature_names,
             feature_values=rows_of(result.X, rows),
-            documents=called,
+            documents=documents,
             score_name=score_name,
             name=name,
         ).plot(ax, **kwargs)
@@ -254,14 +257,9 @@ class ShapValuesDisplay(Display):
             ax.axvline(x, color="black", linewidth=0.8, linestyle=":")
         label_rows(ax, len(widths), labels)
         if self.documents is not None and self.feature_values is not None:
-            ax.text(  # above the names of the features
-                -0.01,
-                1.01,
-                f"feature = {', '.join(self.documents)}",
-                fontsize="small",
-                ha="right",
-                transform=ax.transAxes,
-            )
+            names = [escape_label(name, MAX_NAME_LENGTH) for name in self.documents]
+            above = {"ha": "right", "fontsize": "small", "transform": ax.transAxes}
+            ax.text(-0.01, 1.02, "feature = " + ",\n".join(names), **above)
         if self.name is not None:
             ax.set_title(self.name)
         ax.set_xlabel(self.score_name)
@@ -603,7 +601,7 @@ class ShapBeeswarmDisplay(Display):
             self.colorbar_.set_ticks([0, 1], labels=["low", "high"])
         names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
         label_rows(ax, len(shown), names)
-        ax.set_xlabel("SHAP value: what the feature adds to the score")
+        ax.set_xlabel("SHAP value, added to the score")
         write_n_shown(ax, len(shown), len(self.order))
         return self
 

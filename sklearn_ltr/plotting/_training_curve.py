@@ -199,9 +199,10 @@ class TrainingCurveDisplay(Display):
         self.ax_ = panels[0] if len(panels) == 1 else np.array(panels)
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
+        for panel in panels:
+            style_axes(panel, grid="y")
         self._draw_curves(panel_of, train_kwargs, validation_kwargs)
         for measure, panel in panel_of.items():
-            style_axes(panel, grid="y")
             write_label(panel.yaxis, measure)
         self.figure_.align_ylabels(panels)
         write_label(panels[-1].xaxis, self.step_name)
