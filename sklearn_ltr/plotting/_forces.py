@@ -448,15 +448,15 @@ def label_columns(
     ax: Axes, forces: Mapping[str, FloatArray], arrows: list[Quiver]
 ) -> None:
     """Write the name of a force and its largest |lambda| below its column."""
+    names = [escape_label(force, MAX_LABEL_LENGTH) for force in forces]
     labels = [
-        f"{escape_label(force, MAX_LABEL_LENGTH)}\n"
-        f"max $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
-        for force, lambdas in forces.items()
+        f"{name}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
+        for name, lambdas in zip(names, forces.values(), strict=True)
     ]
-    x, width = np.sort(ax.get_xticks()), np.ptp(ax.get_xlim())
+    width, n_letters = np.ptp(ax.get_xlim()), max(14, *map(len, names))
+    narrowest = np.diff(np.sort(ax.get_xticks())).min(initial=width)
     ax.set_xticks(ax.get_xticks(), labels)
-    narrowest = np.diff(x).min(initial=width)
-    fit_labels(ax.xaxis, width / narrowest, 0.45 * MAX_LABEL_LENGTH)
+    fit_labels(ax.xaxis, width / narrowest, 0.45 * n_letters)
     ax.tick_params(length=0)
     for label, column in zip(ax.get_xticklabels(), arrows, strict=True):
         label.set_color(column.get_facecolor()[0])

@@ -242,7 +242,8 @@ class ShapValuesDisplay(Display):
             widths = np.append(widths, self.values[others].sum())
             labels.append(f"{len(others)} other features")
         ends = self.score - np.append(0.0, np.cumsum(widths)[:-1])
-        ax = self._set_axes(ax, (6.4, 1.4 + 0.26 * len(widths)), grid="x")
+        size = (6.4, 1.4 + 0.26 * max(4, len(widths)))
+        ax = self._set_axes(ax, size, grid="x")
         colors = np.where(widths > 0, BETTER, WORSE)
         style = read_style(bar_kwargs, height=0.7, color=colors)
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
@@ -250,7 +251,7 @@ class ShapValuesDisplay(Display):
         self.bars_ = ax.barh(y, widths, left=ends - widths, **style)
         added = [f"{width:+.3g}" for width in widths]
         ax.bar_label(self.bars_, added, padding=2, fontsize="x-small")
-        ax.margins(x=0.1)  # room for these numbers
+        ax.margins(x=0.15)  # room for these numbers
         # each bar begins where the one below it ends
         ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
         for x in (self.bias, self.score):
@@ -258,11 +259,11 @@ class ShapValuesDisplay(Display):
         label_rows(ax, len(widths), labels)
         if self.documents is not None and self.feature_values is not None:
             names = [escape_label(name, MAX_NAME_LENGTH) for name in self.documents]
-            above = {"ha": "right", "fontsize": "small", "transform": ax.transAxes}
-            ax.text(-0.01, 1.02, "feature = " + ",\n".join(names), **above)
+            ax.set_ylabel("feature = " + ",\n".join(names), fontsize="small")
+        # from the right, where no labels are
         if self.name is not None:
-            ax.set_title(self.name)
-        ax.set_xlabel(self.score_name)
+            ax.set_title(self.name, x=1, ha="right")
+        ax.set_xlabel(self.score_name, loc="right")
         return self
 
     def _label(self, feature: int) -> str:
