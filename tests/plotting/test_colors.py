@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations, product
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -158,3 +160,15 @@ def test_a_cycle_of_colors_of_the_user_is_kept():
         cycle = plt.rcParams["axes.prop_cycle"].by_key()["color"]
     assert [color for color, _ in lines] == cycle[:2]
     assert lines[0][1] != lines[1][1]
+
+
+def test_the_reference_shows_every_display_on_one_small_sheet():
+    docs = Path(__file__).parents[2] / "docs"
+    assert "](images/displays.png)" in (docs / "api.md").read_text("utf-8")
+    script = (docs / "draw_displays.py").read_text("utf-8")
+    for name in plotting.__all__:
+        assert f'draw("{name}"' in re.sub(r"draw\(\s+", "draw(", script)
+    sheet = docs / "images" / "displays.png"
+    assert sheet.stat().st_size < 400_000
+    width, height = plt.imread(sheet).shape[:2]
+    assert min(width, height) > 1000

@@ -273,7 +273,7 @@ CROWDED = {
         "values": np.outer(VALUES, VALUES), "feature_names": LONG},
     "ShapValuesDisplay": {
         "values": VALUES, "feature_names": LONG,
-        "feature_values": 1e5 * np.outer([1, 2], VALUES), "documents": LONG[:2]},
+        "feature_values": np.outer([1, 2], VALUES), "documents": LONG[:2]},
     "WeightCurvesDisplay": {"names": LONG[:2]},
 }  # fmt: skip
 
