@@ -145,8 +145,9 @@ def escape_label(text: object, longest: int = 32) -> str:
     # The middle of a long text is left out, since similar names often differ at either
     # end.  Dollar signs are escaped; matplotlib would typeset the text between two of
     # them as a formula.
-    is_date = isinstance(text, np.datetime64)
-    text = str(np.datetime_as_string(text, "auto") if is_date else text)
+    if isinstance(text, np.datetime64):
+        text = np.datetime_as_string(text, "auto")
+    text = str(text)
     if len(text) > longest:
         tail = (longest - 1) // 2
         text = f"{text[: longest - 1 - tail]}…{text[-tail:]}"

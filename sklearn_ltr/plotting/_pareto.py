@@ -127,13 +127,15 @@ class ParetoDisplay(Display):
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
+        means: Any = (x, y)
+        bars: Any = (x_errors, y_errors)
         if y is None:
-            x, y = split_columns(x, "x")
-            if x_errors is not None:
-                x_errors, y_errors = split_columns(x_errors, "x_errors")
-        self.x: Curves = read_curves(x, "x", "curve", "point")
-        self.y = self._read_like_x(y, "y")
-        errors = {"x_errors": x_errors, "y_errors": y_errors}
+            means = split_columns(x, "x")
+            if x_errors is not None and y_errors is None:
+                bars = split_columns(x_errors, "x_errors")
+        self.x: Curves = read_curves(means[0], "x", "curve", "point")
+        self.y = self._read_like_x(means[1], "y")
+        errors = dict(zip(("x_errors", "y_errors"), bars, strict=True))
         self.x_errors, self.y_errors = (
             None if given is None else self._read_like_x(given, argument, finite=False)
             for argument, given in errors.items()
@@ -233,14 +235,13 @@ class ParetoDisplay(Display):
             ]
             for name, models in y_score.items()
         }
-        by_name = isinstance(labels, Mapping)
-        numbers = [
-            label_number(label, grades.names, "labels: label")
-            for label in (labels.values() if by_name else labels)
-        ]
-        called = list(labels) if by_name else [grades.names[n] for n in numbers]
+        columns = list(labels.values() if isinstance(labels, Mapping) else labels)
+        numbers = [label_number(c, grades.names, "labels: label") for c in columns]
+        called: Any = labels
+        if not isinstance(labels, Mapping):
+            called = [grades.names[number] for number in numbers]
         found, names = [], []
-        for number, name, one in zip(numbers, called, metrics, strict=True):
+        for number, name, one in zip(numbers, map(str, called), metrics, strict=True):
             one, own = get_metric(one), grades.values[number]
             found.append(evaluate_label(one, own, queries, scores))
             label = f"label {name}" if name.isdigit() else name
@@ -325,14 +326,11 @@ class ParetoDisplay(Display):
         for text, a, b, above in zip(
             self.point_names.get(name, ()), x, y, is_on_front(x, y), strict=False
         ):
-            corner = (
-                {"xytext": (4, 4)}
-                if above
-                else {"xytext": (-4, -4), "ha": "right", "va": "top"}
-            )
-            style = read_style(
-                given, Text, fontsize="small", textcoords="offset points", **corner
-            )
+            beside: Style = {"xytext": (4, 4)}
+            if not above:
+                beside = {"xytext": (-4, -4), "ha": "right", "va": "top"}
+            offset = {"textcoords": "offset points", **beside}
+            style = read_style(given, Text, fontsize="small", **offset)
             self.texts_.append(ax.annotate(escape_label(text), (a, b), **style))
 
 
@@ -355,10 +353,11 @@ def split_columns(points: Any, argument: str) -> tuple[dict[str, Any], dict[str,
 
 def is_on_front(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
     """Return whether no other point is as high in both and higher in one."""
-    as_high = (x >= x[:, None]) & (y >= y[:, None])
-    higher = (x > x[:, None]) | (y > y[:, None])
-    on_front: NDArray[np.bool_] = ~(as_high & higher).any(axis=1)
-    return on_front
+    beaten = [
+        bool(((x >= a) & (y >= b) & ((x > a) | (y > b))).any())
+        for a, b in zip(x, y, strict=True)
+    ]
+    return ~np.array(beaten)
 
 
 def evaluate_label(

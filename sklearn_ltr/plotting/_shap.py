@@ -197,7 +197,7 @@ class ShapValuesDisplay(Display):
         else:
             values, bias = result.difference(document, other), 0.0
             score_name = f"score of {called[0]} minus that of {called[1]}"
-            name = why(*called, values)
+            name = why(called[0], called[1], values)
         if groups is not None:
             query = query_of(groups, rows, len(result.values))
             name = f"Query {escape_label(query)}\n{name}"
