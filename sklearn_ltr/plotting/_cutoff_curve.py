@@ -353,7 +353,7 @@ def read_cutoffs(k: ArrayLike) -> IntArray:
 
 def check_baseline(baseline: str | None, rankers: Mapping[str, Any]) -> str | None:
     """Return a name of a ranker, or None; raise a ValueError for anything else."""
-    if baseline is not None and baseline not in rankers:
+    if baseline is not None and baseline not in list(rankers):
         raise ValueError(
             f"baseline must be one of the rankers, {list(rankers)}, got {baseline!r}"
         )

@@ -282,6 +282,8 @@ class ParetoDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, (6.4, 4.8), grid="both")
+        from matplotlib.colors import to_rgba
+
         self.curves_: list[ErrorbarContainer] = []
         self.fronts_: list[Line2D] = []
         self.texts_: list[Annotation] = []
@@ -292,7 +294,8 @@ class ParetoDisplay(Display):
             for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
                 if errors is not None:
                     style[axis] = errors[name]
-            self._draw_curve(ax, x, y, {"ecolor": (style["color"], 0.35)} | style)
+            light = to_rgba(style["color"], 0.35)
+            self._draw_curve(ax, x, y, {"ecolor": light} | style)
             self._write_names(ax, name, text_kwargs)
         has_bars = self.x_errors is not None or self.y_errors is not None
         suffix = " (mean ± standard error, unpaired)" if has_bars else ""
