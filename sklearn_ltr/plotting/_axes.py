@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
 MAX_HEIGHT = 60.0  # of a new figure, in inches
 MAX_NAME_LENGTH = 24  # of a feature, in characters, where there is little room
-MAX_LINE_LENGTH = {"x": 48, "y": 40}  # of the label of an axis
+MAX_LINE_LENGTH = {"x": 50, "y": 40}  # of what is written along an axis
 
 
 def style_axes(ax: Axes, *, grid: str) -> None:
@@ -129,9 +129,14 @@ def line_style_of_each(
 
 def write_label(axis: Axis, text: str) -> None:
     """Label an axis, below what other displays have written of their curves."""
-    length = MAX_LINE_LENGTH[axis.axis_name]
-    lines = axis.get_label_text().splitlines() + wrap(text, length)
-    axis.set_label_text("\n".join(dict.fromkeys(lines)))
+    lines = f"{axis.get_label_text()}\n{wrap_lines(text, axis.axis_name)}".split("\n")
+    axis.set_label_text("\n".join(filter(None, dict.fromkeys(lines))))
+
+
+def wrap_lines(text: str, axis_name: str = "x") -> str:
+    """Return a text whose lines are not too long along an axis."""
+    length = MAX_LINE_LENGTH[axis_name]
+    return "\n".join("\n".join(wrap(line, length)) for line in text.splitlines())
 
 
 def name_of_metric(metric: Metric) -> str:

@@ -6,7 +6,6 @@ y of a bin  =  mean of its given grades, +- a standard error over queries
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,12 +18,12 @@ from sklearn_ltr._parameters import Choice, integer
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.plotting._arguments import group_rows, read_items
 from sklearn_ltr.plotting._axes import (
-    MAX_LINE_LENGTH,
     Style,
     draw_legend,
     escape_label,
     line_style,
     line_style_of_each,
+    wrap_lines,
     write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -264,7 +263,7 @@ class GradeReliabilityDisplay(Display):
         self.diagonal_ = ax.axline((0, 0), slope=1, **style)
         error = f"calibration error {self.calibration_error:.3f}"
         label = error if self.name is None else f"{escape_label(self.name)}: {error}"
-        label = "\n".join(wrap(label, MAX_LINE_LENGTH["y"]))
+        label = wrap_lines(label, "y")
         (style,) = line_style_of_each(ax, [label], curve_kwargs, capsize=2)
         self.bars_ = ax.errorbar(
             self.predicted, self.given, self.standard_errors, **style

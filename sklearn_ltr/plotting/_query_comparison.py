@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,13 +19,13 @@ from sklearn_ltr.model_selection._comparison import (
 )
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
-    MAX_LINE_LENGTH,
     Style,
     draw_legend,
     escape_label,
     fit_labels,
     name_of_metric,
     read_style,
+    wrap_lines,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -293,7 +292,7 @@ class QueryComparisonDisplay(Display):
         if not np.isnan(self.standard_error):
             mean += f", standard error {self.standard_error:.4f}"
         names = " − ".join(map(escape_label, reversed(self.names)))
-        ax.set_title("\n".join([*wrap(names, MAX_LINE_LENGTH["y"]), mean]))
+        ax.set_title(wrap_lines(f"{names}\n{mean}", "y"))
         ax.set_ylabel(f"difference in {self.metric_name}")
         ax.set_xlim(0.5, n + 0.5)
         if n <= MAX_SEPARATE_BARS:

@@ -53,14 +53,6 @@ class RankerComparisonDisplay(Display):
 
     Attributes
     ----------
-    mean_differences, low, high : ndarrays of shape (n_pairs,), float64
-        As given.
-    names : list of str
-        Names of the differences, from above to below.
-    metric_name : str
-        Name of the metric.
-    confidence_level : float
-        Of the intervals.
     dots_ : matplotlib PathCollection
         The mean differences.
     intervals_ : matplotlib LineCollection

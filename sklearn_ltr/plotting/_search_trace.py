@@ -56,14 +56,6 @@ class SearchTraceDisplay(Display):
 
     Attributes
     ----------
-    scores : ndarray of shape (n_candidates,), float64
-        As given.
-    elapsed : ndarray of shape (n_candidates,), float64, or None
-        As given.
-    blend_score : float or None
-        As given.
-    metric_name : str
-        Name of the metric.
     dots_ : matplotlib PathCollection
         The candidates.
     best_line_ : matplotlib Line2D

@@ -30,6 +30,7 @@ from sklearn_ltr.plotting._axes import (
     label_rows,
     read_style,
     set_integer_ticks,
+    wrap_lines,
     write_n_shown,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
@@ -262,8 +263,8 @@ class ShapValuesDisplay(Display):
             ax.set_ylabel("feature = " + ",\n".join(names), fontsize="small")
         # from the right, where no labels are
         if self.name is not None:
-            ax.set_title(self.name, x=1, ha="right")
-        ax.set_xlabel(self.score_name, loc="right")
+            ax.set_title(wrap_lines(self.name), x=1, ha="right")
+        ax.set_xlabel(wrap_lines(self.score_name), loc="right")
         return self
 
     def _label(self, feature: int) -> str:

@@ -102,6 +102,11 @@ def test_a_pair_says_which_document_and_which_query(ax, data, mart):
         assert f"{width:+.3g}" in texts
     assert_text_is_readable(display.figure_)
     del given["other"]
+    ids[upper] = "a document with a name that is far too long to be written in a title"
+    one = {"document_names": ids, "document": upper, "other": lower}
+    display = ShapValuesDisplay.from_estimator(mart, X, **one)
+    assert_text_is_readable(display.figure_)
+    ids[upper] = f"sku$-{upper}"
     display = ShapValuesDisplay.from_estimator(mart, X, **given)
     assert display.ax_.get_title().startswith(f"Score of {first}: ")
     elsewhere = int(np.argmax(groups != groups[30]))
