@@ -250,8 +250,11 @@ class ShapValuesDisplay(Display):
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
         self.bars_ = ax.barh(y, widths, left=ends - widths, **style)
-        added = [f"{width:+.3g}" for width in widths]
-        ax.bar_label(self.bars_, added, padding=2, fontsize="x-small")
+        beside = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
+        for x, row, added in zip(
+            np.maximum(ends, ends - widths), y, widths, strict=True
+        ):
+            ax.annotate(f"{added:+.3g}", (x, row), fontsize="x-small", **beside)
         ax.margins(x=0.15)  # room for these numbers
         # each bar begins where the one below it ends
         ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
