@@ -182,7 +182,11 @@ class ShapValuesDisplay(Display):
             there is not one name for each document, or the two are of two queries.
         """
         result = shap_values(estimator, X, background=background)
-        rows = [document] if other is None else [document, other]
+        if other is None:
+            rows, values, bias = [document], result.row(document), result.bias
+        else:
+            rows, values = [document, other], result.difference(document, other)
+            bias = 0.0
         documents = [f"document {row}" for row in rows]
         if document_names is not None:
             item = "document_names", "document"
@@ -190,13 +194,12 @@ class ShapValuesDisplay(Display):
             documents = [str(name) for name in names[rows]]
         called = [escape_label(name) for name in documents]
         if other is None:
-            values, bias, score_name = result.row(document), result.bias, "score"
+            score_name = "score"
             name = (
                 f"Score of {called[0]}: {bias + values.sum():.4g}\n"
                 f"({bias:.4g} without any feature)"
             )
         else:
-            values, bias = result.difference(document, other), 0.0
             score_name = f"score of {called[0]} minus that of {called[1]}"
             name = why(called[0], called[1], values)
         if groups is not None:

@@ -114,6 +114,9 @@ def test_a_pair_says_which_document_and_which_query(ax, data, mart):
         ShapValuesDisplay.from_estimator(
             mart, X, document=upper, other=elsewhere, groups=groups
         )
+    for named in ({"document_names": ids}, {"groups": groups}):
+        with pytest.raises(ValueError, match="document"):
+            ShapValuesDisplay.from_estimator(mart, X, document=len(X), **named)
     for names in (ids[:-1], "sku"):
         with pytest.raises(ValueError, match="document_names must hold one name for"):
             ShapValuesDisplay.from_estimator(mart, X, document_names=names)
