@@ -61,7 +61,13 @@ for name in order[:5]:
 print(f"{f'{len(order) - 5} other features':36}{difference[order[5:]].sum():+10.3f}")
 print(f"{'difference of the scores':36}{difference.sum():+10.3f}")
 
-ShapValuesDisplay.from_estimator(ranker, documents, document=upper, other=lower)
+ShapValuesDisplay.from_estimator(
+    ranker,
+    documents,
+    document=upper,
+    other=lower,
+    document_names=documents.index,
+)
 plt.show()
 
 # %%
