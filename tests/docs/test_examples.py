@@ -416,6 +416,64 @@ def check_12(values, clicks, purchases, best_share, **_):
     assert 0 < best_share < 1
 
 
+def check_13(comparison, **_):
+    assert all(pair.low > 0 for pair in comparison.pairs if "half" not in pair.b)
+
+
+def check_14(comparison, estimate, requests, **_):
+    assert is_gain_of(comparison)
+    assert estimate.value > 3 * estimate.standard_error
+    assert requests
+
+
+def check_15(worths, probabilities, y_test, found, had_good, **_):
+    ours = worths["with both"]
+    assert is_gain(ours - worths["raw scores"])
+    assert is_gain(ours - worths["LambdaMART"])  # which does not know good searches
+    assert abs(probabilities["with both"].mean() - y_test.mean()) < 0.03
+    assert had_good[~found].mean() < had_good[found].mean()
+
+
+def check_16(comparison, vectorizer, table, is_same, **_):
+    assert dict(zip(table, vectorizer.kinds_, strict=True))["brand"] == "target"
+    gains = {(pair.a, pair.b): pair.low for pair in comparison.pairs}
+    assert gains["network", "blend"] > 0
+    assert is_same
+
+
+def check_17(searches, estimates, truths, **_):
+    tried = [search.cv_results_["params"] for search in searches.values()]
+    assert tried[0] == tried[1]
+    optimism = {name: estimates[name] - truths[name] for name in searches}
+    assert optimism["by query"] > 0.01 > abs(optimism["by user"])
+
+
+def check_18(explained, comparison, **_):
+    assert comparison.means["regressor"] < comparison.means["LambdaMART"]
+    grades, both, order = explained.values()
+    assert grades > both > order
+    assert grades > 0 > order
+
+
+def check_19(found, is_wrong, drift, path, **_):
+    assert found[99] / 100 > 10 * is_wrong.mean()
+    assert drift["as in training"].max() < 0.25 < drift.loc["class_share", "shorter"]
+    assert "Drift" in path.read_text(encoding="utf-8")
+
+
+def check_20(METRICS, comparisons, pairs, runs, qrels, leads, won, **_):
+    for name, metric in METRICS.items():
+        for run in runs:
+            value = metric(**datasets.join_run(run, qrels))
+            assert comparisons[name].means[run.tag] == pytest.approx(value)
+    assert all(pair.low > 0 for pair in pairs.values())
+    # searches of a query are not independent, and clicks are noisier than judgements
+    assert leads[10].sem() > won.sem()
+    judged, clicked = pairs["NDCG@10"], leads[1]
+    by_judges = judged.mean_difference / judged.standard_error
+    assert by_judges > 3 > clicked.mean() / clicked.sem()
+
+
 @pytest.mark.long
 @pytest.mark.skipif(INTERPRETED, reason="takes hours")
 @every_example
