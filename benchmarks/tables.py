@@ -555,9 +555,19 @@ SYMMETRIC_SINCE = "2026-11-26"
 
 
 def learning_curves() -> str:
-    """NDCG@10 of the defaults with best-first trees, and of others minus that."""
-    found = records("learning_curves")
-    return curves([r for r in found if r["date"] < SYMMETRIC_SINCE], "best-first")
+    """NDCG@10 of the defaults with best-first trees, and with other settings."""
+    found = [r for r in best_first() if "=" in r["library"] or r["library"] == OURS]
+    return curves(found)
+
+
+def learning_curves_libraries() -> str:
+    """NDCG@10 of the defaults with best-first trees, and of other models."""
+    return curves([r for r in best_first() if "=" not in r["library"]])
+
+
+def best_first() -> list[Record]:
+    """Return the learning curves of best-first trees."""
+    return [r for r in records("learning_curves") if r["date"] < SYMMETRIC_SINCE]
 
 
 def few_queries() -> str:
@@ -570,7 +580,7 @@ def few_queries() -> str:
     return curves(found, "defaults")
 
 
-def curves(found: list[Record], own: str) -> str:
+def curves(found: list[Record], own: str = "best-first") -> str:
     """Return NDCG@10 of our own ranker, and of others minus that."""
     others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
     found = [r | {"trees": range_of(r.get("trees", [25, 400]))} for r in found]

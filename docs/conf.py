@@ -87,6 +87,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["tables.js"]
 html_logo = html_favicon = "_static/mark.svg"
 # pages without a section of their own have nothing to show there
 html_sidebars = {"index": [], "getting_started": [], "_gallery/index": []}
@@ -143,6 +144,25 @@ def link_names_in_tables(app: Sphinx, document: nodes.document) -> None:
             literal.replace_self(link)
 
 
+# in a name or a path, where a line of a table may end
+BREAKS = re.compile(r"(?<=\w)(\.|_|/|=|\(|::)(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
+
+
+def break_names_in_tables(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Allow lines to end within long names in tables, which fit the page then."""
+
+    def broken(word: re.Match[str]) -> str:
+        return BREAKS.sub(r"\1<wbr>", word[0])
+
+    def broken_cell(cell: re.Match[str]) -> str:
+        return re.sub(r"(?<=[>\s])[^<>\s]{14,}(?=[<\s])", broken, cell[0])
+
+    body = context.get("body", "")
+    context["body"] = re.sub(r"<t[dh]\b.*?</t[dh]>", broken_cell, body, flags=re.S)
+
+
 def write_model_report(app: Any, error: Exception | None) -> None:
     """Write the report that guide/explaining.md shows, by the code of that page."""
     if error is not None or app.builder.format != "html":
@@ -160,5 +180,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Repair what docutils reads wrong, and write what is no page of its own."""
     app.connect("doctree-read", without_mail)
     app.connect("doctree-read", link_names_in_tables)
+    app.connect("html-page-context", break_names_in_tables)
     app.connect("build-finished", write_model_report)
     return {"parallel_read_safe": True}
