@@ -153,14 +153,15 @@ def break_names_in_tables(
 ) -> None:
     """Allow lines to end within long names in tables, which fit the page then."""
 
-    def broken(word: re.Match[str]) -> str:
-        return BREAKS.sub(r"\1<wbr>", word[0])
+    def broken(text: re.Match[str]) -> str:
+        return re.sub(r"[^<>\s]{14,}", lambda w: BREAKS.sub(r"\1<wbr>", w[0]), text[0])
 
-    def broken_cell(cell: re.Match[str]) -> str:
-        return re.sub(r"(?<=[>\s])[^<>\s]{14,}(?=[<\s])", broken, cell[0])
-
-    body = context.get("body", "")
-    context["body"] = re.sub(r"<t[dh]\b.*?</t[dh]>", broken_cell, body, flags=re.S)
+    context["body"] = re.sub(
+        r"<t[dh]\b.*?</t[dh]>",
+        lambda cell: re.sub(r">[^<]+<", broken, cell[0]),
+        context.get("body", ""),
+        flags=re.S,
+    )
 
 
 def write_model_report(app: Any, error: Exception | None) -> None:
