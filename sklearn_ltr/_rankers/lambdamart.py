@@ -193,8 +193,11 @@ def documents_init_score(method: F) -> F:
 class LambdaMARTRanker(BaseRanker):
     r"""Boosted trees that rank the items of a list, such as the results of a search.
 
-    They are trained for a metric such as NDCG.  Tune `metric` to `regression_weight`,
-    and try both kinds of `grow_policy`.
+    They are trained for a metric such as NDCG.  The parameters come in groups: what to
+    tune (`metric` to `regression_weight`), regularisation (`grow_policy` to
+    `max_bins`), the cost (`objective` to `label_weights`), categories and constraints
+    (`categorical_features` to `interaction_cst`), clicks (`position_bias`,
+    `min_propensity`), and running (`early_stopping` to `n_jobs`).
 
     Queries whose grades are all equal have no pairs: the trees learn nothing from them,
     and `min_samples_leaf` does not count their documents.  Judged pairs can be given to
@@ -206,11 +209,6 @@ class LambdaMARTRanker(BaseRanker):
     published algorithm is ``LambdaMARTRanker(grow_policy="best_first", subsample=1,
     split_gain="least_squares", regression_weight=0, truncation_level=None,
     normalize_lambdas=False)``.
-
-    The other parameters come in groups: regularisation (to `max_bins`), the cost
-    (`objective` to `label_weights`), categories and constraints (`categorical_features`
-    to `interaction_cst`), clicks (`position_bias`, `min_propensity`), and running
-    (`early_stopping` to `n_jobs`).
 
     Parameters
     ----------
