@@ -149,17 +149,17 @@ def link_names_in_tables(app: Sphinx, document: nodes.document) -> None:
 BREAKS = re.compile(r"(?<=\w)(\.|_|/|=|\(|::)(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
 
 
-def break_names_in_tables(
+def break_names(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Allow lines to end within long names in tables, which fit the page then."""
+    """Allow lines to end within long names, in tables more, which fit the page then."""
 
     def broken(text: re.Match[str]) -> str:
         return re.sub(r"[^<>\s]{14,}", lambda w: BREAKS.sub(r"\1<wbr>", w[0]), text[0])
 
     context["body"] = re.sub(
-        r"<t[dh]\b.*?</t[dh]>",
-        lambda cell: re.sub(r">[^<]+<", broken, cell[0]),
+        r'<t[dh]\b.*?</t[dh]>|<span class="pre">[^<]{40,}<',
+        lambda part: re.sub(r">[^<]+<", broken, part[0]),
         context.get("body", ""),
         flags=re.S,
     )
@@ -216,6 +216,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", link_names_in_tables)
     app.connect("doctree-read", fold_parameters)
     app.connect("autodoc-process-signature", first_of_signature)
-    app.connect("html-page-context", break_names_in_tables)
+    app.connect("html-page-context", break_names)
     app.connect("build-finished", write_model_report)
     return {"parallel_read_safe": True}
