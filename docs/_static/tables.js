@@ -6,11 +6,18 @@ function fitTables() {
     table.classList.remove("stacked");
     if (box.scrollWidth <= box.clientWidth) continue;
     const heads = [...table.querySelectorAll("thead th")].map((th) => th.innerText);
-    for (const row of table.tBodies[0].rows)
+    const above = []; // what an empty first cell stands for
+    for (const row of table.tBodies[0].rows) {
+      let leading = true;
       [...row.cells].forEach((cell, i) => {
+        const text = cell.textContent.trim();
+        leading &&= !text;
         cell.dataset.head = heads[i] ?? "";
-        cell.classList.toggle("nothing", !cell.textContent.trim());
+        cell.dataset.above = leading ? (above[i] ?? "") : "";
+        cell.classList.toggle("nothing", !text && !cell.dataset.above);
+        if (!leading) above[i] = text;
       });
+    }
     table.classList.add("stacked");
   }
 }
