@@ -21,6 +21,7 @@ from scipy.stats import sem, t
 
 from measuring import COUNTED, SUMS, extrapolated, seconds_of
 from paired import minus, paired, with_error
+from peers import ALL_ROWS, OURS
 from records import read_json
 from tuning import best_peer, first_time, highest, over_folds
 from two_versions import WORK
@@ -33,7 +34,6 @@ PAGES = [
     for page in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")))
     if TABLE.search(page.read_text(encoding="utf-8"))
 ]
-OURS = "sklearn_ltr"
 
 Record = dict[str, Any]
 
@@ -87,7 +87,15 @@ def fits_by_cpu(preset: str) -> dict[str, dict[str, list[Record]]]:
         r | {"cpu": cpu(r)} for r in records("fit", preset=preset) if "seconds" in r
     ]
     last_first = grouped(reversed(found), "cpu")
-    return {of: grouped(reversed(runs), "library") for of, runs in last_first.items()}
+    return {
+        of: grouped(sorted(reversed(runs), key=is_of_others), "library")
+        for of, runs in last_first.items()
+    }
+
+
+def is_of_others(r: Record) -> bool:
+    """Return whether a record is of another library."""
+    return not r["library"].startswith(OURS)
 
 
 def cpu(r: Record) -> str:
@@ -133,6 +141,8 @@ def speed() -> str:
     }
     rows = []
     for library in fits[0]:
+        if library == ALL_ROWS:  # on the pages, for which README has no room
+            continue
         cells = [name(library)]
         for of_preset in fits:
             cells.append("")
@@ -188,7 +198,7 @@ def chart() -> str:
     seconds = {of: middle(runs, "seconds") for of, runs in fits.items()}
     largest = max(seconds.values())
     bars = [
-        f"<div{' class=ours' if of == OURS else ''}><span>{of}</span>"
+        f"<div{' class=ours' if of.startswith(OURS) else ''}><span>{of}</span>"
         f'<span><i style="width: {100 * s / largest:.1f}%"></i></span>'
         f"<span>{s:.1f} s</span></div>"
         for of, s in sorted(seconds.items(), key=lambda item: item[1])
@@ -358,6 +368,10 @@ def home() -> str:
         [middle(fits[library], field) for field in ("seconds", "ndcg@10")]
         for library in (OURS, "LightGBM")
     )
+    with_all_rows = ""
+    if ALL_ROWS in fits:
+        seconds = middle(fits[ALL_ROWS], "seconds")
+        with_all_rows = f" All rows for each tree, `subsample=1`: {seconds:.1f}\u00a0s."
     scored = records("predict", preset="31", rows=1_000_000, threads=2)
     our_scores, their_scores = (
         next(milliseconds(r) for r in scored if r["library"] == library)
@@ -373,7 +387,7 @@ def home() -> str:
             f"{ratio(their_fit, our_fit)} times as fast to train",
             f"100 trees on 243,480 rows: {our_fit:.1f}\u00a0s, "
             f"LightGBM {their_fit:.1f}\u00a0s. "
-            f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.",
+            f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.{with_all_rows}",
         ),
         (
             f"{ratio(their_scores, our_scores)} times as fast to score",
@@ -555,9 +569,19 @@ SYMMETRIC_SINCE = "2026-11-26"
 
 
 def learning_curves() -> str:
-    """NDCG@10 of the defaults with best-first trees, and of others minus that."""
-    found = records("learning_curves")
-    return curves([r for r in found if r["date"] < SYMMETRIC_SINCE], "best-first")
+    """NDCG@10 of the defaults with best-first trees, and with other settings."""
+    found = [r for r in best_first() if "=" in r["library"] or r["library"] == OURS]
+    return curves(found)
+
+
+def learning_curves_libraries() -> str:
+    """NDCG@10 of the defaults with best-first trees, and of other models."""
+    return curves([r for r in best_first() if "=" not in r["library"]])
+
+
+def best_first() -> list[Record]:
+    """Return the learning curves of best-first trees."""
+    return [r for r in records("learning_curves") if r["date"] < SYMMETRIC_SINCE]
 
 
 def few_queries() -> str:
@@ -570,7 +594,7 @@ def few_queries() -> str:
     return curves(found, "defaults")
 
 
-def curves(found: list[Record], own: str) -> str:
+def curves(found: list[Record], own: str = "best-first") -> str:
     """Return NDCG@10 of our own ranker, and of others minus that."""
     others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
     found = [r | {"trees": range_of(r.get("trees", [25, 400]))} for r in found]

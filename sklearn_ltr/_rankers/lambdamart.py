@@ -194,17 +194,11 @@ def documents_init_score(method: F) -> F:
 class LambdaMARTRanker(BaseRanker):
     r"""Boosted trees that rank the items of a list, such as the results of a search.
 
-    They are trained for a metric such as NDCG.  Each tree predicts the gradient of a
-    cost, and each leaf takes a Newton step (Burges, MSR-TR-2010-82, 2010, section 7):
-
-    .. math::
-
-        \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
-        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
-
-        \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
-        {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
-        F_m(x) = F_{m-1}(x) + \eta \gamma.
+    They are trained for a metric such as NDCG.  The parameters come in groups: what to
+    tune (`metric` to `regression_weight`), regularisation (`grow_policy` to
+    `max_bins`), the cost (`objective` to `label_weights`), categories and constraints
+    (`categorical_features` to `interaction_cst`), clicks (`position_bias`,
+    `min_propensity`), and running (`early_stopping` to `n_jobs`).
 
     Queries whose grades are all equal have no pairs: the trees learn nothing from them,
     and `min_samples_leaf` does not count their documents.  Judged pairs can be given to
@@ -216,12 +210,6 @@ class LambdaMARTRanker(BaseRanker):
     published algorithm is ``LambdaMARTRanker(grow_policy="best_first", subsample=1,
     split_gain="least_squares", regression_weight=0, truncation_level=None,
     normalize_lambdas=False)``.
-
-    The parameters come in groups: what to tune (`metric` to `regression_weight`),
-    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to
-    `label_weights`), categories and constraints (`categorical_features` to
-    `interaction_cst`), clicks (`position_bias`, `min_propensity`), and running
-    (`early_stopping` to `n_jobs`).
 
     Parameters
     ----------
@@ -367,6 +355,20 @@ class LambdaMARTRanker(BaseRanker):
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     {n_features_in_} {feature_names_in_}
+
+    Notes
+    -----
+    Each tree predicts the gradient of a cost, and each leaf takes a Newton step
+    (Burges, MSR-TR-2010-82, 2010, section 7):
+
+    .. math::
+
+        \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
+        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
+
+        \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
+        {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
+        F_m(x) = F_{m-1}(x) + \eta \gamma.
 
     References
     ----------
