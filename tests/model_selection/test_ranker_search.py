@@ -24,12 +24,23 @@ from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import RankerSearch, _ranker_search
 from sklearn_ltr.scorers import make_ranking_scorer
-from tests.meta_estimators import GROUPS, WEIGHTS, Column, X, Y, held_out_scores
+from tests.meta_estimators import GROUPS, WEIGHTS, Column, Y, held_out_scores
+from tests.meta_estimators import X as ALL_VALUES
 
+# Five values of each column: the bins of all rows are those of each fold
+X = np.column_stack(
+    [np.digitize(x, np.quantile(x, [0.2, 0.4, 0.6, 0.8])) for x in ALL_VALUES.T]
+).astype(np.float64)
 TREES = LambdaMARTRanker(n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2)
 SPACE = {"max_leaf_nodes": [2, 3, 6], "learning_rate": [0.05, 0.3]}
 NDCG_10 = NDCG(10)
 FOLDS = GroupKFold(3)
+
+
+@pytest.fixture
+def none_stops(monkeypatch):
+    """Let all candidates be fitted to all folds."""
+    monkeypatch.setattr(_ranker_search, "BEHIND", np.inf)
 
 
 def make(ranker=TREES, **options):
@@ -47,7 +58,7 @@ def fitted(ranker=TREES, rows=slice(None), **options):
 def results(search):
     """All that a fit has set, without the times."""
     known = {k: v for k, v in search.cv_results_.items() if k != "elapsed_time"}
-    tables = [np.asarray(value).tolist() for value in known.values()]
+    tables = [str(np.asarray(value).tolist()) for value in known.values()]  # NaN = NaN
     return [search.predict(X).tolist(), search.best_score_, *search.members_, tables]
 
 
@@ -55,13 +66,15 @@ def results(search):
 
 
 @pytest.mark.parametrize("weights", [{}, {"sample_weight": WEIGHTS}], ids=str)
-def test_candidates_are_compared_by_the_metric_of_held_out_queries(weights):
+def test_candidates_are_compared_by_the_metric_of_held_out_queries(weights, none_stops):
     ranker = clone(TREES).set_params(random_state=3)
     search = fitted(ranker, **weights)
     found = search.cv_results_
     assert found["params"][0] == {}
     for number, params in enumerate(found["params"]):
-        scores = held_out_scores(clone(ranker).set_params(**params), FOLDS, **weights)
+        scores = held_out_scores(
+            clone(ranker).set_params(**params), FOLDS, X, **weights
+        )
         value = NDCG_10(Y, scores, groups=GROUPS, **weights)
         assert found["mean_test_score"][number] == pytest.approx(value, rel=1e-12)
         for fold, (_, test) in enumerate(FOLDS.split(X, Y, GROUPS)):
@@ -119,14 +132,15 @@ def test_without_a_ranker_it_begins_with_trees_and_a_network_of_the_metric(
 ):
     small = {"n_estimators": [2], "max_leaf_nodes": [3]}
     monkeypatch.setattr(_ranker_search, "lambdamart_search_space", lambda *a: small)
-    search = fitted(None, param_distributions=None, metric="map", n_iter=3, cv=2)
+    search = make(None, param_distributions=None, metric="map", n_iter=3, cv=2)
+    search.fit(ALL_VALUES, Y, groups=GROUPS)
     params = search.cv_results_["params"]
     assert params[:2] == [{}, {"ranker": "network"}]
     assert params[2]["n_estimators"] in (2, 300)
     values = search.cv_results_["mean_test_score"]
     scores = held_out_scores(LambdaMARTRanker("map", random_state=0), FOLDS)
     assert abs(values[0] - NDCG_10(Y, scores, groups=GROUPS)) < 1
-    assert search.score(X, Y, groups=GROUPS) > values.max()
+    assert search.score(ALL_VALUES, Y, groups=GROUPS) > np.nanmax(values)
     holes = np.where(X > 2, np.nan, X)
     for table in (holes, csr_array(X), pd.DataFrame(X).round().astype("category")):
         both = make(None, param_distributions=None, n_iter=2, cv=2)
@@ -149,11 +163,11 @@ def test_without_a_blend_the_model_is_the_best_candidate_fitted_to_all_queries()
     expected = clone(ranker).set_params(**search.best_params_).fit(X, Y, groups=GROUPS)
     assert_array_equal(search.predict(X), expected.predict(X))
     assert search.members_.tolist() == [search.best_index_]
-    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    assert search.best_score_ == np.nanmax(search.cv_results_["mean_test_score"])
     assert search.n_features_in_ == 5
 
 
-def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
+def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric(none_stops):
     search = fitted(n_iter=7, random_state=4)
     assert len(search.members_) > 1
     assert search.members_[0] == search.best_index_
@@ -166,7 +180,7 @@ def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
     # the blend by hand: scores that vary as much within queries, one more at a time
     parts = []
     for ranker in rankers:
-        scores = held_out_scores(ranker, FOLDS)
+        scores = held_out_scores(ranker, FOLDS, X)
         means = pd.Series(scores).groupby(GROUPS).transform("mean")
         parts.append(scores / np.std(scores - means))
     values = [
@@ -179,7 +193,7 @@ def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
     assert_array_equal(search.predict(X), again.predict(X))
 
 
-def test_a_blend_of_two_columns_is_found_where_neither_ranks_alone():
+def test_a_blend_of_two_columns_is_found_where_neither_ranks_alone(none_stops):
     rng = np.random.default_rng(0)
     noise = rng.normal(size=len(Y))
     columns = np.column_stack([Y + noise, Y - noise, rng.normal(size=(len(Y), 2))])
@@ -218,13 +232,13 @@ def test_neither_the_order_of_rows_nor_jobs_nor_routing_change_a_bit():
 def test_a_search_of_a_time_is_that_of_the_number_it_has_tried(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(_ranker_search, "perf_counter", lambda: float(next(ticks)))
-    search = fitted(time=12.0, n_iter=None)
+    search = fitted(time=24.0, n_iter=None)
     n_tried = len(search.cv_results_["params"])
-    # two ticks each, and as many for each of the members that are then fitted to all
+    # up to seven ticks each, and as many for the members that are then fitted to all
     assert 2 < n_tried < 7
     assert results(fitted(n_iter=n_tried)) == results(search)
-    assert search.cv_results_["elapsed_time"][-1] < 12
-    alone = fitted(time=12.0, n_iter=None, blend=False)
+    assert search.cv_results_["elapsed_time"][-1] < 24
+    alone = fitted(time=24.0, n_iter=None, blend=False)
     assert len(alone.cv_results_["params"]) > n_tried
     assert len(fitted(time=1e-9, n_iter=None).cv_results_["params"]) == 1
 
@@ -233,7 +247,7 @@ def test_a_search_of_a_time_is_that_of_the_number_it_has_tried(monkeypatch):
 
 
 def interrupt_after(monkeypatch, n_calls):
-    """Let Ctrl-C come in a candidate after some have been finished."""
+    """Let Ctrl-C come in a candidate after some folds have been fitted."""
     calls = itertools.count()
     out_of_fold = _ranker_search.out_of_fold
 
@@ -245,9 +259,12 @@ def interrupt_after(monkeypatch, n_calls):
     monkeypatch.setattr(_ranker_search, "out_of_fold", or_interrupt)
 
 
-def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
+@pytest.mark.parametrize("n_folds", [6, 7])
+def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(
+    n_folds, none_stops, monkeypatch, capsys
+):
     expected = results(fitted(n_iter=2))
-    interrupt_after(monkeypatch, 2)
+    interrupt_after(monkeypatch, n_folds)
     search = fitted(n_iter=7)
     assert (
         "interrupted after 2 candidates: fitting the best so far"
@@ -257,9 +274,10 @@ def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
 
 
 def test_ctrl_c_in_the_first_candidate_or_the_last_fit_leaves_the_search_unchanged(
-    monkeypatch,
+    none_stops, monkeypatch
 ):
-    search = fitted()
+    search = fitted(n_iter=7, random_state=4)
+    assert len(search.members_) > 1
     expected, kept = results(search), vars(search).copy()
     with monkeypatch.context() as patched:
         interrupt_after(patched, 0)
