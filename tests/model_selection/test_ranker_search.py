@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import RankerSearch, _ranker_search
@@ -35,6 +36,22 @@ TREES = LambdaMARTRanker(n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2)
 SPACE = {"max_leaf_nodes": [2, 3, 6], "learning_rate": [0.05, 0.3]}
 NDCG_10 = NDCG(10)
 FOLDS = GroupKFold(3)
+
+
+class Scored:
+    """A callback that scores the rows of the fit after each tree."""
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, fitted_estimator, **_):
+        assert len(fitted_estimator.predict(X)) == X.shape[0]
 
 
 @pytest.fixture
@@ -152,6 +169,111 @@ def test_the_default_space_is_that_of_the_trees_in_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), clone(TREES))
     search = fitted(pipeline, param_distributions=None, n_iter=2)
     assert "lambdamartranker__max_leaf_nodes" in search.cv_results_["params"][1]
+
+
+def test_no_setting_equal_to_the_defaults_or_an_earlier_one_is_tried():
+    spaces = [
+        {"max_leaf_nodes": [4, 3], "learning_rate": [0.1]},
+        {"max_leaf_nodes": randint(3, 6)},
+        {"max_leaf_nodes": [3], "metric": [clone(TREES).metric]},
+    ]
+    tried = fitted(param_distributions=spaces, n_iter=99).cv_results_["params"]
+    leaves = [params.get("max_leaf_nodes", 4) for params in tried]
+    assert sorted(leaves) == [3, 4, 5]  # 4 is that of the defaults
+    kinds = {"max_features": [1, 1.0]}  # one feature, and all features
+    assert len(fitted(param_distributions=kinds, n_iter=9).cv_results_["params"]) == 2
+
+
+# --- the race of candidates -------------------------------------------------------
+
+
+def is_behind(scores, others, rows):
+    """Whether scores are behind by more than a paired standard error, by hand."""
+    values, own = (
+        NDCG_10.per_query(Y[rows], s[rows], groups=GROUPS[rows])
+        for s in (others, scores)
+    )
+    difference = own - values
+    return difference.mean() < -difference.std(ddof=1) / np.sqrt(len(difference))
+
+
+def test_a_candidate_behind_the_best_by_its_error_is_fitted_to_no_more_folds():
+    rng = np.random.default_rng(0)
+    columns = [Y + s * rng.normal(size=len(Y)) for s in (1.0, 0.5, 0.6, 1.2, 9.0)]
+    table = np.column_stack(columns)
+    search = make(
+        Column(), param_distributions={"column": [0, 1, 2, 3, 4]}, n_iter=9, blend=False
+    ).fit(table, Y, groups=GROUPS)
+    found, best = search.cv_results_, None
+    tests = [test for _, test in FOLDS.split(table, Y, GROUPS)]
+    for number, params in enumerate(found["params"]):
+        scores = columns[params.get("column", 0)]
+        n_fitted = next(
+            (n for n in (1, 2) if best is not None
+             and is_behind(scores, best, np.concatenate(tests[:n]))), 3
+        )  # fmt: skip
+        of_folds = [found[f"split{fold}_test_score"][number] for fold in range(3)]
+        assert np.isfinite(of_folds).tolist() == [n < n_fitted for n in range(3)]
+        assert found["stopped"][number] == (n_fitted < 3)
+        value = found["mean_test_score"][number]
+        assert np.isnan(value) == found["stopped"][number]
+        if best is None or value > NDCG_10(Y, best, groups=GROUPS):
+            best = scores
+    assert found["stopped"].sum() == 2
+    assert (found["rank_test_score"][found["stopped"]] == 4).all()
+    assert search.best_params_ == {"column": 1}
+
+
+def test_the_network_is_neither_stopped_nor_a_rival(monkeypatch):
+    small = {"n_estimators": [2], "max_leaf_nodes": [3, 4]}
+    monkeypatch.setattr(_ranker_search, "lambdamart_search_space", lambda *a: small)
+    monkeypatch.setattr(_ranker_search, "BEHIND", -np.inf)  # all others are stopped
+    search = make(None, param_distributions=None, n_iter=4).fit(X, Y, groups=GROUPS)
+    assert search.cv_results_["stopped"].tolist() == [False, False, True, True]
+    assert 2 not in search.members_ and 3 not in search.members_
+
+
+def test_a_candidate_that_would_not_end_in_time_is_left_out(monkeypatch):
+    class Slow(Column):
+        def fit(self, X, y):
+            seconds[0] += 1.0 + 99.0 * self.column
+            return super().fit(X, y)
+
+    seconds = [0.0]
+    monkeypatch.setattr(_ranker_search, "perf_counter", lambda: seconds[0])
+    space = {"column": [1]}
+    search = fitted(Slow(), param_distributions=space, time=50.0, n_iter=None)
+    assert search.cv_results_["params"] == [{}]
+    assert seconds[0] == 3 + 100 + 1  # a fold of the slow one shows that it is slow
+
+
+@pytest.mark.parametrize(
+    ("options", "n_tables"),
+    [
+        ({}, 1),
+        ({"param_distributions": SPACE | {"max_bins": [9]}}, 2),
+        ({"ranker": make_pipeline(StandardScaler(), TREES),
+          "param_distributions": {"lambdamartranker__max_leaf_nodes": [2, 3]}}, 0),
+        ({"ranker": clone(TREES).set_params(categorical_features=[0])}, 0),
+        ({"ranker": clone(TREES).set_params(early_stopping=True)}, 1),
+    ],
+    ids=["trees", "other bins", "Pipeline", "categories", "early stopping"],
+)  # fmt: skip
+def test_candidates_share_one_table_of_bins(options, n_tables, monkeypatch):
+    learn, tables = SharedBins.learn, []
+    monkeypatch.setattr(
+        SharedBins, "learn", lambda *given: tables.append(learn(*given)) or tables[-1]
+    )
+    fitted(**options)
+    assert len(tables) == n_tables
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_of_a_candidate_see_the_table_that_was_given(n_jobs):
+    pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
+    ranker = clone(TREES).set_callbacks(Scored())
+    search = fitted(ranker, n_jobs=n_jobs, n_iter=3)
+    assert results(search) == results(fitted(n_jobs=n_jobs, n_iter=3))
 
 
 # --- the model --------------------------------------------------------------------
