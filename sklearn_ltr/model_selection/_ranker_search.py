@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 import joblib
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata, sem
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
@@ -80,12 +80,9 @@ MOST_MEMBERS = 5  # of a blend
 MOST_SCORES_KEPT = 20  # candidates that a blend is chosen from
 N_RECENT = 10  # candidates whose times predict that of the next one
 MOST_REPEATS = 200  # settings drawn in a row that were tried before
-# Standard errors by which a candidate that stops is behind.  In the time of 10 whole
-# candidates, 16 to 18 are tried with 1, and 11 with 2.  The best one, chosen on half of
-# the queries, gains on the others over the defaults, with no stop, 2, 1 and 0: MQ2008
-# +0.0013, +0.0013, +0.0014, +0.0010; web search +0.0014, +0.0014, +0.0020, +0.0021.
-# Stops after a quarter and a half of the trees gained less on MQ2008, whose settings
-# are told apart by their last trees only, and no more on the web search.
+# Standard errors by which a candidate that stops is behind: in the time of 10 whole
+# ones, 16 to 18 are tried with 1, and 11 with 2.  Stops after a quarter and a half of
+# the trees found worse settings of MQ2008, and equal ones of the web search.
 BEHIND = 1.0
 NETWORK = {"ranker": "network"}  # stands for the settings of the network
 
@@ -434,7 +431,8 @@ class RankerSearch(BaseRanker):
         ranked = finished(tried)
         best, members, value = ranked[0], ranked[:1], ranked[0].value
         if p.blend:
-            members, value = choose_members(ranked, rows, metric)
+            is_held_out = folds_of_queries(rows, splits) >= 0
+            members, value = choose_members(ranked, rows, is_held_out, metric)
         ranker = best.ranker
         if len(members) > 1:
             named = [(f"candidate{one.number}", one.ranker) for one in members]
@@ -542,16 +540,14 @@ def all_candidates(
     defaults = ranker.get_params()
     tried, n_repeats = [{name: defaults[name] for name in names}], 0
     for params in draw_settings(space, seed):
-        # values that distributions draw are numpy's
-        drawn = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in params.items()
-        }
-        values = tried[0] | drawn
+        values = tried[0] | params
+        for name, value in values.items():
+            if isinstance(value, np.generic):  # drawn from a distribution
+                values[name] = value.item()
+        n_repeats += 1
+        if n_repeats > MOST_REPEATS:
+            return
         if any(are_equal(values, others) for others in tried):
-            n_repeats += 1
-            if n_repeats == MOST_REPEATS:
-                return
             continue
         tried.append(values)
         n_repeats = 0
@@ -562,11 +558,11 @@ def all_candidates(
 
 def are_equal(values: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
     """Whether two settings have the same values of the same types."""
-
-    def is_equal(one: Any, other: Any) -> bool:
-        return one is other or (type(one) is type(other) and np.array_equal(one, other))
-
-    return all(is_equal(values[name], others[name]) for name in values)
+    pairs = [(value, others[name]) for name, value in values.items()]
+    return all(
+        one is other or (type(one) is type(other) and np.array_equal(one, other))
+        for one, other in pairs
+    )
 
 
 def try_candidates(
@@ -580,7 +576,7 @@ def try_candidates(
     trials = Trials(p, rows, splits, start, seed)
     try:
         for number, (params, ranker) in enumerate(all_candidates(p, seed)):
-            if number == p.n_iter or not trials.can_begin(tried):
+            if number == p.n_iter:
                 break
             try:
                 one = trials.fit(number, params, ranker, tried)
@@ -620,10 +616,7 @@ def finished(tried: list[Candidate]) -> list[Candidate]:
 
 
 class Trials:
-    """The fits of candidates, fold after fold.
-
-    LambdaMARTRankers of the same bins share one table of binned rows.
-    """
+    """The fits of candidates, fold after fold, with one table of bins if they can."""
 
     def __init__(
         self,
@@ -635,28 +628,18 @@ class Trials:
     ) -> None:
         self._p, self._rows, self._splits = p, rows, splits
         self._start, self._seed = start, seed
-        fold_of_query = np.full(rows.queries.n_queries, -1)
-        for fold, (_, held_out) in enumerate(splits):
-            fold_of_query[rows.queries.query_of_row[held_out]] = fold
-        metric = get_metric(p.metric)
+        fold_of_query, metric = folds_of_queries(rows, splits), get_metric(p.metric)
+        selections = [fold_of_query == fold for fold in range(len(splits))]
         *self._folds, self._all = (
             MeasuredQueries.of(rows.data.subset(selected), metric)
-            for selected in (
-                *(fold_of_query == fold for fold in range(len(splits))),
-                fold_of_query >= 0,
-            )
+            for selected in (*selections, fold_of_query >= 0)
         )
         self._table: tuple[str, FitRows] = "", rows
-
-    def can_begin(self, tried: list[Candidate]) -> bool:
-        """Whether a fold of one more candidate is expected to end in time."""
-        of_fold = [one.seconds / len(one.fold_values) for one in tried[-N_RECENT:]]
-        return not tried or self._ends_in_time(max(of_fold), tried, 0.0)
 
     def _ends_in_time(self, more: float, tried: list[Candidate], own: float) -> bool:
         """Whether more seconds of fits, and then the fit to all rows, end in time."""
         # the model may be of those tried, and one that takes `own` seconds
-        if self._p.time is None:
+        if self._p.time is None or not tried:
             return True
         n_members = MOST_MEMBERS if self._p.blend else 1
         seconds = sorted([own, *(one.seconds for one in finished(tried))])[-n_members:]
@@ -672,6 +655,9 @@ class Trials:
         tried: list[Candidate],
     ) -> Candidate | None:
         """Return a candidate, stopped if it is behind; None if time is too short."""
+        of_folds = [one.seconds / len(one.fold_values) for one in tried[-N_RECENT:]]
+        if not self._ends_in_time(max(of_folds, default=0.0), tried, 0.0):
+            return None
         begin, scores = perf_counter(), np.zeros(self._rows.queries.n_documents)
         # the network is another kind of model, of use to a blend if it is behind, too
         rivals = [one for one in finished(tried) if one.params != NETWORK]
@@ -688,15 +674,14 @@ class Trials:
                     is_stopped = is_behind(shares, leader.shares)
             if is_stopped or n_done == n_folds:
                 break
-            seconds = (perf_counter() - begin) * n_folds / n_done
-            more = seconds * (n_folds - n_done) / n_folds
-            if tried and not self._ends_in_time(more, tried, seconds):
+            of_fold = (perf_counter() - begin) / n_done
+            more = of_fold * (n_folds - n_done)
+            if not self._ends_in_time(more, tried, of_fold * n_folds):
                 return None
-        end = perf_counter()
         value = float("nan") if is_stopped else self._all.value(scores)
-        of_folds = values, shares, is_stopped
-        times = end - begin, end - self._start
-        return Candidate(number, params, ranker, scores, value, *of_folds, *times)
+        end = perf_counter()
+        own, times = (scores, value, values), (end - begin, end - self._start)
+        return Candidate(number, params, ranker, *own, shares, is_stopped, *times)
 
     def _fit_folds(self, ranker: BaseEstimator, scores: FloatArray) -> Iterator[int]:
         """Set the scores of held-out rows; yield how many folds are fitted so far."""
@@ -704,20 +689,17 @@ class Trials:
         n_at_once = joblib.effective_n_jobs(n_jobs)
         for first in range(0, len(self._splits), n_at_once):
             splits = self._splits[first : first + n_at_once]
+            routing = sklearn.config_context(enable_metadata_routing=True)
             # a chosen candidate gives its warnings again, when the model is fitted
-            with (
-                sklearn.config_context(enable_metadata_routing=True),
-                collected_warnings(),
-            ):
+            with routing, collected_warnings():
                 model = clone(ranker)
                 taken = requested_metadata(model, self._rows.metadata)
                 check_taken(self._rows, [taken])
                 rows = self._with_bins(model, taken)
                 found = out_of_fold(model, rows, taken, splits, n_jobs)
             held_out = np.sort(np.concatenate([test for _, test in splits]))
-            scores[held_out] = check_base_scores(
-                found, len(held_out), "scores of the ranker"
-            )
+            named = len(held_out), "scores of the ranker"
+            scores[held_out] = check_base_scores(found, *named)
             yield first + len(splits)
 
     def _with_bins(self, ranker: BaseEstimator, taken: Mapping[str, Any]) -> FitRows:
@@ -733,6 +715,14 @@ class Trials:
         return self._table[1]
 
 
+def folds_of_queries(rows: FitRows, splits: list[Split]) -> IntArray:
+    """Return the fold that each query is held out in, (n_queries,); -1: never."""
+    fold_of_query = np.full(rows.queries.n_queries, -1)
+    for fold, (_, held_out) in enumerate(splits):
+        fold_of_query[rows.queries.query_of_row[held_out]] = fold
+    return fold_of_query
+
+
 class MeasuredQueries(NamedTuple):
     """Queries that candidates are compared on."""
 
@@ -743,8 +733,7 @@ class MeasuredQueries(NamedTuple):
     def of(cls, data: TrainingData, metric: Metric) -> Self:
         """Bind the metric to grades."""
         # a splitter may cut the queries of a fold apart, so that it has none of its own
-        judged = ~np.isnan(data.grades.counted)
-        is_judged = judged.any(axis=1).all()
+        is_judged = (~np.isnan(data.grades.counted)).any(axis=1).all()
         return cls(data, bind_labels(metric, data) if is_judged else [])
 
     def value(self, scores: FloatArray) -> float:
@@ -767,8 +756,7 @@ class MeasuredQueries(NamedTuple):
 
 def is_behind(shares: list[FloatArray], others: list[FloatArray]) -> bool:
     """Whether a candidate is behind on the queries of its folds so far."""
-    of_others = np.concatenate(others[: len(shares)])
-    difference = np.concatenate(shares) - of_others
+    difference = np.concatenate(shares) - np.concatenate(others[: len(shares)])
     if len(difference) < 2:
         return False
     return bool(difference.mean() < -BEHIND * sem(difference))
@@ -786,11 +774,14 @@ def forget_scores(tried: list[Candidate]) -> None:
 
 
 def choose_members(
-    ranked: list[Candidate], rows: FitRows, metric: Metric
+    ranked: list[Candidate],
+    rows: FitRows,
+    is_held_out: NDArray[np.bool_],
+    metric: Metric,
 ) -> tuple[list[Candidate], float]:
     """Return the candidates of the best blend, and its metric; one if none is better.
 
-    `ranked` are candidates, the best first.
+    `ranked` are candidates, the best first; `is_held_out` tells of each query.
     """
     known = [candidate for candidate in ranked if candidate.scores is not None]
     known = known[:MOST_SCORES_KEPT]
@@ -799,6 +790,9 @@ def choose_members(
         [candidate.scores for candidate in known if candidate.scores is not None],
         [f"candidate {candidate.number}" for candidate in known],
     )
+    of_rows = np.repeat(is_held_out, held_out.data.sizes)
+    scores = [scores_m[of_rows] for scores_m in held_out.scores]
+    held_out = HeldOut(scores, held_out.data.subset(is_held_out))
     weights = equal_weights(held_out.scores, held_out.query)
     pairs = zip(weights, held_out.scores, strict=True)
     scaled = [weight * scores for weight, scores in pairs]
