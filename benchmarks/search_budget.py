@@ -35,6 +35,7 @@ from records import append_json, machine, parser_of
 
 N_FOLDS = 5
 MOST_TREES, PATIENCE = 1000, 50
+WARM_UP = 10.0  # seconds of the search before, in which a network compiles its kernels
 FIRST_SHARE = 0.7  # of the seconds, for the first trial
 Predict = Callable[[np.ndarray], np.ndarray]
 
@@ -214,7 +215,7 @@ def run_search(
     """Search in one thread; return NDCG@10 of each test query, and what it took."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     search = SEARCHES[library]
-    search(train.of_queries(np.unique(train.groups)[:20]), 1.0, seed)
+    search(train.of_queries(np.unique(train.groups)[:20]), WARM_UP, seed)
     start = perf_counter()
     found = search(train, seconds, seed)
     taken = perf_counter() - start

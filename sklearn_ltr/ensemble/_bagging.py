@@ -330,12 +330,11 @@ class BaggingRanker(BaseRanker):
                 members.append(with_seeds(self._estimator(), rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
+                is_given_val = "X_val" in requested_metadata(members[0], validation)
             check_taken(rows, [taken])
             learn_all = all(takes_all(rows, queries) for queries in drawn)
-            with sklearn.config_context(enable_metadata_routing=True):
-                is_given_val = "X_val" in requested_metadata(members[0], validation)
-            hold_out = getattr(members[0], "early_stopping", False) is True
-            hold_out &= not is_given_val
+            holds_out = getattr(members[0], "early_stopping", False) is True
+            hold_out = holds_out and not is_given_val
             shared = with_known_bins(members[0], rows, taken, seed, learn_all, hold_out)
             members = fit_members(
                 members, drawn, shared, validation, p.n_jobs, p.verbose

@@ -45,10 +45,7 @@ from sklearn_ltr._ranking.reading import LabelChoice, check_y_given
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._bagging import with_known_bins
-from sklearn_ltr.ensemble._blended_ranker import (
-    equal_weights,
-    make_rankers,
-)
+from sklearn_ltr.ensemble._blended_ranker import equal_weights, make_rankers
 from sklearn_ltr.ensemble._held_out import (
     HeldOut,
     Split,
@@ -268,16 +265,16 @@ class RankerSearch(BaseRanker):
     determine how many are tried.  Nothing else changes the model: with ``time=None``
     and `n_iter` the number that was tried, a fit gives the same model again.
 
-    A candidate is compared with the best of the same ranker that is finished, after
-    each fold but the last: it stops if the mean difference of the metric on the queries
-    held out so far is below minus its standard error, paired by query.  The network is
-    never stopped, and stops none: a blend may use it if it is behind.
+    After each fold but the last a candidate is compared with the best that is finished:
+    it stops if the mean difference on the queries held out so far is below minus its
+    standard error, paired by query.  The network is never stopped, and stops none: a
+    blend may gain by it where it is behind.  Settings equal to earlier ones, or to the
+    defaults, are not tried.
 
-    LambdaMARTRankers share one table of binned rows, as in a
+    LambdaMARTRankers share one table of binned rows while they are compared, as in a
     :class:`~sklearn_ltr.ensemble.BaggingRanker`: bin edges are set by all rows, and do
-    not depend on grades.  With categorical features or judged pairs, each fit has bins
-    of its own.  The model has those of its own fit, too.  Settings equal to the
-    defaults, or to earlier ones, are not tried again.
+    not depend on grades.  With categorical features or judged pairs, each fit has its
+    own.
 
     Ctrl-C (KeyboardInterrupt) ends the search, not the fit: the model is then made of
     the candidates that are finished.  While it is fitted, or while the defaults are,
