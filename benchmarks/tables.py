@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -955,6 +956,30 @@ def budget() -> str:
             words = model if "(" in model else f"{model} candidates"
             rows.setdefault(model, [words]).append(cell)
     return markdown(head, rows.values())
+
+
+def search_budget() -> str:
+    """NDCG@10 of searches of the same seconds, and differences from ours."""
+    every = records("search_budget")
+    values = {
+        key: [v for r in sorted(runs, key=itemgetter("fold")) for v in r["ndcg@10"]]
+        for key, runs in grouped(every, "data", "library", "seconds").items()
+    }
+    budgets = sorted({r["seconds"] for r in every})
+    rows = []
+    for (data, library), runs in grouped(every, "data", "library").items():
+        cells = []
+        for seconds in budgets:
+            found = values.get((data, library, seconds))
+            cells.append("" if found is None else f"{mean(found):.4f}")
+            if found is not None and library != OURS:
+                cells[-1] += f", {minus(found, values[data, OURS, seconds])}"
+        collection = COLLECTIONS.get(data, f"made, {runs[0]['rows']:,} rows")
+        n_queries = len(values[data, library, runs[0]["seconds"]])
+        words = "**RankerSearch**" if library == OURS else library
+        rows.append([f"{collection}, {n_queries:,} queries", words, *cells])
+    head = ["data", "search", *(f"{seconds:g} s" for seconds in budgets)]
+    return markdown(head, rows, once=1)
 
 
 def blends() -> str:

@@ -3,7 +3,7 @@
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
 documents, turns them into bins, and boosts.  Members of a bag share the bins of one
-table (`SharedBins`).
+table (`SharedBins`), and so do the candidates of a search.
 """
 
 from __future__ import annotations
@@ -581,7 +581,8 @@ tuples, default=None
                 init_score_val=init_score_val,
             )
             n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, given)
+            seen = given._replace(X=given_values(given.X))
+            tasks = FitTasks(self, model, "tree", n_new, seen)
             data = model._read(given, p, kept)
 
             # bin, boost
@@ -826,12 +827,12 @@ tuples, default=None
 
 @dataclass(frozen=True, eq=False)
 class SharedBins:
-    """An X with known bins, which a bag gives to its members.
+    """An X with known bins, which a bag or a search gives to its members.
 
     Attributes
     ----------
     values : array-like, sparse matrix or DataFrame
-        X as it was given to the bag.
+        X as it was given to the bag or the search.
     table : BinnedTable
         Of the same rows.
     known : dict of str to object
@@ -853,21 +854,20 @@ class SharedBins:
 
     @classmethod
     def learn(
-        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int
+        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int, hold_out: bool
     ) -> SharedBins:
-        """Read and bin rows for rankers that differ from this one by their seeds."""
-        # Bins of categories depend on the grades: with them, all learn from all rows
+        """Read and bin rows for rankers with the bins of this one."""
+        # Bins of categories depend on the grades: with them, all learn from all rows,
+        # and none of them may `hold_out` queries
         model = clone(ranker)
         p = read_parameters(LambdaMARTParameters, model)
         model._categories = read_categories(
             given.X, p.categorical_features, KeptTrees(seed)
         )
         data = choose_learned(model._read_fit(given, p, is_new=True), p)
-        # Rows of queries without pairs are needed only where they are held out; then
-        # there are no categories.
+        # rows of queries without pairs are needed only where they are held out
         categorical = model._categories.feature
-        holds_out = p.holds_out and len(categorical) == 0
-        needed = data.train if holds_out else data.learned
+        needed = data.train if hold_out else data.learned
         table = learn_shared_table(needed, data.learned, p, categorical, seed)
         known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
         return cls(given.X, table, known)

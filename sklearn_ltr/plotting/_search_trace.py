@@ -45,7 +45,8 @@ class SearchTraceDisplay(Display):
     Parameters
     ----------
     scores : array-like of shape (n_candidates,)
-        Score of each candidate, higher is better; NaN where there is none.
+        Score of each candidate, higher is better; NaN where there is none, as of
+        candidates that a RankerSearch has stopped.
     elapsed : array-like of shape (n_candidates,), default=None
         Seconds from the start of the search to the end of each candidate, not
         decreasing.  None: the axis has the numbers of the candidates, from 0.

@@ -24,6 +24,7 @@ COMMANDS = {
     "clicks_judges.py": ["--made", "40", "--sessions", "4500", "--seeds", "1"],
     "categories.py": [*TINY, *OURS, "--encodings"],
     "budget.py": ["--made", "8", "--candidates", "2"],
+    "search_budget.py": ["--made", "30", "--seconds", "2", *OURS],
     "pairs.py": ["--made", "20", "--hours", "0.1", "--seeds", "1", "--error", "0"],
     "calibration.py": ["--made", "30", "--rankers", "LambdaMARTRanker"],
     "several_labels.py": ["--shop", "40"],
