@@ -2,6 +2,7 @@
 =============================================================
 
 Run it by ``python 08_explain_a_result.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A LambdaMART ranker is trained on queries about Python's documentation. For one unseen
 query, SHAP values say what each feature adds to the score of each document. They add up

@@ -2,6 +2,7 @@
 ========================================================
 
 Run it by ``python 12_clicks_and_purchases.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 Customers of a shop do not buy all that they click: a nice picture gets clicks, and a
 good price gets purchases. One model can learn from both labels, each a column of `y`.

@@ -228,7 +228,7 @@ def _tell_if_long() -> None:
     )
 
 
-def tell_end_of_compiling() -> None:
+def tell_compiled() -> None:
     """Say that the kernels of a fit are compiled, if a line has told that they are."""
     n_pauses = COMPILE_CLOCK.n_pauses
     kind = f"compiled, after {n_pauses} pauses"

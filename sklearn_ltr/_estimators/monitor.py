@@ -13,12 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import (
-    COMPILE_CLOCK,
-    ThreadTeam,
-    tell_end_of_compiling,
-    working_time,
-)
+from sklearn_ltr._compile import COMPILE_CLOCK, ThreadTeam, tell_compiled, working_time
 from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._typing import FloatArray
 
@@ -125,7 +120,7 @@ class Monitor:
         if (
             self._compiled_so_far == compiled_before
         ):  # a step that needs no other kernel
-            tell_end_of_compiling()
+            tell_compiled()
         seconds = time.perf_counter() - self._line_time
         verbose = self.parameters.verbose
         if verbose > 1 or (verbose == 1 and seconds >= SECONDS_PER_LINE):

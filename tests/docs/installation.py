@@ -32,8 +32,10 @@ def extras_of(text: str) -> frozenset[str]:
 
 
 def imports(code: str) -> set[str]:
-    """Return the packages beside the standard library that code imports."""
-    nodes = list(ast.walk(ast.parse(code)))
+    """Return the packages beside the standard library that code always imports."""
+    every = list(ast.walk(ast.parse(code)))
+    optional = {n for i in every if isinstance(i, ast.If) for n in ast.walk(i)}
+    nodes = [n for n in every if n not in optional]
     names = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
     names += [n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)]
     return {name.partition(".")[0] for name in names} - sys.stdlib_module_names

@@ -305,10 +305,11 @@ def test_an_example_runs_on_few_queries(path, run, few, capsys):
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes")
 def test_the_first_example_says_how_to_get_its_picture(run, few, capsys):
-    run(FILES[0], frozenset())
-    printed = capsys.readouterr().out
-    assert "For a picture: python -m pip install matplotlib" in printed
-    assert "The picture is in" not in printed
+    lines = "For a picture: python -m pip install matplotlib", "The picture is in"
+    for extras, said, not_said in (((), *lines), (["examples"], *lines[::-1])):
+        run(FILES[0], frozenset(extras))
+        printed = capsys.readouterr().out
+        assert said in printed and not_said not in printed
 
 
 # What the texts of the examples say

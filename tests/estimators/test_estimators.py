@@ -486,7 +486,7 @@ def test_the_end_of_compiling_is_said_after_a_step_without(estimator, monkeypatc
         return record(self, step)
 
     monkeypatch.setattr(Monitor, "record", compile_and_record)
-    said = "tell_end_of_compiling"
+    said = "tell_compiled"
     monkeypatch.setattr(monitor, said, lambda: told.append(steps[-1]))
     model = make(estimator, 5)
     model.fit(**given(model))
