@@ -121,7 +121,7 @@ def read_fold(data: str, seed: int, arguments) -> Fold:
 def weak_rankers(train: Part, seed: int) -> list[LambdaMARTRanker]:
     """Return rankers that were trained on different 1% of the queries."""
     learnable = has_relevant([train])
-    n = max(1, round(0.01 * len(learnable)))
+    n = max(3, round(0.01 * len(learnable)))
     drawn = np.random.default_rng(seed).choice(
         np.flatnonzero(learnable), (N_RANKERS, n), replace=False
     )

@@ -2,11 +2,11 @@
 
     python benchmarks/coverage.py --json results.jsonl
 
-Both rankers please each user more or less: the score of the only relevant document of a
-query is that of its user, drawn for each ranker, plus noise.  Users are drawn alike for
-both rankers, so the true difference is 0.  Printed is how many intervals of 95% hold it,
-with `users` and without, for users of 1, 3 and 10 queries each, and for users of 1 to 19
-queries; in brackets the standard error of the simulation.
+Both rankers please each user more or less: the score of the only relevant document of
+a query is that of its user, drawn for each ranker, plus noise.  Users are drawn alike
+for both rankers, so the true difference is 0.  Printed is how many intervals of 95%
+hold it, with `users` and without, for users of 1, 3 and 10 queries each, and for users
+of 1 to 19 queries; in brackets the standard error of the simulation.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from scipy.sparse import issparse, load_npz, save_npz
 
 import peers
 from measuring import cost_of, in_a_new_process, results_in_turns
-from peers import BAGGED, N_MEMBERS, OURS, THREADS, Settings
+from peers import ALL_ROWS, BAGGED, N_MEMBERS, OURS, THREADS, Settings
 from queries import MSLR_LIKE, Part, folds, load, made_like_mslr
 from records import append_runs, machine, parser_of
 from sklearn_ltr._rankers.lambdamart import MOST_SYMMETRIC_QUERIES
@@ -32,6 +32,7 @@ FITS = {
     **peers.FITS,
     BAGGED: peers.fit_sklearn_ltr_bagged,
     f"{OURS} symmetric": partial(peers.fit_sklearn_ltr, grow_policy="symmetric"),
+    ALL_ROWS: partial(peers.fit_sklearn_ltr, subsample=1.0),
 }
 CATEGORICAL = {OURS: "categorical_features", "LightGBM": "categorical_feature"}
 YAHOO_LIKE = {"n_features": 700, "n_informative": 100, "zeros": 1.0}

@@ -3,6 +3,7 @@
     python benchmarks/learning_curves.py --data websearch.npz --sizes 100 300 1200
     python benchmarks/learning_curves.py --made 120 --sizes 100 300 1000 2000
     python benchmarks/learning_curves.py --from-json results.jsonl --picture curves.png
+    (docs/images/learning_curves.png: with --before 2026-11-26)
 
 Of a real collection, each of the five folds trains on that many queries, drawn anew for
 each seed from those of four parts without the test part's neighbour; made data are like
@@ -28,12 +29,15 @@ from paired import with_error
 from peers import FITS, OURS, Fit, Settings
 from queries import Part, folds, load, made_like_mslr
 from records import append_json, machine, parser_of, read_json
+from sklearn_ltr.plotting._colors import LINES, MARKERS
 
 STOPS = (25, 50, 100, 200, 400)
 # learning rate, leaves and smallest leaves
 REAL_SETTINGS = [(0.05, 7, 20), (0.05, 31, 20), (0.05, 31, 100)]
 MADE_SETTINGS = [(0.1, 31, 20)]
 MADE_TEST_QUERIES = 1500
+N_PANELS = 3  # of the picture, beside each other
+LETTERS = "●■▲◆▼"  # what the markers of up to five sizes look like
 PARTS = {
     'grow_policy="best_first"': {"grow_policy": "best_first"},
     'grow_policy="symmetric"': {"grow_policy": "symmetric"},
@@ -159,41 +163,47 @@ def print_table(records: list[dict]) -> None:
 
 
 def draw(records: list[dict], path: Path) -> None:
-    """Draw the mean over stops of each library against the number of queries."""
+    """Draw the mean over stops of each library, by the number of queries."""
     import matplotlib.pyplot as plt
 
     records = [r for r in records if r.get("trees", list(STOPS)) == list(STOPS)]
     collections = list(dict.fromkeys(record["data"] for record in records))
-    figure, all_axes = plt.subplots(
-        1,
-        len(collections),
-        figsize=(4.2 * len(collections), 4.4),
-        layout="constrained",
-        squeeze=False,
+    libraries = list(
+        dict.fromkeys(r["library"] for r in records if r["library"] != OURS)
     )
-    for axes, name in zip(all_axes[0], collections, strict=True):
-        of_data = [record for record in records if record["data"] == name]
-        for library in dict.fromkeys(record["library"] for record in of_data):
-            points = sorted(
-                (r["n_queries"], r["difference"][-1], r["error"][-1])
-                for r in of_data
-                if r["library"] == library
-            )
-            x, y, error = zip(*points, strict=True)
-            axes.errorbar(x, y, None if library == OURS else error, marker="o",
-                          linewidth=2.5 if library == OURS else 1.2,
-                          label=library)  # fmt: skip
+    n_rows = -(-len(collections) // N_PANELS)
+    size = 2.4 + 2.6 * N_PANELS, n_rows * (1.2 + 0.3 * len(libraries))
+    figure, all_axes = plt.subplots(
+        n_rows, N_PANELS, figsize=size, layout="constrained", sharey=True, squeeze=False
+    )
+    for axes in all_axes.flat[len(collections) :]:
+        axes.set_axis_off()
+    for axes, name in zip(all_axes.flat, collections, strict=False):
+        of_data = [r for r in records if r["data"] == name and r["library"] != OURS]
         sizes = sorted({record["n_queries"] for record in of_data})
-        axes.set(title=Path(name).stem, xscale="log", xlabel="training queries")
-        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
-        axes.minorticks_off()
-    all_axes[0, 0].set_ylabel("NDCG@10 minus that of the defaults")
-    handles = {}  # not every library was run on all data
-    for axes in all_axes[0]:
-        for handle, library in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(library, handle)
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4)
-    figure.savefig(path, dpi=150)
+        for i, n_queries in enumerate(sizes):
+            points = [
+                (r["difference"][-1], libraries.index(r["library"]), r["error"][-1])
+                for r in of_data
+                if r["n_queries"] == n_queries
+            ]
+            x, row, error = np.transpose(points)
+            y = row + 0.7 * ((i + 0.5) / len(sizes) - 0.5)
+            axes.errorbar(
+                x, y, xerr=error, color=LINES[i], marker=MARKERS[i], linestyle="none"
+            )
+        axes.axvline(0, color="black", linewidth=0.8)
+        shown = [f"{LETTERS[i]} {size:,}" for i, size in enumerate(sizes)]
+        axes.set_title(f"{Path(name).stem}\n{'  '.join(shown)} queries", fontsize=10)
+        axes.grid(axis="y", color="0.92")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.locator_params(axis="x", nbins=4)
+        axes.set_xlabel("NDCG@10 minus that of sklearn_ltr", fontsize=9)
+    axes = all_axes[0, 0]
+    axes.set_yticks(range(len(libraries)), libraries)
+    axes.set_ylim(len(libraries) - 0.5, -0.5)  # the first is on top
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
@@ -206,6 +216,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--trees", type=int, nargs="+", default=STOPS)
     parser.add_argument("--from-json", type=Path, help="results to draw")
+    parser.add_argument("--before", default="9", help="draw results of earlier dates")
     parser.add_argument("--picture", type=Path)
     peers.add_libraries(parser, tuple(LIBRARIES))
     arguments = parser.parse_args()
@@ -213,6 +224,7 @@ def main() -> None:
         parser.error(f"--libraries must have {OURS}, the others are compared with it")
     if arguments.from_json is not None:
         records = read_json(arguments.from_json)
+        records = [r for r in records if r["date"] < arguments.before]
     else:
         print(machine())
         records = measure(arguments)

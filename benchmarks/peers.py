@@ -21,6 +21,7 @@ import numpy as np
 
 OURS = "sklearn_ltr"
 BAGGED = f"{OURS} bagged"
+ALL_ROWS = f"{OURS} subsample=1"
 BLENDED = f"{OURS} blended"
 BINS = 255
 THREADS = 2

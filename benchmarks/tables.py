@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -21,6 +22,7 @@ from scipy.stats import sem, t
 
 from measuring import COUNTED, SUMS, extrapolated, seconds_of
 from paired import minus, paired, with_error
+from peers import ALL_ROWS, OURS
 from records import read_json
 from tuning import best_peer, first_time, highest, over_folds
 from two_versions import WORK
@@ -33,7 +35,6 @@ PAGES = [
     for page in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")))
     if TABLE.search(page.read_text(encoding="utf-8"))
 ]
-OURS = "sklearn_ltr"
 
 Record = dict[str, Any]
 
@@ -87,7 +88,15 @@ def fits_by_cpu(preset: str) -> dict[str, dict[str, list[Record]]]:
         r | {"cpu": cpu(r)} for r in records("fit", preset=preset) if "seconds" in r
     ]
     last_first = grouped(reversed(found), "cpu")
-    return {of: grouped(reversed(runs), "library") for of, runs in last_first.items()}
+    return {
+        of: grouped(sorted(reversed(runs), key=is_of_others), "library")
+        for of, runs in last_first.items()
+    }
+
+
+def is_of_others(r: Record) -> bool:
+    """Return whether a record is of another library."""
+    return not r["library"].startswith(OURS)
 
 
 def cpu(r: Record) -> str:
@@ -133,6 +142,8 @@ def speed() -> str:
     }
     rows = []
     for library in fits[0]:
+        if library == ALL_ROWS:  # on the pages, for which README has no room
+            continue
         cells = [name(library)]
         for of_preset in fits:
             cells.append("")
@@ -188,7 +199,7 @@ def chart() -> str:
     seconds = {of: middle(runs, "seconds") for of, runs in fits.items()}
     largest = max(seconds.values())
     bars = [
-        f"<div{' class=ours' if of == OURS else ''}><span>{of}</span>"
+        f"<div{' class=ours' if of.startswith(OURS) else ''}><span>{of}</span>"
         f'<span><i style="width: {100 * s / largest:.1f}%"></i></span>'
         f"<span>{s:.1f} s</span></div>"
         for of, s in sorted(seconds.items(), key=lambda item: item[1])
@@ -358,6 +369,10 @@ def home() -> str:
         [middle(fits[library], field) for field in ("seconds", "ndcg@10")]
         for library in (OURS, "LightGBM")
     )
+    with_all_rows = ""
+    if ALL_ROWS in fits:
+        seconds = middle(fits[ALL_ROWS], "seconds")
+        with_all_rows = f" All rows for each tree, `subsample=1`: {seconds:.1f}\u00a0s."
     scored = records("predict", preset="31", rows=1_000_000, threads=2)
     our_scores, their_scores = (
         next(milliseconds(r) for r in scored if r["library"] == library)
@@ -373,7 +388,7 @@ def home() -> str:
             f"{ratio(their_fit, our_fit)} times as fast to train",
             f"100 trees on 243,480 rows: {our_fit:.1f}\u00a0s, "
             f"LightGBM {their_fit:.1f}\u00a0s. "
-            f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.",
+            f"NDCG@10: {our_ndcg:.3f} and {their_ndcg:.3f}.{with_all_rows}",
         ),
         (
             f"{ratio(their_scores, our_scores)} times as fast to score",
@@ -555,9 +570,19 @@ SYMMETRIC_SINCE = "2026-11-26"
 
 
 def learning_curves() -> str:
-    """NDCG@10 of the defaults with best-first trees, and of others minus that."""
-    found = records("learning_curves")
-    return curves([r for r in found if r["date"] < SYMMETRIC_SINCE], "best-first")
+    """NDCG@10 of the defaults with best-first trees, and with other settings."""
+    found = [r for r in best_first() if "=" in r["library"] or r["library"] == OURS]
+    return curves(found)
+
+
+def learning_curves_libraries() -> str:
+    """NDCG@10 of the defaults with best-first trees, and of other models."""
+    return curves([r for r in best_first() if "=" not in r["library"]])
+
+
+def best_first() -> list[Record]:
+    """Return the learning curves of best-first trees."""
+    return [r for r in records("learning_curves") if r["date"] < SYMMETRIC_SINCE]
 
 
 def few_queries() -> str:
@@ -570,7 +595,7 @@ def few_queries() -> str:
     return curves(found, "defaults")
 
 
-def curves(found: list[Record], own: str) -> str:
+def curves(found: list[Record], own: str = "best-first") -> str:
     """Return NDCG@10 of our own ranker, and of others minus that."""
     others = list(dict.fromkeys(r["library"] for r in found if r["library"] != OURS))
     found = [r | {"trees": range_of(r.get("trees", [25, 400]))} for r in found]
@@ -733,9 +758,13 @@ def difference(of: dict[str, dict[int, float]], method: str, other_method: str) 
     values = np.array([one[seed] - other[seed] for seed in one])
     if len(values) == 1:
         return f"{values[0]:+.3f}"
-    (gain, error), limit = paired(values, 0), t.ppf(0.975, len(values) - 1)
-    text = with_error(gain, error, 3)
-    return f"**{text}**" if abs(gain) > limit * error else text
+    return marked(*paired(values, 0), limit=t.ppf(0.975, len(values) - 1), digits=3)
+
+
+def marked(value: float, error: float, limit: float = 1.96, digits: int = 4) -> str:
+    """Return a difference and its standard error, bold if beyond chance."""
+    text = with_error(value, error, digits)
+    return f"**{text}**" if abs(value) > limit * error else text
 
 
 def setting_cells(setting: ClickSetting, n_seeds: int) -> list[str]:
@@ -774,6 +803,56 @@ def clicks_peers() -> str:
         )
     head = ["data", "sessions", "users", "seeds", "better peer", *list(NAIVE_OF)[:-2]]
     return markdown(head, rows, once=2)
+
+
+DATA_NAMES = {
+    "mq2008": "MQ2008",
+    "ohsumed_letor2": "OHSUMED",
+    "websearch": "web search",
+}
+
+
+def clicks_judges() -> str:
+    """Each correction minus naive clicks, by what judges."""
+    rows = []
+    for setting, runs in grouped(records("clicks_judges"), "data", "judge").items():
+        of = {
+            method: {r["seed"]: r["value"] for r in of_method}
+            for method, of_method in grouped(runs, "method").items()
+        }
+        data, judge = setting
+        naive, *corrections = of
+        rows.append([DATA_NAMES[data], judge, f"{mean(of[naive].values()):.3f}"])
+        rows[-1] += [difference(of, method, naive) for method in corrections]
+    return markdown(["collection", "judged by", *of], rows, once=1)
+
+
+def real_logs() -> str:
+    """Held-out NDCG@10 of rankers by the right split and by the naive one."""
+    rows = []
+    for log, runs in grouped(records("real_logs"), "log").items():
+        compared = [r for r in runs if "split" in r]
+        for split, seeds in grouped(compared, "split").items():
+            name, *_ = seeds[0]["means"]
+            means = [list(r["means"].values()) for r in seeds]
+            baseline, *rankers = np.mean(means, axis=0)
+            cells = [log, split, f"{seeds[0]['n_queries']:,}"]
+            cells.append(f"{name} {baseline:.4f}")
+            cells += [f"{value:.4f}" for value in rankers]
+            cells += [over_seeds(r["pairs"][k] for r in seeds) for k in (1, 2)]
+            rows.append(cells)
+        gains = [r["optimism"] for r in runs if "optimism" in r]
+        cells = [over_seeds(gain[ranker] for gain in gains) for ranker in gains[0]]
+        rows.append([log, "by query minus right", "", *cells, "", ""])
+    head = ["log", "split", "queries", "baseline", "LightGBM", "LambdaMARTRanker"]
+    head += ["ours - baseline", "ours - LightGBM"]
+    return markdown(head, rows, once=1)
+
+
+def over_seeds(pairs: Iterable[Record]) -> str:
+    """Return the mean difference of seeds, and their mean standard error."""
+    found = [(pair["mean_difference"], pair["standard_error"]) for pair in pairs]
+    return marked(*np.mean(found, axis=0))
 
 
 def propensities() -> str:
@@ -877,6 +956,30 @@ def budget() -> str:
             words = model if "(" in model else f"{model} candidates"
             rows.setdefault(model, [words]).append(cell)
     return markdown(head, rows.values())
+
+
+def search_budget() -> str:
+    """NDCG@10 of searches of the same seconds, and differences from ours."""
+    every = records("search_budget")
+    values = {
+        key: [v for r in sorted(runs, key=itemgetter("fold")) for v in r["ndcg@10"]]
+        for key, runs in grouped(every, "data", "library", "seconds").items()
+    }
+    budgets = sorted({r["seconds"] for r in every})
+    rows = []
+    for (data, library), runs in grouped(every, "data", "library").items():
+        cells = []
+        for seconds in budgets:
+            found = values.get((data, library, seconds))
+            cells.append("" if found is None else f"{mean(found):.4f}")
+            if found is not None and library != OURS:
+                cells[-1] += f", {minus(found, values[data, OURS, seconds])}"
+        collection = COLLECTIONS.get(data, f"made, {runs[0]['rows']:,} rows")
+        n_queries = len(values[data, library, runs[0]["seconds"]])
+        words = "**RankerSearch**" if library == OURS else library
+        rows.append([f"{collection}, {n_queries:,} queries", words, *cells])
+    head = ["data", "search", *(f"{seconds:g} s" for seconds in budgets)]
+    return markdown(head, rows, once=1)
 
 
 def blends() -> str:

@@ -29,6 +29,7 @@ import peers
 from peers import BAGGED, FITS, OURS, ScoresAfter, Settings
 from queries import Fold, Part, folds, has_relevant, load
 from records import append_json, machine, parser_of, read_json
+from sklearn_ltr.plotting._colors import LINES, MARKERS
 
 LIBRARIES = [OURS, BAGGED, "LightGBM", "XGBoost hist", "CatBoost symmetric"]
 # the first settings are small, for a result at short times; the others are drawn
@@ -253,13 +254,16 @@ def draw(records: list[dict], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
-    for record in records:
+    for record, color, marker in zip(records, LINES, MARKERS, strict=False):
         is_ours = record["library"].startswith(OURS)
         known = [(t, v) for t, v in zip(record["seconds"], record["ndcg@10"],
                                         strict=True) if v]  # fmt: skip
         axes.plot(
             *zip(*known, strict=True),
             linewidth=2.8 if is_ours else 1.6,
+            color=color,
+            marker=marker,
+            markersize=5,
             label=record["library"],
         )
     axes.set_xscale("log")

@@ -2,8 +2,8 @@
 
     python docs/check_site.py docs/_build [--browser chromium]
 
-Without a browser only links and the search index are checked.  Prints what is wrong;
-the exit status is 1 if anything is.
+Without a browser, links, the search index, and the words of tables that no line may
+break are checked.  Prints what is wrong; the exit status is 1 if anything is.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from urllib.parse import unquote, urlsplit
 from sphinx.search.en import SearchEnglish
 
 WIDTHS = (375, 1440)
+# letters in the longest unbreakable words of the columns of a table, which has room for
+# these beside both sidebars of a screen of 1440
+MOST_LETTERS = 100
 # what the theme, and scikit-learn's diagrams, write to the console
 THEME_SAYS = re.compile(r'"\[PST\]: |"Got invalid theme mode|"Expected copy-paste icon')
 # Loads each page in a frame of each width, one after another, and leaves a list of
@@ -114,6 +117,46 @@ def broken_links(site: Path) -> list[str]:
             if not target.exists() or (anchor and anchor not in anchors):
                 wrong.append(f"{path.relative_to(site)}: broken link {link}")
     return wrong
+
+
+class Tables(HTMLParser):
+    """The longest word of each column of each table of a page; <wbr> ends a word."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.tables: list[list[int]] = []
+        self._column = -1
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self._column = -1
+        elif tag in ("td", "th"):
+            self._column += 1
+
+    def handle_data(self, data):
+        if self._column >= 0 and self.tables:
+            longest = self.tables[-1]
+            longest += [0] * (self._column + 1 - len(longest))
+            length = max(map(len, data.split()), default=0)
+            longest[self._column] = max(longest[self._column], length)
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self._column = -1
+
+
+def too_wide(site: Path) -> list[str]:
+    """Return the tables whose unbreakable words do not fit beside each other."""
+    return [
+        f"{path.relative_to(site)}: table {number} has unbreakable words of "
+        f"{sum(longest)} letters in a row, {longest}"
+        for path in pages_of(site)
+        for number, longest in enumerate(Tables(path).tables, 1)
+        if sum(longest) > MOST_LETTERS
+    ]
 
 
 def unanswered(site: Path) -> list[str]:
@@ -214,7 +257,7 @@ def main() -> None:
     parser.add_argument("--browser", help="Chromium or Chrome")
     arguments = parser.parse_args()
     site = arguments.site.resolve()
-    wrong = broken_links(site) + unanswered(site)
+    wrong = broken_links(site) + too_wide(site) + unanswered(site)
     if arguments.browser:
         wrong += seen_by_a_browser(site, arguments.browser)
     print("\n".join(wrong) or "nothing wrong")

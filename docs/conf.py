@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 import sys
@@ -87,6 +88,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_ltr"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["tables.js"]
 html_logo = html_favicon = "_static/mark.svg"
 # pages without a section of their own have nothing to show there
 html_sidebars = {"index": [], "getting_started": [], "_gallery/index": []}
@@ -143,6 +145,58 @@ def link_names_in_tables(app: Sphinx, document: nodes.document) -> None:
             literal.replace_self(link)
 
 
+# in a name or a path, where a line of a table may end
+BREAKS = re.compile(r"(?<=\w)(\.|_|/|=|\(|::)(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
+
+
+def break_names(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Allow lines to end within long names, in tables more, which fit the page then."""
+
+    def broken(text: re.Match[str]) -> str:
+        return re.sub(r"[^<>\s]{14,}", lambda w: BREAKS.sub(r"\1<wbr>", w[0]), text[0])
+
+    context["body"] = re.sub(
+        r'<t[dh]\b.*?</t[dh]>|<span class="pre">[^<]{40,}<',
+        lambda part: re.sub(r">[^<]+<", broken, part[0]),
+        context.get("body", ""),
+        flags=re.S,
+    )
+
+
+LAST_SHOWN = "grow_policy"  # of the parameters of trees, which begin with those to tune
+
+
+def first_of_signature(
+    app: Sphinx, what: str, name: str, of: Any, options: Any, signature: str, *_: Any
+) -> tuple[str, str] | None:
+    """Show the parameters to tune in the signature of a class of trees."""
+    names = list(inspect.signature(of).parameters) if what == "class" else []
+    if signature is None or LAST_SHOWN not in names:
+        return None
+    return signature.partition(f", {names[names.index(LAST_SHOWN) + 1]}=")[
+        0
+    ] + ", ...)", ""
+
+
+def fold_parameters(app: Sphinx, document: nodes.document) -> None:
+    """Put the parameters of trees behind those to tune into a part that opens."""
+    for name, body in document.findall(nodes.field):
+        listed = body[0].children if name.astext() == "Parameters" else []
+        names = [item[0].astext().partition(" ")[0] for item in listed]
+        if LAST_SHOWN not in names:
+            continue
+        n_shown = names.index(LAST_SHOWN) + 1
+        n_more = len(names) - n_shown
+        head = f"<details><summary>{n_more} more parameters</summary>"
+        others = nodes.definition_list("", *listed[n_shown:])
+        body[0].children = listed[:n_shown]
+        body += nodes.raw("", head, format="html")
+        body += others
+        body += nodes.raw("", "</details>", format="html")
+
+
 def write_model_report(app: Any, error: Exception | None) -> None:
     """Write the report that guide/explaining.md shows, by the code of that page."""
     if error is not None or app.builder.format != "html":
@@ -160,5 +214,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Repair what docutils reads wrong, and write what is no page of its own."""
     app.connect("doctree-read", without_mail)
     app.connect("doctree-read", link_names_in_tables)
+    app.connect("doctree-read", fold_parameters)
+    app.connect("autodoc-process-signature", first_of_signature)
+    app.connect("html-page-context", break_names)
     app.connect("build-finished", write_model_report)
     return {"parallel_read_safe": True}

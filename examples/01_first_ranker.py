@@ -2,6 +2,7 @@
 ==============================================
 
 Run it by ``python 01_first_ranker.py``. Nothing is downloaded.
+Needs ``python -m pip install .``, and ``".[examples]"`` for its picture.
 
 The documents are the functions, methods and classes of the Python that runs this. A
 query is the first sentence of one of their docstrings, and the search does not see

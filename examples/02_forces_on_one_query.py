@@ -2,6 +2,7 @@
 ===========================================================================
 
 Run it by ``python 02_forces_on_one_query.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A query has sixteen documents, two of them relevant. Scores decrease evenly from 1 to 0.
 From the left list to the right list, the upper relevant document moves down by three

@@ -2,6 +2,7 @@
 ==========================================================
 
 Run it by ``python 03_grid_search_by_query.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 GroupKFold keeps each query whole. Three metrics evaluate every setting, and the search
 fits the best one by NDCG@10 again. scikit-learn's metadata routing, enabled once,

@@ -2,6 +2,7 @@
 =======================================================
 
 Run it by ``python 04_your_own_metric.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 The metric is rank-biased precision (Moffat and Zobel, 2008). This package has it as
 `sklearn_ltr.metrics.RBP`, but here you see how to write it. It models a reader who

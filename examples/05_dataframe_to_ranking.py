@@ -2,6 +2,7 @@
 ===================================
 
 Run it by ``python 05_dataframe_to_ranking.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 The table is what a search engine might log: the text of the query, columns of numbers,
 columns of categories, and a grade for each document. A ColumnTransformer selects

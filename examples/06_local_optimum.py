@@ -2,6 +2,7 @@
 ===================================================================================
 
 Run it by ``python 06_local_optimum.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 The lambdas of LambdaRank are not the gradient of NDCG. Burges tests by Monte Carlo
 whether training still ends at a local maximum. He draws 459 random directions in

@@ -2,6 +2,7 @@
 =====================================================================
 
 Run it by ``python 07_rerank.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A learned ranker needs dozens of features for every document that it scores. This is
 too slow for all documents. So a cheap score first selects a few: BM25 keeps 50 of

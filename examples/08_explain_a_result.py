@@ -2,6 +2,7 @@
 =============================================================
 
 Run it by ``python 08_explain_a_result.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A LambdaMART ranker is trained on queries about Python's documentation. For one unseen
 query, SHAP values say what each feature adds to the score of each document. They add up
@@ -61,7 +62,13 @@ for name in order[:5]:
 print(f"{f'{len(order) - 5} other features':36}{difference[order[5:]].sum():+10.3f}")
 print(f"{'difference of the scores':36}{difference.sum():+10.3f}")
 
-ShapValuesDisplay.from_estimator(ranker, documents, document=upper, other=lower)
+ShapValuesDisplay.from_estimator(
+    ranker,
+    documents,
+    document=upper,
+    other=lower,
+    document_names=documents.index,
+)
 plt.show()
 
 # %%

@@ -2,6 +2,7 @@
 ==============================================================================
 
 Run it by ``python 09_your_own_objective.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 An objective is a function of the scores, the grades and the queries. It returns the
 first and second derivatives of a cost by each score.  ListNet (Cao et al., 2007) is the

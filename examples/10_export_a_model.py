@@ -2,6 +2,7 @@
 =============================================================
 
 Run it by ``python 10_export_a_model.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 The documents are the functions, methods and classes of the standard library. A search
 engine would have them in an index with the fields `name` and `text`. LambdaMART is

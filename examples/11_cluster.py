@@ -1,7 +1,8 @@
 """Train on a cluster, and get the model of one machine
 ====================================================
 
-Run it by ``python 11_cluster.py``. It needs Dask, ``".[dask]"``.
+Run it by ``python 11_cluster.py``.
+Needs ``python -m pip install ".[examples,dask]"``.
 
 Two worker processes on this machine act as a cluster. The rows of a query may be in
 several partitions, or files. The workers read one partition after another, keep one

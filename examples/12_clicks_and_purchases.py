@@ -2,6 +2,7 @@
 ========================================================
 
 Run it by ``python 12_clicks_and_purchases.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 Customers of a shop do not buy all that they click: a nice picture gets clicks, and a
 good price gets purchases. One model can learn from both labels, each a column of `y`.
@@ -41,8 +42,9 @@ seen = [
 data = np.stack([*seen, price], axis=-1).reshape(-1, 4)
 target = np.stack([clicks, purchases], axis=-1).reshape(-1, 2).astype(float)
 searches = np.repeat(np.arange(900), 20)
+# The latest 40% of the searches are put aside before anything is learned.
 X, X_test, y, y_test, groups, groups_test = group_train_test_split(
-    data, target, groups=searches, test_size=0.4, random_state=0
+    data, target, groups=searches, order=searches, test_size=0.4
 )
 print(f"Of {len(data):,} products shown, {clicks.mean():.0%} were clicked and", end=" ")
 print(f"{purchases.mean():.0%} bought.")
@@ -71,6 +73,7 @@ for share in SHARES:
 # The curve
 # ---------
 # A blend of two rankers, one for each label, is another way. It takes twice the trees.
+# A line joins the models that no other one of their kind beats for both labels.
 ends = [scores[0], scores[-1]]
 scaled = [s / s.std() for s in ends]
 blends = [(1 - share) * scaled[0] + share * scaled[1] for share in SHARES]
@@ -78,9 +81,10 @@ display = ParetoDisplay.from_predictions(
     y_test,
     {"one model, by its weights": scores, "blend of two models": blends},
     groups=groups_test,
+    labels={"clicks": 0, "purchases": 1},
     point_names={"one model, by its weights": [f"{share:.0%}" for share in SHARES]},
 )
-display.ax_.set(title="NDCG@10 of clicks (0) and purchases (1), by the share of these")
+display.ax_.set_title("Models by their share of purchases")
 plt.show()
 
 

@@ -2,6 +2,7 @@
 ====================================================
 
 Run it by ``python 13_hybrid_search.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A search for words and a search for near vectors find different documents.  Most
 engines join their lists by reciprocal rank fusion, or by weights that somebody chose.

@@ -2,6 +2,7 @@
 ================================================================
 
 Run it by ``python 14_from_the_engine_and_back.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A search team has judgements, a log of features, and events of its users, each as a
 file of the engine.  The program reads them, fits a ranker, compares it with the order

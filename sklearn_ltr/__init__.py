@@ -9,6 +9,7 @@ from importlib.metadata import version
 from sklearn_ltr._data.cross_validation import SplitQueriesWarning
 from sklearn_ltr._estimators.base import NewerVersionWarning
 from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
+from sklearn_ltr._estimators.unused_positions import UnusedPositionsWarning
 from sklearn_ltr._estimators.validation_range import ValidationRangeWarning
 from sklearn_ltr._networks import TorchNetwork
 from sklearn_ltr._networks.training import UnscaledFeaturesWarning
@@ -29,6 +30,7 @@ __all__ = [
     "SplitQueriesWarning",
     "TorchNetwork",
     "UnscaledFeaturesWarning",
+    "UnusedPositionsWarning",
     "ValidationRangeWarning",
 ]
 publish(globals())

@@ -57,7 +57,8 @@ OTHER_NAMES = with_advice(
         "document_weight_val": "none: what is measured has no weights of documents",
         "class_weight scale_pos_weight is_unbalance": "sample_weight: a weight for "
         "each query, or row of MART",
-        "position": "positions: where each row was shown, 0 is first",
+        "position": "positions: where each row was shown, 0 is first; give the ranker "
+        "a position_bias, too",
         "feature_name feature_names": "X: a DataFrame: its columns are the names",
         "users order": "none: here queries are held out at random; to choose them, "
         "give X_val, y_val and groups_val",

@@ -24,7 +24,7 @@ X, Y, GROUPS, ROWS = draw()
 WEIGHTS = np.where(GROUPS % 2, 9.0, 0.1)
 
 
-def fit_alone(estimator, rows, **weights):
+def fit_alone(estimator, rows, X=X, **weights):
     """Return an estimator fitted to some rows, without a meta-estimator."""
     model = clone(estimator)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -36,11 +36,11 @@ def fit_alone(estimator, rows, **weights):
         return model.fit(X[rows], Y[rows], groups=GROUPS[rows], **given)
 
 
-def held_out_scores(estimator, cv=None, **weights):
+def held_out_scores(estimator, cv=None, X=X, **weights):
     """Return the scores of each fold by an estimator fitted to the others."""
     scores = np.empty(len(Y))
     for train, test in (cv or GroupKFold(5)).split(X, Y, GROUPS):
-        scores[test] = fit_alone(estimator, train, **weights).predict(X[test])
+        scores[test] = fit_alone(estimator, train, X, **weights).predict(X[test])
     return scores
 
 

@@ -55,6 +55,7 @@ from sklearn_ltr._compile.bit_vectors import (
     select_bits,
     transpose_bits,
 )
+from sklearn_ltr._compile.cache import tell_compiled
 from sklearn_ltr._compile.compile_time import COMPILE_CLOCK, working_time
 from sklearn_ltr._compile.kernels import (
     INTERPRETED,

@@ -36,6 +36,7 @@ from sklearn_ltr._compile.numba_internals import (
 )
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOGGER = logging.getLogger("sklearn_ltr")
 LONG_WAIT = 2.0  # seconds of compiling, from which on a line tells of it
 DIGEST_SIZE = hashlib.sha256().digest_size  # a file: digest of the rest, kernel
 
@@ -218,13 +219,25 @@ def _tell_if_long() -> None:
     _WARNED.add(kind)
     # `warnings` are errors for many users; a logger prints this on stderr, unless they
     # set its level or a handler
-    logging.getLogger("sklearn_ltr").warning(
-        "sklearn_ltr compiles kernels for this CPU, %.0f s so far; later processes "
-        "read them from %s.  To compile all of them beforehand: "
-        "python -m sklearn_ltr compile",
+    LOGGER.warning(
+        "sklearn_ltr compiles kernels for this CPU, some ten seconds for each kind of "
+        "fit, %.0f s so far; later processes read them from %s.  To compile all of "
+        "them beforehand: python -m sklearn_ltr compile",
         seconds,
         " and ".join(_STORED_IN),
     )
+
+
+def tell_compiled() -> None:
+    """Say that the kernels of a fit are compiled, if a line has told that they are."""
+    n_pauses = COMPILE_CLOCK.n_pauses
+    kind = f"compiled, after {n_pauses} pauses"
+    if f"compiling, after {n_pauses} pauses" in _WARNED and kind not in _WARNED:
+        _WARNED.add(kind)
+        LOGGER.warning(
+            "sklearn_ltr has compiled kernels for this CPU, in %.0f s; the fit goes on",
+            COMPILE_CLOCK.seconds_since_pause(),
+        )
 
 
 _WARNED: set[str] = set()  # kinds of messages that were given

@@ -375,8 +375,8 @@ class RowColumns(Generic[T]):
         """
         positions : array-like of shape (n_documents,), ints >= 0, default=None
             Where each document was shown, 0 is first; different within a query.
-            `groups` names each list that was shown (a session) then.  Used, and
-            required, where there is a `position_bias`.
+            `groups` names each list that was shown (a session) then.  Required where
+            there is a `position_bias`; else they do nothing, and a warning says so.
         """,
     )
     init_score: T | None = declare(

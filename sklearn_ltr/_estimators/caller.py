@@ -9,6 +9,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from sklearn_ltr._estimators.unused_positions import (
+    UnusedPositionsWarning,
+    positions_are_used,
+)
+
 
 class Found(NamedTuple):
     """A warning that is given later, or elsewhere."""
@@ -23,10 +28,10 @@ _collected: ContextVar[list[Found] | None] = ContextVar("_collected", default=No
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the line that called this package, or add to what is collected."""
     found = _collected.get()
-    if found is None:
-        warnings.warn(message, category, stacklevel=caller_stacklevel())
-    else:
+    if found is not None:
         found.append(Found(message, category))
+    elif category is not UnusedPositionsWarning or not positions_are_used():
+        warnings.warn(message, category, stacklevel=caller_stacklevel())
 
 
 @contextmanager

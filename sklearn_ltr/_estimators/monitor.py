@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import COMPILE_CLOCK, ThreadTeam, working_time
+from sklearn_ltr._compile import COMPILE_CLOCK, ThreadTeam, tell_compiled, working_time
 from sklearn_ltr._estimators.base import FitParameters
 from sklearn_ltr._typing import FloatArray
 
@@ -106,7 +106,7 @@ class Monitor:
             for index in range(len(self.followed.values)):
                 self._compare(self.followed, index)
         self._start = self._line_time = time.perf_counter()
-        self._compiled = COMPILE_CLOCK.seconds()
+        self._compiled = self._compiled_so_far = COMPILE_CLOCK.seconds()
         self._line_step, self._line_working = self.n_earlier, working_time()
 
     def record(self, step: int) -> bool:
@@ -115,6 +115,12 @@ class Monitor:
             curve.values.append(curve.measure.value())
         if self.followed is not None:
             self._compare(self.followed, self._last_index)
+        compiled_before = self._compiled_so_far
+        self._compiled_so_far = COMPILE_CLOCK.seconds()
+        if (
+            self._compiled_so_far == compiled_before
+        ):  # a step that needs no other kernel
+            tell_compiled()
         seconds = time.perf_counter() - self._line_time
         verbose = self.parameters.verbose
         if verbose > 1 or (verbose == 1 and seconds >= SECONDS_PER_LINE):

@@ -3,7 +3,7 @@
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
 documents, turns them into bins, and boosts.  Members of a bag share the bins of one
-table (`SharedBins`).
+table (`SharedBins`), and so do the candidates of a search.
 """
 
 from __future__ import annotations
@@ -194,17 +194,11 @@ def documents_init_score(method: F) -> F:
 class LambdaMARTRanker(BaseRanker):
     r"""Boosted trees that rank the items of a list, such as the results of a search.
 
-    They are trained for a metric such as NDCG.  Each tree predicts the gradient of a
-    cost, and each leaf takes a Newton step (Burges, MSR-TR-2010-82, 2010, section 7):
-
-    .. math::
-
-        \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
-        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
-
-        \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
-        {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
-        F_m(x) = F_{m-1}(x) + \eta \gamma.
+    They are trained for a metric such as NDCG.  The parameters come in groups: what to
+    tune (`metric` to `regression_weight`), regularisation (`grow_policy` to
+    `max_bins`), the cost (`objective` to `label_weights`), categories and constraints
+    (`categorical_features` to `interaction_cst`), clicks (`position_bias`,
+    `min_propensity`), and running (`early_stopping` to `n_jobs`).
 
     Queries whose grades are all equal have no pairs: the trees learn nothing from them,
     and `min_samples_leaf` does not count their documents.  Judged pairs can be given to
@@ -216,12 +210,6 @@ class LambdaMARTRanker(BaseRanker):
     published algorithm is ``LambdaMARTRanker(grow_policy="best_first", subsample=1,
     split_gain="least_squares", regression_weight=0, truncation_level=None,
     normalize_lambdas=False)``.
-
-    The parameters come in groups: what to tune (`metric` to `regression_weight`),
-    regularisation (`grow_policy` to `max_bins`), the cost (`objective` to
-    `label_weights`), categories and constraints (`categorical_features` to
-    `interaction_cst`), clicks (`position_bias`, `min_propensity`), and running
-    (`early_stopping` to `n_jobs`).
 
     Parameters
     ----------
@@ -367,6 +355,20 @@ class LambdaMARTRanker(BaseRanker):
     is_categorical_ : ndarray of shape (n_features,), bool
         Whether each feature is categorical.
     {n_features_in_} {feature_names_in_}
+
+    Notes
+    -----
+    Each tree predicts the gradient of a cost, and each leaf takes a Newton step
+    (Burges, MSR-TR-2010-82, 2010, section 7):
+
+    .. math::
+
+        \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
+        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
+
+        \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
+        {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
+        F_m(x) = F_{m-1}(x) + \eta \gamma.
 
     References
     ----------
@@ -579,7 +581,8 @@ tuples, default=None
                 init_score_val=init_score_val,
             )
             n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, given)
+            seen = given._replace(X=given_values(given.X))
+            tasks = FitTasks(self, model, "tree", n_new, seen)
             data = model._read(given, p, kept)
 
             # bin, boost
@@ -824,12 +827,12 @@ tuples, default=None
 
 @dataclass(frozen=True, eq=False)
 class SharedBins:
-    """An X with known bins, which a bag gives to its members.
+    """An X with known bins, which a bag or a search gives to its members.
 
     Attributes
     ----------
     values : array-like, sparse matrix or DataFrame
-        X as it was given to the bag.
+        X as it was given to the bag or the search.
     table : BinnedTable
         Of the same rows.
     known : dict of str to object
@@ -851,21 +854,20 @@ class SharedBins:
 
     @classmethod
     def learn(
-        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int
+        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int, hold_out: bool
     ) -> SharedBins:
-        """Read and bin rows for rankers that differ from this one by their seeds."""
-        # Bins of categories depend on the grades: with them, all learn from all rows
+        """Read and bin rows for rankers with the bins of this one."""
+        # Bins of categories depend on the grades: with them, all learn from all rows,
+        # and none of them may `hold_out` queries
         model = clone(ranker)
         p = read_parameters(LambdaMARTParameters, model)
         model._categories = read_categories(
             given.X, p.categorical_features, KeptTrees(seed)
         )
         data = choose_learned(model._read_fit(given, p, is_new=True), p)
-        # Rows of queries without pairs are needed only where they are held out; then
-        # there are no categories.
+        # rows of queries without pairs are needed only where they are held out
         categorical = model._categories.feature
-        holds_out = p.holds_out and len(categorical) == 0
-        needed = data.train if holds_out else data.learned
+        needed = data.train if hold_out else data.learned
         table = learn_shared_table(needed, data.learned, p, categorical, seed)
         known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
         return cls(given.X, table, known)

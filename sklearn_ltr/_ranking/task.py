@@ -10,10 +10,17 @@ from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import FitData, TrainingData
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._estimators.monitor import ScoredMeasure
+from sklearn_ltr._estimators.unused_positions import UnusedPositionsWarning
 from sklearn_ltr._lambdas.position_bias import new_bias
 from sklearn_ltr._ranking.measures import training_measures, validation_measures
 from sklearn_ltr._ranking.objective import RankingObjective, ranking_objective
 from sklearn_ltr._ranking.parameters import RankerParameters
+
+UNUSED_POSITIONS = (
+    "positions were given, but position_bias=None learns nothing from them: if y are "
+    "clicks, give position_bias='additive', or 'pairwise' of trees; else leave "
+    "positions out"
+)
 
 
 class RankingTask(NamedTuple):
@@ -34,6 +41,10 @@ def ranking_task(
     # `earlier` are the attributes of the fit that is continued, empty if it is new
     p, learned = parameters, data.learned
     warn_if_clipped(learned, p.min_propensity, comm)
+    columns = learned.columns
+    if p.position_bias is None and columns.propensities is None:
+        if columns.positions is not None:
+            warn_caller(UNUSED_POSITIONS, UnusedPositionsWarning)
     known = earlier.get("position_bias_")
     bias = new_bias(p.position_bias, learned, known, p.min_propensity, comm)
     measures = [training_measures(p, data, bias, comm)]

@@ -4,8 +4,9 @@ A *log* has one row per shown document, in five columns: ``clicks`` (0 or 1), ``
 (the query), ``documents``, ``positions`` (0 is shown first) and ``sessions`` (one list,
 shown once).  Rows may be in any order, and no result depends on it.
 
-*Propensity* is the probability that users examine a position; *attractiveness* that
-they click an examined document.
+*Propensity* is the probability that users examine a position, and ``propensities_[k]``
+that of position k, from 0; *attractiveness* is the one that they click an examined
+document.
 
 - :class:`PositionBasedModel`, :class:`InterventionHarvesting`, :class:`RegressionEM`,
   :class:`CascadeModel` and :class:`DynamicBayesianNetwork` are fitted to a log and have

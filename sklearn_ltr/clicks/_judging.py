@@ -1,13 +1,8 @@
 r"""Compare rankers by clicks: counterfactual estimates, and interleaving.
 
 **Counterfactual estimates** of a metric are for a ranker that was not in use, from the
-clicks on other rankers.  With p_k the propensity of position k, a click at k counts
-1 / p_k, since users click only what they examine.  With w(r) the weight of rank r,
-
-    V = (1 / number of sessions)  sum over clicks of  w(new rank) / p_k
-
-has the expected value of the metric with relevance in place of clicks: the mean sum of
-w(new rank) over relevant documents.
+clicks on other rankers.  A click counts 1 / propensity, since users click only what
+they examine; :func:`counterfactual_score` has the formula.
 
 **Team-draft interleaving**: two rankers share one list, and clicks tell who is better.
 In each round a coin decides which ranker is first, and each ranker
@@ -114,7 +109,8 @@ def counterfactual_score(
         1 if the document was clicked in this session, else 0.
     y_score : array-like of shape (n_rows,)
         Score by the ranker to judge, finite; higher is ranked first.  Equal scores
-        share their ranks: each has the mean of their weights.
+        share their ranks: each has the mean of their weights.  Not of a ranker that has
+        learned from these clicks, or others on the same queries (see Notes).
     groups, positions, sessions : array-likes of shape (n_rows,)
         Query, position (0 is first) and session of each row, as for the click models.
     propensities : array-like of shape (n_positions,)
@@ -130,8 +126,9 @@ def counterfactual_score(
         Larger weights :math:`1 / p` are clipped to it, for less noise and some bias.
         None: no limit.
     baseline_score : array-like of shape (n_rows,), default=None
-        Scores of another ranker.  The estimate is then the difference to it, with the
-        standard error of the difference.  ``-positions`` is the logged order.
+        Scores of another ranker, as `y_score`.  The estimate is then the difference to
+        it, with the standard error of the difference.  ``-positions`` is the logged
+        order.
 
     Returns
     -------
@@ -150,6 +147,11 @@ def counterfactual_score(
     -----
     Documents that were not shown have no clicks to count, so the estimate is that of
     the shown documents in a new order.
+
+    On clicks that it has learned from a ranker looks better than it is, most of all if
+    it corrects them by the same `propensities`.  Scores do not tell, so there is no
+    warning: put a part of the log aside before, by time or, for new queries, by query
+    (:func:`~sklearn_ltr.model_selection.group_train_test_split`).
 
     References
     ----------

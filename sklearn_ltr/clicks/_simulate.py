@@ -79,11 +79,11 @@ def simulate_clicks(
         The query of each document: numbers, text, dates or tuples of these, in any
         row order.
     model : {"pbm", "cascade", "dbn"}, default="pbm"
-        How users click.  "pbm": position-based, rank r is examined with probability
-        :math:`(1 / r)^\eta`, whatever else happens.  "cascade": from the top to the
-        first click.  "dbn": the dynamic Bayesian network, in which users read from the
-        top; after a click they are satisfied with probability R and stop; else they
-        go on with probability `perseverance`.
+        How users click.  "pbm": position-based, position k, from 0, is examined with
+        probability :math:`(k + 1)^{-\eta}`, whatever else happens.  "cascade": from the
+        top to the first click.  "dbn": the dynamic Bayesian network, in which users
+        read from the top; after a click they are satisfied with probability R and stop;
+        else they go on with probability `perseverance`.
     n_sessions : int of at least 1 or None, default=10000
         Number of sessions.  None: one session for each query.
     k : int in [1, 1000], default=10

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
@@ -72,6 +73,11 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     >>> ranker.predict(X).to_frame().to_parquet("scores/")  # doctest: +SKIP
     >>> model = ranker.to_local()  # needs no Dask  # doctest: +SKIP
     """
+
+    # of columns that only say what is held out, which a cluster does at random
+    __metadata_request__fit: ClassVar[dict[str, str]] = {
+        name: UNUSED for name, column in COLUMNS.items() if column.holds_out
+    }
 
     traffic_: Traffic
     _attributes: ClassVar[Attributes] = {

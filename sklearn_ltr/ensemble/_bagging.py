@@ -342,8 +342,12 @@ class BaggingRanker(BaseRanker):
                 members.append(with_seeds(self._estimator(), rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
+                is_given_val = "X_val" in requested_metadata(members[0], validation)
             check_taken(rows, [taken])
-            shared = with_known_bins(members[0], drawn, rows, taken, validation, seed)
+            learn_all = all(takes_all(rows, queries) for queries in drawn)
+            holds_out = getattr(members[0], "early_stopping", False) is True
+            hold_out = holds_out and not is_given_val
+            shared = with_known_bins(members[0], rows, taken, seed, learn_all, hold_out)
             members = fit_members(
                 members, drawn, shared, validation, p.n_jobs, p.verbose
             )
@@ -534,27 +538,27 @@ def fit_member(
 
 def with_known_bins(
     member: BaseEstimator,
-    drawn: Sequence[IntArray],
     rows: FitRows,
     taken: Mapping[str, Any],
-    validation: Mapping[str, object],
     seed: int,
+    learn_all: bool,
+    hold_out: bool,
 ) -> FitRows:
-    """Return the rows with an X whose bins are known, if members can share these."""
-    # `taken` are the columns that a member takes beside X and y
+    """Return the rows with an X whose bins are known, if rankers can share these.
+
+    `taken` are the columns that a ranker takes beside X and y; the others say whether
+    all learn from all queries, and whether some hold out queries of these.
+    """
     if type(member) is not LambdaMARTRanker or {*JUDGED_ARGUMENTS} & {*taken}:
         return rows  # of pairs, bins are those of the rows of queries that have any
-    with sklearn.config_context(enable_metadata_routing=True):
-        is_given_val = "X_val" in requested_metadata(member, validation)
     # The bins of categories depend on grades, which a member must not learn from where
     # queries are left out, or held out.
-    holds_out = member.early_stopping is True and not is_given_val
-    are_same = all(takes_all(rows, queries) for queries in drawn) and not holds_out
+    are_same = learn_all and not hold_out
     if not are_same and len(find_features(rows.X, member.categorical_features, "X")):
         return rows
     columns = {name: taken.get(name) for name in COLUMNS}
     given = FitArguments.of(rows.X, rows.y, taken.get("groups"), **columns)
-    shared = SharedBins.learn(member, given, seed)
+    shared = SharedBins.learn(member, given, seed, hold_out)
     return rows._replace(X=cast(MatrixLike, shared))
 
 

@@ -30,6 +30,7 @@ from sklearn_ltr._estimators.caller import (
     warn_of_members,
 )
 from sklearn_ltr._estimators.routing import requested_metadata
+from sklearn_ltr._rankers.lambdamart import given_values
 from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.ensemble._members import FitRows, check_taken
 
@@ -109,7 +110,8 @@ def split_rows(
     """Return X, y and what else a fit is given, and the X of the held-out rows."""
     train, test = split
     X, y, metadata = rows.take(train)
-    return X, y, {name: metadata[name] for name in taken}, index_rows(rows.X, test)
+    X_test = index_rows(given_values(rows.X), test)
+    return X, y, {name: metadata[name] for name in taken}, X_test
 
 
 def fit_and_predict(

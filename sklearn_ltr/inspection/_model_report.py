@@ -621,7 +621,7 @@ def bias_part(subject: Subject) -> str:
     bias = np.atleast_2d(model.position_bias_)
     names = ["bias"] if len(bias) == 1 else ["t+ (clicked)", "t- (not clicked)"]
     numbers = html.table(
-        ["position", *names],
+        ["position (0 is shown first)", *names],
         [
             [position, *(f"{value:.4g}" for value in values)]
             for position, values in enumerate(bias.T[:MOST_COLUMNS])

@@ -1,7 +1,7 @@
 """A search for a ranker that ends after a time, or a number of candidates.
 
 candidates: the defaults, then settings drawn at random; each is scored on queries that
-            it was not fitted to
+            it was not fitted to, fold after fold, and stops if it is behind
 model:      the best candidate, or a blend of several if it ranks these queries better
 """
 
@@ -10,13 +10,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from time import perf_counter
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
+import joblib
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
+from scipy.stats import rankdata, sem
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
@@ -27,7 +29,9 @@ from sklearn_ltr._comm import ONE_PROCESS
 from sklearn_ltr._data import (
     FitArguments,
     TrainingData,
+    check_base_scores,
     describe_columns,
+    rescale,
     takes_columns,
 )
 from sklearn_ltr._estimators.attributes import Attribute, Attributes
@@ -37,14 +41,12 @@ from sklearn_ltr._estimators.parts import name_part
 from sklearn_ltr._estimators.routing import requested_metadata
 from sklearn_ltr._parameters import BOOL, Verbosity, integer, read_parameters, real
 from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
+from sklearn_ltr._ranking.measures import BoundLabel, bind_labels, mean_of_bound
 from sklearn_ltr._ranking.reading import LabelChoice, check_y_given
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
-from sklearn_ltr.ensemble._blended_ranker import (
-    equal_weights,
-    make_rankers,
-)
+from sklearn_ltr.ensemble._bagging import with_known_bins
+from sklearn_ltr.ensemble._blended_ranker import equal_weights, make_rankers
 from sklearn_ltr.ensemble._held_out import (
     HeldOut,
     Split,
@@ -75,6 +77,12 @@ Space: TypeAlias = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 MOST_MEMBERS = 5  # of a blend
 MOST_SCORES_KEPT = 20  # candidates that a blend is chosen from
 N_RECENT = 10  # candidates whose times predict that of the next one
+MOST_REPEATS = 200  # settings drawn in a row that were tried before
+# Standard errors by which a candidate that stops is behind: in the time of 10 whole
+# ones, 16 to 18 are tried with 1, and 11 with 2.  Stops after a quarter and a half of
+# the trees found worse settings of MQ2008, and equal ones of the web search.
+BEHIND = 1.0
+NETWORK = {"ranker": "network"}  # stands for the settings of the network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,9 +164,12 @@ class Candidate(NamedTuple):
     number: int
     params: dict[str, Any]
     ranker: BaseEstimator  # not fitted
-    scores: ArrayLike | None  # out-of-fold, of the rows; None: no longer needed
-    fold_values: list[float]
-    value: float
+    scores: FloatArray | None  # out-of-fold, of the rows; None: no longer needed
+    value: float  # NaN if it was stopped
+    fold_values: list[float]  # of the folds that were fitted
+    shares: list[FloatArray]  # the values of the queries of each; as long as `scores`
+    is_stopped: bool  # as it was behind
+    seconds: float
     elapsed: float  # seconds since the fit began
 
 
@@ -166,9 +177,10 @@ class RankerSearch(BaseRanker):
     r"""A search for the best ranker within a given time.
 
     The first candidate is the given ranker; the others have settings drawn at random.
-    Each is scored by cross-validation over whole queries.  The model is the best
-    candidate, or a blend of up to five if that ranks the held-out queries better.  It
-    is fitted to all queries.
+    Each is scored by cross-validation over whole queries, and stops before the next
+    fold if it is behind the best one by more than a standard error.  The model is the
+    best candidate, or a blend of up to five if that ranks the held-out queries better.
+    It is fitted to all queries.
 
     ``RankerSearch()`` tries the defaults of LambdaMARTRanker, then the network that
     :class:`~sklearn_ltr.ensemble.BlendedRanker` has, then settings of LambdaMARTRanker.
@@ -185,9 +197,10 @@ class RankerSearch(BaseRanker):
         :func:`lambdamart_search_space`; without `ranker`, half of the settings also
         have ``learning_rate=0.05`` and 300 trees.
     time : float above 0 or None, default=60.0
-        About how many seconds `fit` may take.  No candidate begins if it and the fit to
-        all queries are not expected to end by then; the first one is always finished.
-        None: `n_iter` candidates, however long they take.
+        About how many seconds `fit` may take.  The search ends, without the candidate
+        of that time, as soon as the candidate and the fit to all queries are not
+        expected to end by then; the first one is always finished.  None: `n_iter`
+        candidates, however long they take.
     n_iter : int of at least 1 or None, default=None
         Most candidates, defaults included.  None: as many as there is time for.
     metric : str or Metric, default="ndcg@10"
@@ -204,7 +217,8 @@ class RankerSearch(BaseRanker):
         same folds.
     n_jobs : int or None, default=None
         Number of folds to run in parallel, as in
-        :func:`sklearn.model_selection.cross_val_predict`.
+        :func:`sklearn.model_selection.cross_val_predict`.  It does not change the
+        model.
     random_state : int, RandomState instance or None, default=None
         Seed of the settings that are drawn, and of every `random_state` of the ranker
         that is None; candidates then have different ones.  Only an integer makes the
@@ -230,9 +244,11 @@ class RankerSearch(BaseRanker):
     cv_results_ : dict
         An item for each candidate, by name as in scikit-learn's searches: ``params``, a
         list of dicts, ``{}`` for the defaults; ``split0_test_score``, ..., the metric
-        of each fold; ``mean_test_score``, that of all held-out queries, each counting
-        once; ``rank_test_score``, 1 is best; ``elapsed_time``, seconds from the begin
-        of `fit` to the end of the candidate.
+        of each fold, NaN if it was not fitted; ``mean_test_score``, that of all
+        held-out queries, each counting once; ``rank_test_score``, 1 is best;
+        ``stopped``, whether the candidate was behind, so that its mean is NaN and its
+        rank the last; ``elapsed_time``, seconds from the begin of `fit` to the end of
+        the candidate.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -249,6 +265,17 @@ class RankerSearch(BaseRanker):
     `random_state` determines the sequence of candidates; `time` and the machine
     determine how many are tried.  Nothing else changes the model: with ``time=None``
     and `n_iter` the number that was tried, a fit gives the same model again.
+
+    After each fold but the last a candidate is compared with the best that is finished:
+    it stops if the mean difference on the queries held out so far is below minus its
+    standard error, paired by query.  The network is never stopped, and stops none: a
+    blend may gain by it where it is behind.  Settings equal to earlier ones, or to the
+    defaults, are not tried.
+
+    LambdaMARTRankers share one table of binned rows while they are compared, as in a
+    :class:`~sklearn_ltr.ensemble.BaggingRanker`: bin edges are set by all rows, and do
+    not depend on grades.  With categorical features or judged pairs, each fit has its
+    own.
 
     Ctrl-C (KeyboardInterrupt) ends the search, not the fit: the model is then made of
     the candidates that are finished.  While it is fitted, or while the defaults are,
@@ -275,7 +302,8 @@ class RankerSearch(BaseRanker):
     ... ).fit(X, y, groups=groups)
     >>> len(search.cv_results_["params"]), search.cv_results_["params"][0]
     (3, {})
-    >>> bool(search.best_score_ >= search.cv_results_["mean_test_score"].max())
+    >>> best = search.cv_results_["mean_test_score"][search.best_index_]
+    >>> bool(search.best_score_ >= best)
     True
     """
 
@@ -403,7 +431,7 @@ class RankerSearch(BaseRanker):
         # try candidates, choose, and fit to all rows
         tried = try_candidates(p, rows, splits, start)
         metric = get_metric(p.metric)
-        ranked = sorted(tried, key=lambda candidate: -candidate.value)
+        ranked = finished(tried)
         best, members, value = ranked[0], ranked[:1], ranked[0].value
         if p.blend:
             members, value = choose_members(ranked, rows, splits, metric)
@@ -414,8 +442,9 @@ class RankerSearch(BaseRanker):
         if p.verbose > 0:
             numbers = ", ".join(str(one.number) for one in members)
             ONE_PROCESS.print_line(
-                f"{len(tried)} candidates in {tried[-1].elapsed:.1f} s: {metric.name} "
-                f"{value:.4f} of {'a blend of ' if len(members) > 1 else ''}{numbers}, "
+                f"{count_candidates(tried)} in {tried[-1].elapsed:.1f} s: "
+                f"{metric.name} {value:.4f} of "
+                f"{'a blend of ' if len(members) > 1 else ''}{numbers}, "
                 "fitted now to all queries"
             )
         with sklearn.config_context(enable_metadata_routing=True):
@@ -491,10 +520,9 @@ def has_distributions(space: Space) -> bool:
 
 
 def all_candidates(
-    p: SearchParameters, X: MatrixLike
+    p: SearchParameters, seed: int
 ) -> Iterator[tuple[dict[str, Any], BaseEstimator]]:
     """Yield settings and rankers: defaults, then those drawn; never two the same."""
-    seed = draw_seed(p.random_state)
 
     def seeded(candidate: BaseEstimator, number: int) -> BaseEstimator:
         rng = np.random.default_rng([seed, number])
@@ -507,129 +535,265 @@ def all_candidates(
     number = 1
     if p.ranker is None:
         _, network = make_rankers(p.metric)
-        yield {"ranker": "network"}, seeded(network, number)
+        yield NETWORK.copy(), seeded(network, number)
         number += 1
-    for params in draw_settings(p.read_space(), seed):
+    space = p.read_space()
+    names = {name for one in spaces_of(space) for name in one}
+    defaults = ranker.get_params()
+    tried, n_repeats = [{name: defaults[name] for name in names}], 0
+    for params in draw_settings(space, seed):
+        values = tried[0] | params
+        for name, value in values.items():
+            if isinstance(value, np.generic):  # drawn from a distribution
+                values[name] = value.item()
+        n_repeats += 1
+        if n_repeats > MOST_REPEATS:
+            return
+        if any(are_equal(values, others) for others in tried):
+            continue
+        tried.append(values)
+        n_repeats = 0
         candidate = clone(ranker).set_params(**clone(params, safe=False))
         yield params, seeded(candidate, number)
         number += 1
 
 
+def are_equal(values: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether two settings have the same values of the same types."""
+    pairs = [(value, others[name]) for name, value in values.items()]
+    return all(
+        one is other or (type(one) is type(other) and np.array_equal(one, other))
+        for one, other in pairs
+    )
+
+
 def try_candidates(
     p: SearchParameters, rows: FitRows, splits: list[Split], start: float
 ) -> list[Candidate]:
-    """Return the candidates that were finished in time; at least one."""
+    """Return the candidates that ended in time; the first one always does."""
     tried: list[Candidate] = []
     metric = get_metric(p.metric)
     of_all = "" if p.n_iter is None else f" of {p.n_iter}"
+    seed = draw_seed(p.random_state)
+    trials = Trials(p, rows, splits, start, seed)
     try:
-        for number, (params, ranker) in enumerate(all_candidates(p, rows.X)):
-            if number == p.n_iter or not fits_in_time(p, tried, len(splits), start):
+        for number, (params, ranker) in enumerate(all_candidates(p, seed)):
+            if number == p.n_iter:
                 break
             try:
-                scores = scores_of_candidate(ranker, rows, splits, p.n_jobs)
-                *of_folds, value = metric_of_folds(scores, rows, splits, metric)
+                one = trials.fit(number, params, ranker, tried)
             except Exception as error:
                 error.add_note(f"of candidate {number}, with the settings {params}")
                 raise
-            elapsed = perf_counter() - start
-            is_best = all(value > other.value for other in tried)
-            one = Candidate(number, params, ranker, scores, of_folds, value, elapsed)
+            if one is None:  # it would not end in time
+                break
             tried.append(one)
             forget_scores(tried)
-            if p.verbose > 1 or (p.verbose == 1 and is_best):
-                best = max(tried, key=lambda candidate: candidate.value)
+            best = finished(tried)[0]
+            if p.verbose > 1 or (p.verbose == 1 and best.number == number):
+                value = "stopped" if one.is_stopped else f"{one.value:.4f}"
                 ONE_PROCESS.print_line(
-                    f"candidate {number}{of_all}: {metric.name} {value:.4f} (best "
-                    f"{best.value:.4f} at {best.number}), {elapsed:.1f} s, {params}"
+                    f"candidate {number}{of_all}: {metric.name} {value} (best "
+                    f"{best.value:.4f} at {best.number}), {one.elapsed:.1f} s, {params}"
                 )
     except KeyboardInterrupt:
         if not tried:
             raise
         ONE_PROCESS.print_line(
-            f"interrupted after {len(tried)} candidates: fitting the best so far to "
+            f"interrupted after {count_candidates(tried)}: fitting the best so far to "
             "all queries; interrupt again to end without a model"
         )
     return tried
 
 
-def fits_in_time(
-    p: SearchParameters, tried: list[Candidate], n_folds: int, start: float
-) -> bool:
-    """Whether a candidate is expected to end in time, and then the fit to all rows."""
-    if p.time is None or not tried:
-        return True
-    ends = [0.0, *(candidate.elapsed for candidate in tried)]
-    longest = float(np.diff(ends)[-N_RECENT:].max())
-    n_members = min(len(tried) + 1, MOST_MEMBERS) if p.blend else 1
-    # a candidate is fitted n_folds times, to all rows but those of a fold
-    to_all_rows = n_members * longest / max(1, n_folds - 1)
-    return perf_counter() - start + longest + to_all_rows <= p.time
+def count_candidates(tried: list[Candidate]) -> str:
+    """Return the number of candidates in words."""
+    return "1 candidate" if len(tried) == 1 else f"{len(tried)} candidates"
 
 
-def scores_of_candidate(
-    ranker: BaseEstimator, rows: FitRows, splits: list[Split], n_jobs: int | None
-) -> ArrayLike:
-    """Return scores of all rows by rankers that were not fitted to their queries."""
-    # a chosen candidate gives its warnings again, when the model is fitted
-    with sklearn.config_context(enable_metadata_routing=True), collected_warnings():
-        model = clone(ranker)
-        params = requested_metadata(model, rows.metadata)
-        check_taken(rows, [params])
-        return out_of_fold(model, rows, params, splits, n_jobs)
+def finished(tried: list[Candidate]) -> list[Candidate]:
+    """Return the candidates that were not stopped, the best first."""
+    done = [candidate for candidate in tried if not candidate.is_stopped]
+    return sorted(done, key=lambda candidate: -candidate.value)
 
 
-def metric_of_folds(
-    scores: ArrayLike, rows: FitRows, splits: list[Split], metric: Metric
-) -> list[float]:
-    """Return the metric of the queries of each fold, then of all queries."""
-    (sorted_scores,), data = HeldOut.sort(rows, [scores], ["the ranker"], splits)
+class Trials:
+    """The fits of candidates, fold after fold, with one table of bins if they can."""
+
+    def __init__(
+        self,
+        p: SearchParameters,
+        rows: FitRows,
+        splits: list[Split],
+        start: float,
+        seed: int,
+    ) -> None:
+        self._p, self._rows, self._splits = p, rows, splits
+        self._start, self._seed = start, seed
+        fold_of_query, metric = folds_of_queries(rows, splits), get_metric(p.metric)
+        selections = [fold_of_query == fold for fold in range(len(splits))]
+        *self._folds, self._all = (
+            MeasuredQueries.of(rows.data.subset(selected), metric)
+            for selected in (*selections, fold_of_query >= 0)
+        )
+        self._table: tuple[str, FitRows] = "", rows
+
+    def _ends_in_time(self, more: float, tried: list[Candidate], own: float) -> bool:
+        """Whether more seconds of fits, and then the fit to all rows, end in time."""
+        # the model may be of those tried, and one that takes `own` seconds
+        if self._p.time is None or not tried:
+            return True
+        n_members = MOST_MEMBERS if self._p.blend else 1
+        seconds = sorted([own, *(one.seconds for one in finished(tried))])[-n_members:]
+        # a candidate is fitted to all rows but those of a fold, as often as there are
+        to_all_rows = sum(seconds) / max(1, len(self._splits) - 1)
+        return perf_counter() - self._start + more + to_all_rows <= self._p.time
+
+    def fit(
+        self,
+        number: int,
+        params: dict[str, Any],
+        ranker: BaseEstimator,
+        tried: list[Candidate],
+    ) -> Candidate | None:
+        """Return a candidate, stopped if it is behind; None if time is too short."""
+        of_folds = [one.seconds / len(one.fold_values) for one in tried[-N_RECENT:]]
+        if not self._ends_in_time(max(of_folds, default=0.0), tried, 0.0):
+            return None
+        begin, scores = perf_counter(), np.zeros(self._rows.queries.n_documents)
+        # the network is another kind of model, of use to a blend if it is behind, too
+        rivals = [one for one in finished(tried) if one.params != NETWORK]
+        leader = rivals[0] if rivals and params != NETWORK else None
+        values: list[float] = []
+        shares: list[FloatArray] = []
+        n_folds, is_stopped = len(self._splits), False
+        for n_done in self._fit_folds(ranker, scores):
+            while len(values) < n_done and not is_stopped:
+                queries = self._folds[len(values)]
+                values.append(queries.value(scores))
+                shares.append(queries.shares(scores))
+                if leader is not None and len(values) < n_folds:
+                    is_stopped = is_behind(shares, leader.shares)
+            if is_stopped or n_done == n_folds:
+                break
+            of_fold = (perf_counter() - begin) / n_done
+            more = of_fold * (n_folds - n_done)
+            if not self._ends_in_time(more, tried, of_fold * n_folds):
+                return None
+        value = float("nan") if is_stopped else self._all.value(scores)
+        end = perf_counter()
+        own, times = (scores, value, values), (end - begin, end - self._start)
+        return Candidate(number, params, ranker, *own, shares, is_stopped, *times)
+
+    def _fit_folds(self, ranker: BaseEstimator, scores: FloatArray) -> Iterator[int]:
+        """Set the scores of held-out rows; yield how many folds are fitted so far."""
+        n_jobs = self._p.n_jobs
+        n_at_once = joblib.effective_n_jobs(n_jobs)
+        for first in range(0, len(self._splits), n_at_once):
+            splits = self._splits[first : first + n_at_once]
+            routing = sklearn.config_context(enable_metadata_routing=True)
+            # a chosen candidate gives its warnings again, when the model is fitted
+            with routing, collected_warnings():
+                model = clone(ranker)
+                taken = requested_metadata(model, self._rows.metadata)
+                check_taken(self._rows, [taken])
+                rows = self._with_bins(model, taken)
+                found = out_of_fold(model, rows, taken, splits, n_jobs)
+            held_out = np.sort(np.concatenate([test for _, test in splits]))
+            named = len(held_out), "scores of the ranker"
+            scores[held_out] = check_base_scores(found, *named)
+            yield first + len(splits)
+
+    def _with_bins(self, ranker: BaseEstimator, taken: Mapping[str, Any]) -> FitRows:
+        """Return the rows, with known bins if the ranker can share them."""
+        # folds that go forward in time must not see the columns of later rows
+        n_tested = sum(len(test) for _, test in self._splits)
+        is_forward = n_tested < self._rows.queries.n_documents
+        if is_forward or type(ranker) is not LambdaMARTRanker:
+            return self._rows
+        key = joblib.hash((ranker.max_bins, ranker.categorical_features))
+        if key != self._table[0]:
+            # all learn from other queries than those of a fold, and may hold out some
+            options = {"learn_all": False, "hold_out": True}
+            rows = with_known_bins(ranker, self._rows, taken, self._seed, **options)
+            self._table = key, rows
+        return self._table[1]
+
+
+def folds_of_queries(rows: FitRows, splits: list[Split]) -> IntArray:
+    """Return the fold that each query is held out in, (n_queries,); -1: never."""
     fold_of_query = np.full(rows.queries.n_queries, -1)
     for fold, (_, held_out) in enumerate(splits):
         fold_of_query[rows.queries.query_of_row[held_out]] = fold
-    fold_of_query = fold_of_query[fold_of_query >= 0]  # the others are never held out
-    selections = [fold_of_query == fold for fold in range(len(splits))]
-    values = []
-    for selected in (*selections, np.ones(data.n_queries, dtype=np.bool_)):
-        part, of_part = data.subset(selected), np.repeat(selected, data.sizes)
-        value = float("nan")
-        if is_judged(part):
-            value = mean_of_bound(bind_labels(metric, part), sorted_scores[of_part])
-        values.append(value)
-    return values
+    return fold_of_query
 
 
-def is_judged(data: TrainingData) -> bool:
-    """Whether each label that counts has judged a row."""
-    # a splitter may cut the queries of a fold apart, so that it has none of its own
-    judged = ~np.isnan(data.grades.counted)
-    return bool(judged.any(axis=1).all())
+class MeasuredQueries(NamedTuple):
+    """Queries that candidates are compared on."""
+
+    data: TrainingData
+    labels: list[BoundLabel]  # empty if a label that counts has judged none of them
+
+    @classmethod
+    def of(cls, data: TrainingData, metric: Metric) -> Self:
+        """Bind the metric to grades."""
+        # a splitter may cut the queries of a fold apart, so that it has none of its own
+        is_judged = (~np.isnan(data.grades.counted)).any(axis=1).all()
+        return cls(data, bind_labels(metric, data) if is_judged else [])
+
+    def value(self, scores: FloatArray) -> float:
+        """Return the metric, given the scores of all rows; NaN if none is judged."""
+        if not self.labels:
+            return float("nan")
+        return mean_of_bound(self.labels, scores[self.data.rows])
+
+    def shares(self, scores: FloatArray) -> FloatArray:
+        """Return values of the queries, (n_queries,), whose mean is the metric."""
+        shares = np.zeros(self.data.n_queries)
+        query = np.repeat(np.arange(self.data.n_queries), self.data.sizes)
+        for one in self.labels:
+            values = one.bound.values(scores[self.data.rows][one.rows])
+            weights, _ = rescale(np.where(np.isnan(values), 0.0, one.sample_weight))
+            weights = one.weight * weights / weights.sum()
+            shares[np.unique(query[one.rows])] += weights * np.nan_to_num(values)
+        return shares * len(shares)
+
+
+def is_behind(shares: list[FloatArray], others: list[FloatArray]) -> bool:
+    """Whether a candidate is behind on the queries of its folds so far."""
+    difference = np.concatenate(shares) - np.concatenate(others[: len(shares)])
+    if len(difference) < 2:
+        return False
+    return bool(difference.mean() < -BEHIND * sem(difference))
 
 
 def forget_scores(tried: list[Candidate]) -> None:
     """Drop the scores of candidates that no blend is chosen from."""
-    kept = sorted(tried, key=lambda candidate: -candidate.value)[:MOST_SCORES_KEPT]
-    numbers = {candidate.number for candidate in kept}
+    numbers = {candidate.number for candidate in finished(tried)[:MOST_SCORES_KEPT]}
     for index, candidate in enumerate(tried):
         if candidate.scores is not None and candidate.number not in numbers:
-            tried[index] = candidate._replace(scores=None)
+            tried[index] = candidate._replace(scores=None, shares=[])
 
 
 # --- the model ----------------------------------------------------------------------
 
 
 def choose_members(
-    ranked: list[Candidate], rows: FitRows, splits: list[Split], metric: Metric
+    ranked: list[Candidate],
+    rows: FitRows,
+    splits: list[Split],
+    metric: Metric,
 ) -> tuple[list[Candidate], float]:
     """Return the candidates of the best blend, and its metric; one if none is better.
 
     `ranked` are candidates, the best first.
     """
+    tested = np.sort(np.concatenate([test for _, test in splits]))
     known = [candidate for candidate in ranked if candidate.scores is not None]
     known = known[:MOST_SCORES_KEPT]
     held_out = HeldOut.sort(
         rows,
-        [candidate.scores for candidate in known if candidate.scores is not None],
+        [one.scores[tested] for one in known if one.scores is not None],
         [f"candidate {candidate.number}" for candidate in known],
         splits,
     )
@@ -653,13 +817,13 @@ def table_of_results(tried: list[Candidate]) -> dict[str, Any]:
     """Return what `cv_results_` holds."""
     params = [candidate.params for candidate in tried]
     results: dict[str, Any] = {"params": params}
-    for fold in range(len(tried[0].fold_values)):
-        results[f"split{fold}_test_score"] = np.array(
-            [candidate.fold_values[fold] for candidate in tried]
-        )
+    folds = zip_longest(*(one.fold_values for one in tried), fillvalue=np.nan)
+    for fold, of_fold in enumerate(folds):
+        results[f"split{fold}_test_score"] = np.array(of_fold)
     values = np.array([candidate.value for candidate in tried])
-    ranks: IntArray = rankdata(-values, method="min").astype(np.int32)
+    ranks: IntArray = rankdata(-np.nan_to_num(values, nan=-np.inf), method="min")
     results["mean_test_score"] = values
-    results["rank_test_score"] = ranks
+    results["rank_test_score"] = ranks.astype(np.int32)
+    results["stopped"] = np.array([candidate.is_stopped for candidate in tried])
     results["elapsed_time"] = np.array([candidate.elapsed for candidate in tried])
     return results

@@ -20,7 +20,9 @@ from sklearn_ltr.plotting._axes import (
     escape_label,
     line_style,
     name_of_metric,
+    next_styles,
     read_style,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -131,14 +133,7 @@ class BlendCurveDisplay(Display):
         {sample_weight}
         names : tuple of two str, default=("1", "2")
             Names of the rankers.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : BlendCurveDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -180,11 +175,6 @@ class BlendCurveDisplay(Display):
         best_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axvline`.
 
-        Returns
-        -------
-        display : BlendCurveDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -193,18 +183,18 @@ class BlendCurveDisplay(Display):
         from matplotlib.patches import StepPatch
 
         edges = np.concatenate(([0.0], self.change_points, [1.0]))
-        style = read_style(curve_kwargs, StepPatch, baseline=None, linewidth=1.5)
+        style = next(next_styles(ax, markers=False)) | {"linewidth": 1.5}
+        style = read_style(curve_kwargs, StepPatch, baseline=None, **style)
         self.line_ = ax.stairs(self.values, edges, **style)
         self.best_line_ = self.legend_ = None
         if self.alpha is not None:
             label = f"alpha = {self.alpha:.3g}"
-            style = line_style(best_kwargs, label=label, color="0.4", linestyle=":")
+            dots = {"color": self.line_.get_edgecolor(), "linestyle": ":"}
+            style = line_style(best_kwargs, label=label, **dots)
             self.best_line_ = ax.axvline(self.alpha, **style)
             self.legend_ = draw_legend(ax)
         name_1, name_0 = map(escape_label, self.names)
-        ax.set(
-            xlim=(0, 1),
-            xlabel=f"alpha (0: {name_0} alone, 1: {name_1} alone)",
-            ylabel=self.metric_name,
-        )
+        ax.set_xlim(0, 1)
+        write_label(ax.xaxis, f"alpha (0: {name_0} alone, 1: {name_1} alone)")
+        write_label(ax.yaxis, self.metric_name)
         return self

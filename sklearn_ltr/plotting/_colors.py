@@ -1,8 +1,9 @@
-"""Colors with a meaning, the same in every display.
+"""Colors, markers and dashes, the same in every display.
 
 Higher and better is teal, lower and worse is brown, neither is gray.  Color-blind
-people can tell the pair apart.  It differs from the red and blue of the package shap
-and from the colors of lines, so that nobody confuses their meanings.
+people can tell the pair apart, and the colors of lines, which also differ by markers or
+dashes.  The pair differs from the red and blue of the package shap and from the colors
+of lines, so that nobody confuses their meanings.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ WORSE_TO_BETTER = "BrBG"
 NOT_RELEVANT = np.array([0.85, 0.85, 0.85])
 PALE, DARK = np.array([0.68, 0.80, 0.93]), np.array([0.07, 0.20, 0.42])
 
+# Of lines, in turn: no two numbers have a common factor, so 35 lines with markers or 15
+# with dashes are different.  "--" is for training data and for the truth.  The colors
+# are at least 33 (Delta E of CIELAB) apart, and with protanopia or deuteranopia, too.
+LINES = ("tab:blue", "#e89806", "#47b96f", "#bf090f", "#393aca")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", "-.", ":")
+
 # of the forces on documents; Burges (2010) draws RankNet's black and LambdaRank's red
-FORCES = ("black", "tab:red", "tab:green", "tab:orange", "tab:purple")
+FORCES = ("black", "tab:red", *LINES[:3])
 
 UNNAMED = "0.75"  # of curves without a name in the legend

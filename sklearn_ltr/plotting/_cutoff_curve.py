@@ -22,14 +22,19 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.model_selection._comparison import mean_and_standard_error
+from sklearn_ltr.model_selection._comparison import (
+    differences_of,
+    mean_and_standard_error,
+)
 from sklearn_ltr.plotting._arguments import group_rows, read_curves
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
+    escape_label,
     line_style_of_each,
     name_of_metric,
     read_style,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -46,8 +51,10 @@ RankerScores = (
 # The axis is logarithmic if the largest gap between cutoffs exceeds this multiple of
 # the smallest.
 MAX_GAP_RATIO = 5
-# Smallest distance between two tick labels, as a fraction of the width of the axes.
-LABEL_DISTANCE = 0.07
+# Smallest distance between two tick labels: as a fraction of the width of the axes, of
+# one digit and for each that follows.
+LABEL_DISTANCE, DIGIT_WIDTH = 0.07, 0.025
+MAX_DIGITS = 30  # of all tick labels together
 
 
 @complete_display
@@ -55,12 +62,17 @@ class CutoffCurveDisplay(Display):
     r"""Plot of a metric against its cutoff k, for one ranker or several.
 
     With :math:`M_q@k` the metric of query q at cutoff k, a curve is the mean over n
-    queries, and its band is the mean plus and minus one standard error:
+    queries, and its band is the mean plus and minus one standard error, "unpaired":
 
     .. math::
 
         \bar{M}(k) = \frac{1}{n} \sum_q M_q@k, \qquad
         \text{SE}(k)^2 = \frac{1}{n (n - 1)} \sum_q (M_q@k - \bar{M}(k))^2.
+
+    The bands of two rankers may overlap although one is better on nearly every query,
+    since queries that are hard for one tend to be hard for the other.  With a
+    `baseline`, :math:`M_q@k` is the difference from this ranker on the same query, and
+    the standard error is that of a paired test.
 
     :meth:`from_estimator` and :meth:`from_predictions` compute the curves and draw
     them.
@@ -76,6 +88,9 @@ class CutoffCurveDisplay(Display):
         no bands.
     metric_name : str, default="metric"
         Name of the metric, without its cutoff.
+    baseline : str, default=None
+        Name of the ranker whose values are subtracted in `means`.  None: they are the
+        values themselves.
 
     Attributes
     ----------
@@ -97,12 +112,6 @@ class CutoffCurveDisplay(Display):
     --------
     QueryComparisonDisplay : Differences of two rankers, query by query.
 
-    Notes
-    -----
-    The bands of two rankers may overlap although one is better on nearly every query,
-    since queries that are hard for one tend to be hard for the other.
-    :class:`QueryComparisonDisplay` shows the standard error of the difference.
-
     Examples
     --------
     >>> from sklearn_ltr.plotting import CutoffCurveDisplay
@@ -121,6 +130,7 @@ class CutoffCurveDisplay(Display):
         means: Mapping[str, ArrayLike],
         standard_errors: Mapping[str, ArrayLike] | None = None,
         metric_name: str = "metric",
+        baseline: str | None = None,
     ) -> None:
         self.k: IntArray = read_cutoffs(k)
         n = len(self.k)
@@ -137,6 +147,7 @@ class CutoffCurveDisplay(Display):
                     f"means has {list(self.means)}: give the same names"
                 )
         self.metric_name = metric_name
+        self.baseline = check_baseline(baseline, self.means)
 
     @classmethod
     def from_estimator(
@@ -149,6 +160,7 @@ class CutoffCurveDisplay(Display):
         metric: str | Metric = "ndcg",
         k: ArrayLike = range(1, 21),
         sample_weight: ArrayLike | None = None,
+        baseline: str | None = None,
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -161,14 +173,10 @@ class CutoffCurveDisplay(Display):
             Fitted; its `predict` returns scores, higher is ranked first.  A ranker, a
             Pipeline that ends in one, or a regressor; or several by name.
         {X} {y}
-        groups, metric, k, sample_weight, ax, **kwargs
+        groups, metric, k, sample_weight, baseline, ax, **kwargs
             As in :meth:`from_predictions`.
         name : str, default=None
             Name of a single ranker in the legend.  None: its class.
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
 
         Raises
         ------
@@ -186,6 +194,7 @@ class CutoffCurveDisplay(Display):
             metric=metric,
             k=k,
             sample_weight=sample_weight,
+            baseline=baseline,
             ax=ax,
             **kwargs,
         )
@@ -200,6 +209,7 @@ class CutoffCurveDisplay(Display):
         metric: str | Metric = "ndcg",
         k: ArrayLike = range(1, 21),
         sample_weight: ArrayLike | None = None,
+        baseline: str | None = None,
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -219,24 +229,20 @@ class CutoffCurveDisplay(Display):
             The cutoffs.
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the means, constant within it.
+        baseline : str, default=None
+            Name of one of several rankers: draw differences from it, with paired
+            standard errors.  None: draw the values of each.
         name : str, default=None
             Name of a single ranker in the legend.  None: "Ranker".
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : CutoffCurveDisplay
+        {ax} {kwargs}
 
         Raises
         ------
         {ImportError}
         ValueError
             For a metric that has a cutoff, cutoffs that are not increasing integers
-            >= 1, a `name` with a dict, or grades, scores, groups or weights that the
-            metric refuses.
+            >= 1, a `name` with a dict, a `baseline` that is no ranker, or grades,
+            scores, groups or weights that the metric refuses.
         TypeError
             If `metric` is neither a name nor a metric object.
         """
@@ -254,21 +260,26 @@ class CutoffCurveDisplay(Display):
             )
             for ranker, values in name_each(y_score, name, "y_score").items()
         }
+        check_baseline(baseline, scores)
         means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         for i, k_i in enumerate(cutoffs):
             bound = replace(metric, k=int(k_i)).bind(
                 grades, queries.offsets, queries.query_ids
             )
-            for ranker, values in scores.items():
+            found = {ranker: bound.values(own) for ranker, own in scores.items()}
+            for ranker, values in found.items():
+                if baseline is not None:
+                    values = differences_of(found[baseline], values)
                 means[ranker][i], errors[ranker][i] = mean_and_standard_error(
-                    bound.values(values), weights
+                    values, weights
                 )
         return cls(
             k=cutoffs,
             means=means,
             standard_errors=errors,
             metric_name=name_of_metric(metric),
+            baseline=baseline,
         ).plot(ax, **kwargs)
 
     def plot(
@@ -291,11 +302,6 @@ class CutoffCurveDisplay(Display):
         band_kwargs : dict, default=None
             Keyword arguments of matplotlib's `fill_between`.
 
-        Returns
-        -------
-        display : CutoffCurveDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -303,8 +309,7 @@ class CutoffCurveDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, grid="y")
-        markers = {"marker": "o", "markersize": 4}
-        styles = line_style_of_each(self.means, curve_kwargs, **markers)
+        styles = line_style_of_each(ax, self.means, curve_kwargs)
         self.lines_: list[Line2D] = []
         for mean, style in zip(self.means.values(), styles, strict=True):
             self.lines_ += ax.plot(self.k, mean, **style)
@@ -316,8 +321,15 @@ class CutoffCurveDisplay(Display):
             if has_bands
         ]
         scale_cutoffs(ax, self.k)
-        statistic = "mean ± standard error" if has_bands else "mean"
-        ax.set(xlabel="cutoff k", ylabel=f"{self.metric_name}@k ({statistic})")
+        what, statistic = f"{self.metric_name}@k", "mean"
+        if has_bands:
+            statistic += " ± standard error"
+        if self.baseline is not None:
+            what += f" minus that of {escape_label(self.baseline)}"
+        elif has_bands and len(self.means) > 1:
+            statistic += ", unpaired"
+        write_label(ax.xaxis, "cutoff k")
+        write_label(ax.yaxis, f"{what} ({statistic})")
         self.legend_ = draw_legend(ax)
         return self
 
@@ -337,6 +349,15 @@ def read_cutoffs(k: ArrayLike) -> IntArray:
             f"range(1, 21), got {k!r}"
         )
     return cutoffs.astype(np.int64)
+
+
+def check_baseline(baseline: str | None, rankers: Mapping[str, Any]) -> str | None:
+    """Return a name of a ranker, or None; raise a ValueError for anything else."""
+    if baseline is not None and baseline not in list(rankers):
+        raise ValueError(
+            f"baseline must be one of the rankers, {list(rankers)}, got {baseline!r}"
+        )
+    return baseline
 
 
 def read_metric_without_cutoff(metric: str | Metric) -> Metric:
@@ -394,15 +415,17 @@ def select_apart(k: IntArray, x: FloatArray) -> IntArray:
     # `x` (n_cutoffs,) are the coordinates of the cutoffs along the axis.
     kept = [0]
     for i in range(len(x)):
-        if x[i] - x[kept[-1]] >= LABEL_DISTANCE * (x[-1] - x[0]):
+        distance = LABEL_DISTANCE + DIGIT_WIDTH * (len(str(k[i])) - 1)
+        if x[i] - x[kept[-1]] >= distance * (x[-1] - x[0]):
             kept.append(i)
     return k[kept]
 
 
 def round_cutoffs(first: int, last: int) -> IntArray:
     """Return the first cutoff and the multiples of 1, 5, 10, 50, ... that follow it."""
-    # The step is the smallest that gives at most ten multiples.
+    # The step is the smallest that gives at most ten multiples, fewer of large numbers.
+    most = max(1, min(10, MAX_DIGITS // len(str(last))))
     steps = (factor * 10**power for power in range(18) for factor in (1, 5))
-    step = next(s for s in steps if last - first < 10 * s)
+    step = next(s for s in steps if last - first < most * s)
     multiples = np.arange(step, last + 1, step)
-    return np.append(first, multiples[multiples > first + step / 2])
+    return np.append(first, multiples[multiples >= first + 0.8 * step])

@@ -8,8 +8,9 @@ A new display is one file, with a class such as ::
 whose constructor reads the numbers, whose ``from_...`` methods compute them and end
 with ``.plot(ax, **kwargs)``, and whose `plot` begins with `_set_axes`.  A line such as
 ``{X} {groups}`` in their docstrings stands for entries of `ENTRIES`, or of the class in
-those of its methods.  Import it in ``plotting/__init__.py``, name it in
-``docs/api.md``, and add its arguments to ``tests/plotting/test_convention.py``.
+those of its methods, and what these return is written before their errors.  Import it
+in ``plotting/__init__.py``, name it in ``docs/api.md``, and add its arguments to
+``tests/plotting/test_convention.py``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ background : array-like or sparse matrix of shape (n_background, n_features), \
 default=None
     As in :func:`sklearn_ltr.inspection.shap_values`.
 ax : matplotlib Axes, default=None
-    Axes to draw on.  None: axes of a new figure.
+    Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
+    axes of a new figure.
 **kwargs : dict
     Keyword arguments of :meth:`plot`.
 ax_ : matplotlib Axes
@@ -89,20 +91,23 @@ def complete_display(cls: type[D]) -> type[D]:
     """Fill in the docstrings of a display; let its methods check for matplotlib."""
     cls.__doc__ = fill_in(inspect.getdoc(cls) or "", ENTRIES)
     entries = ENTRIES | read_entries(read_sections(cls).get("Parameters", ""))
+    returned = f"Returns\n-------\ndisplay : {cls.__name__}\n\n"
     for name, member in list(vars(cls).items()):
         if name == "plot":
-            setattr(cls, name, complete_method(member, entries))
+            itself = returned[:-1] + "    Itself.\n\n"
+            setattr(cls, name, complete_method(member, entries, itself))
         elif name.startswith("from_"):
-            method = complete_method(member.__func__, entries)
+            method = complete_method(member.__func__, entries, returned)
             setattr(cls, name, classmethod(method))
     return cls
 
 
 def complete_method(
-    method: Callable[..., Any], entries: dict[str, str]
+    method: Callable[..., Any], entries: dict[str, str], returned: str
 ) -> Callable[..., Any]:
-    """Fill in the docstring of a method, which then checks for matplotlib."""
-    method.__doc__ = fill_in(inspect.getdoc(method) or "", entries)
+    """Complete the docstring of a method, which then checks for matplotlib."""
+    text = fill_in(inspect.getdoc(method) or "", entries)
+    method.__doc__ = text.replace("Raises\n---", f"{returned}Raises\n---")
 
     @functools.wraps(method)
     def checked(display: Any, *args: Any, **kwargs: Any) -> Any:

@@ -125,10 +125,6 @@ class FeatureImportancesDisplay(Display):
             return, or else x0, x1, ...
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : FeatureImportancesDisplay
-
         Raises
         ------
         {ImportError}
@@ -174,10 +170,6 @@ class FeatureImportancesDisplay(Display):
             Names of the features, such as ``X.columns``.  None: x0, x1, ...
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : FeatureImportancesDisplay
-
         Raises
         ------
         {ImportError}
@@ -216,11 +208,6 @@ class FeatureImportancesDisplay(Display):
             Number of features to show, the most important ones.  None: all.
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
-
-        Returns
-        -------
-        display : FeatureImportancesDisplay
-            Itself.
 
         Raises
         ------

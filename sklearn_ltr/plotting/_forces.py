@@ -29,7 +29,13 @@ from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import Curves, check_dict
-from sklearn_ltr.plotting._axes import MAX_HEIGHT, Style, read_style
+from sklearn_ltr.plotting._axes import (
+    MAX_HEIGHT,
+    Style,
+    escape_label,
+    fit_labels,
+    read_style,
+)
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -58,6 +64,9 @@ LANE_WIDTH, COLUMN_WIDTH = 0.16, 0.75
 ARROW_CLEARANCE = 0.3
 
 MAX_RANK_LABELS, MAX_GRADE_LABELS = 50, 5
+MAX_LABEL_LENGTH = 18  # of the name of a force, in characters
+# of the label of a rank, and of an entry of the legend, in inches
+RANK_HEIGHT, GRADE_WIDTH = 0.18, 1.1
 # Distance of the legend below the axes, in points: two lines of text.
 LEGEND_OFFSET = -34
 
@@ -191,10 +200,6 @@ class ForcesDisplay(Display):
         name : str, default=None
             Name of the ranked list in the title.  None: the class of the estimator.
 
-        Returns
-        -------
-        display : ForcesDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
@@ -241,10 +246,6 @@ class ForcesDisplay(Display):
             Steepness of the sigmoid.
         {name} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ForcesDisplay
-
         Raises
         ------
         {ImportError}
@@ -290,11 +291,6 @@ class ForcesDisplay(Display):
             of each force.
         bar_kwargs, arrow_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh` and `quiver`.
-
-        Returns
-        -------
-        display : ForcesDisplay
-            Itself.
 
         Raises
         ------
@@ -452,11 +448,15 @@ def label_columns(
     ax: Axes, forces: Mapping[str, FloatArray], arrows: list[Quiver]
 ) -> None:
     """Write the name of a force and its largest |lambda| below its column."""
+    names = [escape_label(force, MAX_LABEL_LENGTH) for force in forces]
     labels = [
-        f"{force}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
-        for force, lambdas in forces.items()
+        f"{name}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
+        for name, lambdas in zip(names, forces.values(), strict=True)
     ]
+    width, n_letters = np.ptp(ax.get_xlim()), max(14, *map(len, names))
+    narrowest = np.diff(np.sort(ax.get_xticks())).min(initial=width)
     ax.set_xticks(ax.get_xticks(), labels)
+    fit_labels(ax.xaxis, width / narrowest, 0.45 * n_letters)
     ax.tick_params(length=0)
     for label, column in zip(ax.get_xticklabels(), arrows, strict=True):
         label.set_color(column.get_facecolor()[0])
@@ -485,7 +485,9 @@ def draw_ranked_list(
     ranks = np.arange(1, len(grades) + 1)
     style = read_style(given, height=0.7, color=colors_of(grades), zorder=2)
     bars = ax.barh(ranks, 1.0, **style)
-    ax.set_yticks(ranks[:: -(-len(ranks) // MAX_RANK_LABELS)])
+    box, dpi = ax.get_window_extent(), ax.get_figure(root=True).dpi
+    most = min(MAX_RANK_LABELS, max(1, int(box.height / dpi / RANK_HEIGHT)))
+    ax.set_yticks(ranks[:: -(-len(ranks) // most)])
     ax.set_ylabel("rank")
     ax.grid(axis="y", color="0.93", zorder=0)
     shown = np.unique(grades)
@@ -499,7 +501,7 @@ def draw_ranked_list(
         bbox_transform=offset_copy(
             ax.transAxes, ax.figure, y=LEGEND_OFFSET, units="points"
         ),
-        ncols=len(shown),
+        ncols=min(len(shown), max(1, int(box.width / dpi / GRADE_WIDTH))),
         frameon=False,
     )
     return bars, legend

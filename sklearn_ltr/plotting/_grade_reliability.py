@@ -22,6 +22,9 @@ from sklearn_ltr.plotting._axes import (
     draw_legend,
     escape_label,
     line_style,
+    line_style_of_each,
+    wrap_lines,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -153,10 +156,6 @@ class GradeReliabilityDisplay(Display):
         name : str, default=None
             Name in the legend.  None: the class of the estimator.
 
-        Returns
-        -------
-        display : GradeReliabilityDisplay
-
         Raises
         ------
         ImportError, ValueError
@@ -211,14 +210,7 @@ class GradeReliabilityDisplay(Display):
             Weight of a query, or of its documents, constant within it.
         name : str, default=None
             Name in the legend.  None: no name.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : GradeReliabilityDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -261,11 +253,6 @@ class GradeReliabilityDisplay(Display):
         diagonal_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axline`.
 
-        Returns
-        -------
-        display : GradeReliabilityDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -276,15 +263,14 @@ class GradeReliabilityDisplay(Display):
         self.diagonal_ = ax.axline((0, 0), slope=1, **style)
         error = f"calibration error {self.calibration_error:.3f}"
         label = error if self.name is None else f"{escape_label(self.name)}: {error}"
-        markers = {"marker": "o", "markersize": 4, "capsize": 2}
-        style = line_style(curve_kwargs, label=label, **markers)
+        label = wrap_lines(label, "y")
+        (style,) = line_style_of_each(ax, [label], curve_kwargs, capsize=2)
         self.bars_ = ax.errorbar(
             self.predicted, self.given, self.standard_errors, **style
         )
         what = "of a query" if self.unit == "query" else "of documents"
-        ax.set(
-            xlabel=f"predicted grade, mean {what}", ylabel=f"given grade, mean {what}"
-        )
+        write_label(ax.xaxis, f"predicted grade, mean {what}")
+        write_label(ax.yaxis, f"given grade, mean {what}")
         self.legend_ = draw_legend(ax)
         return self
 

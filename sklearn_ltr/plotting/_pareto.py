@@ -7,10 +7,10 @@ each with its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._data import QueryGroups, check_scores
 from sklearn_ltr._data.labels import label_number, read_label_grades, select_rows
@@ -31,38 +31,49 @@ from sklearn_ltr.plotting._axes import (
     line_style_of_each,
     name_of_metric,
     read_style,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+
+PointNames: TypeAlias = Mapping[str, Sequence[str]] | Sequence[str] | None
+MODELS = "models"  # name of a single curve
 
 
 @complete_display
 class ParetoDisplay(Display):
     r"""Two metrics against each other, such as NDCG of clicks and of purchases.
 
-    A point is a model, and a curve joins models that weigh the two labels differently,
-    such as by `label_weights`.  A point is at the means of both metrics over n
-    queries, and its bars are one standard error long to each side:
+    A point is a model, and a curve is models that weigh the two labels differently,
+    such as by `label_weights`.  A line joins those of its Pareto front: no other is as
+    high in both metrics and higher in one.  The others are hollow.  A point is at the
+    means of both metrics over n queries, and its bars are one standard error long to
+    each side:
 
     .. math::
 
         \bar{M} = \frac{1}{n} \sum_q M_q, \qquad
         \text{SE}^2 = \frac{1}{n (n - 1)} \sum_q (M_q - \bar{M})^2.
 
-    Choose among the models that no other beats in both metrics, the Pareto front.
-    :meth:`from_predictions` computes the points and draws them.
+    Choose among the models of the front.  :meth:`from_predictions` computes the points
+    and draws them.
 
     Parameters
     ----------
     x, y : dicts of str to array-like of shape (n_points,)
-        The two metrics of each curve, by its name, in the order of the weights.
+        The two metrics of each curve, by its name, in the order of the weights.  Or,
+        without `y`, `x` is an array (n_points, 2) with both, or a dict of these.
     x_errors, y_errors : dicts of str to array-like of shape (n_points,), default=None
-        Standard errors, by the same names; NaN where there is none.  None: no bars.
-    point_names : dict of str to list of str, default=None
-        What to write beside the points of some of the curves, such as the weights.
+        Standard errors, in the form of `x` and `y`; NaN where there is none.  None: no
+        bars.
+    point_names : dict of str to list of str, or list of str, default=None
+        What to write beside the points of some of the curves, such as the weights; a
+        list for a single curve.
     x_name : str, default="x"
         Name of the metric of the x axis.
     y_name : str, default="y"
@@ -71,7 +82,9 @@ class ParetoDisplay(Display):
     Attributes
     ----------
     curves_ : list of matplotlib ErrorbarContainer
-        One for each curve.
+        The points of each curve and their bars.
+    fronts_ : list of matplotlib Line2D
+        The line over the front of each curve, by ascending x.
     texts_ : list of matplotlib Annotation
         Names of the points.
     legend_ : matplotlib Legend
@@ -90,44 +103,49 @@ class ParetoDisplay(Display):
 
     Notes
     -----
-    The bars of two models overlap although one is better on nearly every query, since
-    queries that are hard for one tend to be hard for the other: see
-    :class:`QueryComparisonDisplay`.
+    The bars are unpaired: those of two models overlap although one is better on nearly
+    every query, since queries that are hard for one tend to be hard for the other.  See
+    :class:`QueryComparisonDisplay` for their difference.
 
     Examples
     --------
     >>> from sklearn_ltr.plotting import ParetoDisplay
-    >>> display = ParetoDisplay(
-    ...     {"weights": [0.5, 0.6]},
-    ...     {"weights": [0.4, 0.2]},
-    ...     point_names={"weights": ["1:3", "3:1"]},
-    ... )
-    >>> display.x["weights"]
+    >>> display = ParetoDisplay([[0.5, 0.4], [0.6, 0.2]], point_names=["1:3", "3:1"])
+    >>> display.x["models"]
     array([0.5, 0.6])
     >>> display.plot()  # doctest: +SKIP
     """
 
     def __init__(
         self,
-        x: Mapping[str, ArrayLike],
-        y: Mapping[str, ArrayLike],
+        x: Mapping[str, ArrayLike] | ArrayLike,
+        y: Mapping[str, ArrayLike] | None = None,
         *,
-        x_errors: Mapping[str, ArrayLike] | None = None,
+        x_errors: Mapping[str, ArrayLike] | ArrayLike | None = None,
         y_errors: Mapping[str, ArrayLike] | None = None,
-        point_names: Mapping[str, Sequence[str]] | None = None,
+        point_names: PointNames = None,
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
-        self.x: Curves = read_curves(x, "x", "curve", "point")
-        self.y = self._read_like_x(y, "y")
-        errors = {"x_errors": x_errors, "y_errors": y_errors}
+        means: Any = (x, y)
+        bars: Any = (x_errors, y_errors)
+        if y is None:
+            means = split_columns(x, "x")
+            if x_errors is not None and y_errors is None:
+                bars = split_columns(x_errors, "x_errors")
+        self.x: Curves = read_curves(means[0], "x", "curve", "point")
+        self.y = self._read_like_x(means[1], "y")
+        errors = dict(zip(("x_errors", "y_errors"), bars, strict=True))
         self.x_errors, self.y_errors = (
             None if given is None else self._read_like_x(given, argument, finite=False)
             for argument, given in errors.items()
         )
+        if isinstance(point_names, list | tuple) and len(self.x) == 1:
+            point_names = {name: point_names for name in self.x}
         if not isinstance(point_names, Mapping | None):
             raise ValueError(
-                f"point_names must be a dict of lists, got {point_names!r}"
+                "point_names must be a dict of lists, or a list for a single curve, "
+                f"got {point_names!r}"
             )
         self.point_names = {n: list(names) for n, names in (point_names or {}).items()}
         for name, names in self.point_names.items():
@@ -158,12 +176,12 @@ class ParetoDisplay(Display):
     def from_predictions(
         cls,
         y_true: ArrayLike,
-        y_score: Mapping[str, RowsLike],
+        y_score: Mapping[str, RowsLike] | RowsLike,
         *,
         groups: IdsLike,
         metric: str | Metric | Sequence[str | Metric] = "ndcg@10",
-        labels: Sequence[int | str] = (0, 1),
-        point_names: Mapping[str, Sequence[str]] | None = None,
+        labels: Sequence[int | str] | Mapping[str, int | str] = (0, 1),
+        point_names: PointNames = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> ParetoDisplay:
@@ -175,22 +193,18 @@ class ParetoDisplay(Display):
             Grades of each label, finite and >= 0; NaN where it has not judged a
             document, which is then left out of its metric.
         y_score : dict of str to list of array-like of shape (n_documents,)
-            Scores of the models of each curve, finite; higher is ranked first.
+            Scores of the models of each curve, finite; higher is ranked first.  Or a
+            list, or an array (n_models, n_documents), for a single curve.
         {groups}
         metric : str or Metric, or a list of two, default="ndcg@10"
             Metric of both labels, or one for each.
-        labels : list of two int or str, default=(0, 1)
-            Columns of `y_true` for the x and the y axis, by number or by name.
-        point_names : dict of str to list of str, default=None
-            What to write beside the points of some of the curves.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : ParetoDisplay
+        labels : list of two int or str, or dict of str to these, default=(0, 1)
+            Columns of `y_true` for the x and the y axis, by number or by name.  The
+            keys of a dict are what the axes call them: ``{"clicks": 0, "sales": 1}``.
+        point_names : dict of str to list of str, or list of str, default=None
+            What to write beside the points of some of the curves; a list for a single
+            curve.
+        {ax} {kwargs}
 
         Raises
         ------
@@ -202,12 +216,14 @@ class ParetoDisplay(Display):
         metrics: list[Any] = [metric] * 2
         if isinstance(metric, list | tuple):
             metrics = list(metric)
-        is_list = isinstance(labels, list | tuple)
+        is_list = isinstance(labels, list | tuple | Mapping)
         if not is_list or len(labels) != 2 or len(metrics) != 2:
             raise ValueError(
                 "labels must be two columns of y_true, and metric one for both or two, "
                 f"got labels={labels!r} and metric={metric!r}"
             )
+        if isinstance(y_score, list | tuple | np.ndarray):
+            y_score = {MODELS: y_score}
         if not isinstance(y_score, Mapping) or not y_score:
             raise ValueError("y_score must be a dict with a list of scores per curve")
         queries = group_rows(y_true, groups)
@@ -219,12 +235,17 @@ class ParetoDisplay(Display):
             ]
             for name, models in y_score.items()
         }
+        columns = list(labels.values() if isinstance(labels, Mapping) else labels)
+        numbers = [label_number(c, grades.names, "labels: label") for c in columns]
+        called: Any = labels
+        if not isinstance(labels, Mapping):
+            called = [grades.names[number] for number in numbers]
         found, names = [], []
-        for label, one in zip(labels, map(get_metric, metrics), strict=True):
-            number = label_number(label, grades.names, "labels: label")
-            own = grades.values[number]
+        for number, name, one in zip(numbers, map(str, called), metrics, strict=True):
+            one, own = get_metric(one), grades.values[number]
             found.append(evaluate_label(one, own, queries, scores))
-            names.append(f"{name_of_metric(one)} of {grades.names[number]}")
+            label = f"label {name}" if name.isdigit() else name
+            names.append(f"{name_of_metric(one)} of {label}")
         (x, x_errors), (y, y_errors) = found
         return cls(
             x,
@@ -254,11 +275,6 @@ class ParetoDisplay(Display):
         text_kwargs : dict, default=None
             Keyword arguments of matplotlib's `annotate`.
 
-        Returns
-        -------
-        display : ParetoDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -266,35 +282,85 @@ class ParetoDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, (6.4, 4.8), grid="both")
-        from matplotlib.text import Text
+        from matplotlib.colors import to_rgba
 
         self.curves_: list[ErrorbarContainer] = []
-        self.texts_ = []
+        self.fronts_: list[Line2D] = []
+        self.texts_: list[Annotation] = []
         labels = map(escape_label, self.x)
-        markers = {"marker": "o", "markersize": 4, "elinewidth": 0.6}
-        styles = line_style_of_each(labels, curve_kwargs, **markers)
-        beside = {"xytext": (4, 4), "textcoords": "offset points"}
-        text_style = read_style(text_kwargs, Text, fontsize="small", **beside)
+        styles = line_style_of_each(ax, labels, curve_kwargs, elinewidth=0.8)
         for (name, x), style in zip(self.x.items(), styles, strict=True):
             y = self.y[name]
             for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
                 if errors is not None:
                     style[axis] = errors[name]
-            self.curves_.append(ax.errorbar(x, y, **style))
-            self.texts_ += [
-                ax.annotate(escape_label(text), point, **text_style)
-                for text, point in zip(
-                    self.point_names.get(name, ()), zip(x, y, strict=True), strict=False
-                )
-            ]
+            light = to_rgba(style["color"], 0.35)
+            self._draw_curve(ax, x, y, {"ecolor": light} | style)
+            self._write_names(ax, name, text_kwargs)
         has_bars = self.x_errors is not None or self.y_errors is not None
-        suffix = " (mean ± standard error)" if has_bars else ""
-        ax.set(
-            xlabel=escape_label(self.x_name) + suffix,
-            ylabel=escape_label(self.y_name) + suffix,
-        )
+        suffix = " (mean ± standard error, unpaired)" if has_bars else ""
+        write_label(ax.xaxis, escape_label(self.x_name) + suffix)
+        write_label(ax.yaxis, escape_label(self.y_name) + suffix)
         self.legend_ = draw_legend(ax)
         return self
+
+    def _draw_curve(
+        self, ax: Axes, x: FloatArray, y: FloatArray, style: dict[str, Any]
+    ) -> None:
+        """Draw the points of a curve, a line over its front, and the others hollow."""
+        linestyle = style.pop("linestyle", "-")
+        self.curves_.append(ax.errorbar(x, y, **style, linestyle="none"))
+        (points, *_), front = self.curves_[-1].lines, is_on_front(x, y)
+        order = np.argsort(x, kind="stable")
+        for shown, look in (
+            (~front, {"markerfacecolor": "white"}),
+            (order[front[order]], {"linestyle": linestyle}),
+        ):
+            (line,) = ax.plot(x[shown], y[shown])
+            line.update_from(points)
+            line.set(zorder=points.get_zorder() + 0.1, **look)
+        self.fronts_.append(line)
+
+    def _write_names(self, ax: Axes, name: str, given: Style | None) -> None:
+        """Write the names of points: above the front, and below what is not on it."""
+        from matplotlib.text import Text
+
+        x, y = self.x[name], self.y[name]
+        for text, a, b, above in zip(
+            self.point_names.get(name, ()), x, y, is_on_front(x, y), strict=False
+        ):
+            beside: Style = {"xytext": (4, 4)}
+            if not above:
+                beside = {"xytext": (-4, -4), "ha": "right", "va": "top"}
+            offset = {"textcoords": "offset points", **beside}
+            style = read_style(given, Text, fontsize="small", **offset)
+            self.texts_.append(ax.annotate(escape_label(text), (a, b), **style))
+
+
+def split_columns(points: Any, argument: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the first and the second column of the array of each curve."""
+    arrays = points if isinstance(points, Mapping) else {MODELS: points}
+    for values in arrays.values():
+        if np.ndim(values) != 2 or np.shape(values)[1] != 2:
+            raise ValueError(
+                f"{argument} must be a dict with an array for each curve, beside y, or "
+                "hold two columns, one for each axis, and a row for each point, got "
+                f"{points!r}"
+            )
+    x, y = (
+        {name: np.asarray(values)[:, axis] for name, values in arrays.items()}
+        for axis in (0, 1)
+    )
+    return x, y
+
+
+def is_on_front(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
+    """Return whether no other point is as high in both and higher in one."""
+    beaten = [
+        bool(((x >= a) & (y >= b) & ((x > a) | (y > b))).any())
+        for a, b in zip(x, y, strict=True)
+    ]
+    return ~np.array(beaten)
 
 
 def evaluate_label(

@@ -20,6 +20,7 @@ from sklearn_ltr.plotting._axes import (
     line_style,
     line_style_of_each,
     set_integer_ticks,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -124,14 +125,7 @@ class PropensityCurveDisplay(Display):
             by their classes.
         true_propensities : array-like of shape (n_positions,), default=None
             The `propensities` of a simulated log.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-            axes of a new figure.
-        {kwargs}
-
-        Returns
-        -------
-        display : PropensityCurveDisplay
+        {ax} {kwargs}
 
         Raises
         ------
@@ -182,10 +176,6 @@ class PropensityCurveDisplay(Display):
             The `propensities` of a simulated log.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : PropensityCurveDisplay
-
         Raises
         ------
         {ImportError}
@@ -226,11 +216,6 @@ class PropensityCurveDisplay(Display):
         true_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the true propensities.
 
-        Returns
-        -------
-        display : PropensityCurveDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -239,8 +224,8 @@ class PropensityCurveDisplay(Display):
         """
         ax = self._set_axes(ax, grid="y")
         labels = map(escape_label, self.propensities)
-        markers = {"marker": "o", "markersize": 4, "linewidth": 1.2, "capsize": 2}
-        styles = line_style_of_each(labels, curve_kwargs, **markers)
+        bars = {"linewidth": 1.2, "capsize": 2}
+        styles = line_style_of_each(ax, labels, curve_kwargs, **bars)
         self.true_line_ = None
         if self.true_propensities is not None:
             dashes = {"color": "black", "linestyle": "--", "linewidth": 1.0}
@@ -257,8 +242,8 @@ class PropensityCurveDisplay(Display):
         set_integer_ticks(ax.xaxis)
         ax.set_ylim(bottom=0)
         has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())
-        ax.set_xlabel("position (0 is shown first)")
-        ax.set_ylabel(f"propensity{' ± standard error' if has_errors else ''}")
+        write_label(ax.xaxis, "position (0 is shown first)")
+        write_label(ax.yaxis, f"propensity{' ± standard error' if has_errors else ''}")
         self.legend_ = draw_legend(ax)
         return self
 

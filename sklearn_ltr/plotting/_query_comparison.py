@@ -22,8 +22,10 @@ from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
     escape_label,
+    fit_labels,
     name_of_metric,
     read_style,
+    wrap_lines,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -191,10 +193,6 @@ class QueryComparisonDisplay(Display):
         names : tuple of two str, default=None
             Names of the rankers.  None: their classes.
 
-        Returns
-        -------
-        display : QueryComparisonDisplay
-
         Raises
         ------
         ImportError, ValueError, TypeError
@@ -243,10 +241,6 @@ class QueryComparisonDisplay(Display):
             if its ``no_relevant`` is "skip"; otherwise they are ties.
         {sample_weight} {names} {ax} {kwargs}
 
-        Returns
-        -------
-        display : QueryComparisonDisplay
-
         Raises
         ------
         {ImportError}
@@ -280,11 +274,6 @@ class QueryComparisonDisplay(Display):
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `PolyCollection`.
 
-        Returns
-        -------
-        display : QueryComparisonDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -302,12 +291,14 @@ class QueryComparisonDisplay(Display):
         mean = f"mean {self.mean_difference:+.4f}"
         if not np.isnan(self.standard_error):
             mean += f", standard error {self.standard_error:.4f}"
-        ax.set_title(f"{self.names[1]} − {self.names[0]}\n{mean}")
+        names = " − ".join(map(escape_label, reversed(self.names)))
+        ax.set_title(wrap_lines(f"{names}\n{mean}", "y"))
         ax.set_ylabel(f"difference in {self.metric_name}")
         ax.set_xlim(0.5, n + 0.5)
         if n <= MAX_SEPARATE_BARS:
             labels = [escape_label(query, MAX_LABEL_LENGTH) for query in self.queries]
             ax.set_xticks(np.arange(1, n + 1), labels, rotation=90, fontsize="small")
+            fit_labels(ax.xaxis, n)
             ax.set_xlabel("query")
         else:
             ax.set_xlabel(f"{n} queries, from greatest loss to greatest gain")

@@ -15,6 +15,7 @@ from sklearn_ltr.plotting._axes import (
     MAX_HEIGHT,
     Style,
     escape_label,
+    label_rows,
     read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
@@ -52,14 +53,6 @@ class RankerComparisonDisplay(Display):
 
     Attributes
     ----------
-    mean_differences, low, high : ndarrays of shape (n_pairs,), float64
-        As given.
-    names : list of str
-        Names of the differences, from above to below.
-    metric_name : str
-        Name of the metric.
-    confidence_level : float
-        Of the intervals.
     dots_ : matplotlib PathCollection
         The mean differences.
     intervals_ : matplotlib LineCollection
@@ -134,10 +127,6 @@ class RankerComparisonDisplay(Display):
             As :func:`~sklearn_ltr.model_selection.compare_rankers` returns it.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : RankerComparisonDisplay
-
         Raises
         ------
         {ImportError}
@@ -176,11 +165,6 @@ class RankerComparisonDisplay(Display):
         interval_kwargs : dict, default=None
             Keyword arguments of matplotlib's `hlines`.
 
-        Returns
-        -------
-        display : RankerComparisonDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -197,8 +181,7 @@ class RankerComparisonDisplay(Display):
         style = read_style(dot_kwargs, color=colors, s=40, zorder=3)
         self.dots_: PathCollection = ax.scatter(self.mean_differences, rows, **style)
         labels = [escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
-        ax.set_yticks(rows, labels)
-        ax.set_ylim(n - 0.5, -0.5)  # the first row is on top
+        label_rows(ax, n, labels)
         ax.set_xlabel(
             f"difference in {self.metric_name}, "
             f"{100 * self.confidence_level:g}% interval"

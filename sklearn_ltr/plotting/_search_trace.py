@@ -18,8 +18,10 @@ from sklearn_ltr.plotting._axes import (
     draw_legend,
     line_style,
     name_of_metric,
+    next_styles,
     read_style,
     set_integer_ticks,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
@@ -43,7 +45,8 @@ class SearchTraceDisplay(Display):
     Parameters
     ----------
     scores : array-like of shape (n_candidates,)
-        Score of each candidate, higher is better; NaN where there is none.
+        Score of each candidate, higher is better; NaN where there is none, as of
+        candidates that a RankerSearch has stopped.
     elapsed : array-like of shape (n_candidates,), default=None
         Seconds from the start of the search to the end of each candidate, not
         decreasing.  None: the axis has the numbers of the candidates, from 0.
@@ -54,14 +57,6 @@ class SearchTraceDisplay(Display):
 
     Attributes
     ----------
-    scores : ndarray of shape (n_candidates,), float64
-        As given.
-    elapsed : ndarray of shape (n_candidates,), float64, or None
-        As given.
-    blend_score : float or None
-        As given.
-    metric_name : str
-        Name of the metric.
     dots_ : matplotlib PathCollection
         The candidates.
     best_line_ : matplotlib Line2D
@@ -136,10 +131,6 @@ class SearchTraceDisplay(Display):
             seconds after which it was finished.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : SearchTraceDisplay
-
         Raises
         ------
         {ImportError}
@@ -201,11 +192,6 @@ class SearchTraceDisplay(Display):
         blend_kwargs : dict, default=None
             Keyword arguments of matplotlib's `axhline` for the blend.
 
-        Returns
-        -------
-        display : SearchTraceDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -215,9 +201,10 @@ class SearchTraceDisplay(Display):
 
         x = np.arange(len(self.scores)) if self.elapsed is None else self.elapsed
         dots = {"s": 18, "color": "0.5", "label": "candidate"}
+        steps = {"drawstyle": "steps-post", "linewidth": 1.8}
+        steps |= next(next_styles(ax, markers=False))
         style = read_style(dot_kwargs, PathCollection, **dots)
         self.dots_: PathCollection = ax.scatter(x, self.scores, **style)
-        steps = {"drawstyle": "steps-post", "linewidth": 1.8}
         style = line_style(best_kwargs, label="best so far", **steps)
         self.best_line_: Line2D
         (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **style)
@@ -229,8 +216,7 @@ class SearchTraceDisplay(Display):
         self.legend_: Legend = draw_legend(ax, loc="lower right")
         if self.elapsed is None:
             set_integer_ticks(ax.xaxis)
-        ax.set(
-            xlabel="candidate" if self.elapsed is None else "seconds of the search",
-            ylabel=f"{self.metric_name} of held-out queries",
-        )
+        what = "candidate" if self.elapsed is None else "seconds of the search"
+        write_label(ax.xaxis, what)
+        write_label(ax.yaxis, f"{self.metric_name} of held-out queries")
         return self

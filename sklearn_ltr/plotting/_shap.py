@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from scipy.sparse import issparse
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 
+from sklearn_ltr._data import QueryGroups
 from sklearn_ltr._inspection.shap_values import shap_values
-from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
+from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.plotting._arguments import (
     RowsLike,
     check_n_features,
@@ -24,9 +26,11 @@ from sklearn_ltr.plotting._axes import (
     MAX_NAME_LENGTH,
     Style,
     escape_label,
+    fit_labels,
     label_rows,
     read_style,
     set_integer_ticks,
+    wrap_lines,
     write_n_shown,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
@@ -61,6 +65,9 @@ class ShapValuesDisplay(Display):
     {feature_names}
     feature_values : array-like of shape (n_features,) or (2, n_features), default=None
         Feature values of the document, or of two, to write beside the names.
+    documents : list of one or two str, default=None
+        Names of the document, or of both, in the order of the feature values.  None:
+        not written.
     score_name : str, default="score"
         Label of the x axis.
     name : str, default=None
@@ -109,6 +116,7 @@ class ShapValuesDisplay(Display):
         bias: float = 0.0,
         feature_names: ArrayLike | None = None,
         feature_values: ArrayLike | None = None,
+        documents: Sequence[str] | None = None,
         score_name: str = "score",
         name: str | None = None,
     ) -> None:
@@ -124,6 +132,11 @@ class ShapValuesDisplay(Display):
                     f"feature_values must hold one for each of the {n} features, for "
                     f"one or two documents, got shape {self.feature_values.shape}"
                 )
+        if documents is not None and (
+            isinstance(documents, str) or len(documents) not in (1, 2)
+        ):
+            raise ValueError(f"documents must be one or two names, got {documents!r}")
+        self.documents = None if documents is None else list(documents)
         self.score_name, self.name = score_name, name
         self.order = np.argsort(-np.abs(self.values), kind="stable")
         self.score = self.bias + float(self.values.sum())
@@ -136,6 +149,8 @@ class ShapValuesDisplay(Display):
         *,
         document: int = 0,
         other: int | None = None,
+        groups: IdsLike | None = None,
+        document_names: ArrayLike | None = None,
         background: MatrixLike | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -153,37 +168,49 @@ class ShapValuesDisplay(Display):
         other : int or None, default=None
             The row to compare it with: why is `document` above `other`, or below?
             None: `document` alone.
+        groups : array-like of shape (n_documents,), default=None
+            The query of each document, for the title.  None: it names no query.
+        document_names : array-like of shape (n_documents,), default=None
+            What to call each document.  None: "document 0", ...
         {background} {ax} {kwargs}
-
-        Returns
-        -------
-        display : ShapValuesDisplay
 
         Raises
         ------
         {ImportError}
         NotFittedError, TypeError, ValueError
-            As by :func:`sklearn_ltr.inspection.shap_values`, or if there is no such
-            row.
+            As by :func:`sklearn_ltr.inspection.shap_values`, if there is no such row,
+            there is not one name for each document, or the two are of two queries.
         """
         result = shap_values(estimator, X, background=background)
         if other is None:
-            values, bias, rows = result.row(document), result.bias, [document]
+            rows, values, bias = [document], result.row(document), result.bias
+        else:
+            rows, values = [document, other], result.difference(document, other)
+            bias = 0.0
+        documents = [f"document {row}" for row in rows]
+        if document_names is not None:
+            item = "document_names", "document"
+            names = read_item_names(document_names, len(result.values), *item)
+            documents = [str(name) for name in names[rows]]
+        called = [escape_label(name) for name in documents]
+        if other is None:
             score_name = "score"
             name = (
-                f"Score of document {document}: {bias + values.sum():.4g}\n"
+                f"Score of {called[0]}: {bias + values.sum():.4g}\n"
                 f"({bias:.4g} without any feature)"
             )
         else:
-            values, bias = result.difference(document, other), 0.0
-            rows = [document, other]
-            score_name = f"score of document {document} minus that of document {other}"
-            name = why(document, other, values)
+            score_name = f"score of {called[0]} minus that of {called[1]}"
+            name = why(called[0], called[1], values)
+        if groups is not None:
+            query = query_of(groups, rows, len(result.values))
+            name = f"Query {escape_label(query)}\n{name}"
         return cls(
             values,
             bias=bias,
             feature_names=result.feature_names,
             feature_values=rows_of(result.X, rows),
+            documents=documents,
             score_name=score_name,
             name=name,
         ).plot(ax, **kwargs)
@@ -206,11 +233,6 @@ class ShapValuesDisplay(Display):
         bar_kwargs : dict, default=None
             Keyword arguments of matplotlib's `barh`.
 
-        Returns
-        -------
-        display : ShapValuesDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -224,20 +246,31 @@ class ShapValuesDisplay(Display):
             widths = np.append(widths, self.values[others].sum())
             labels.append(f"{len(others)} other features")
         ends = self.score - np.append(0.0, np.cumsum(widths)[:-1])
-        ax = self._set_axes(ax, (6.4, 1.4 + 0.26 * len(widths)), grid="x")
+        size = (6.4, 1.4 + 0.26 * max(4, len(widths)))
+        ax = self._set_axes(ax, size, grid="x")
         colors = np.where(widths > 0, BETTER, WORSE)
         style = read_style(bar_kwargs, height=0.7, color=colors)
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
         self.bars_ = ax.barh(y, widths, left=ends - widths, **style)
+        beside = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
+        for x, row, added in zip(
+            np.maximum(ends, ends - widths), y, widths, strict=True
+        ):
+            ax.annotate(f"{added:+.3g}", (x, row), fontsize="x-small", **beside)
+        ax.margins(x=0.15)  # room for these numbers
         # each bar begins where the one below it ends
         ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
         for x in (self.bias, self.score):
             ax.axvline(x, color="black", linewidth=0.8, linestyle=":")
         label_rows(ax, len(widths), labels)
+        if self.documents is not None and self.feature_values is not None:
+            names = [escape_label(name, MAX_NAME_LENGTH) for name in self.documents]
+            ax.set_ylabel("feature = " + ",\n".join(names), fontsize="small")
+        # from the right, where no labels are
         if self.name is not None:
-            ax.set_title(self.name)
-        ax.set_xlabel(self.score_name)
+            ax.set_title(wrap_lines(self.name), x=1, ha="right")
+        ax.set_xlabel(wrap_lines(self.score_name), loc="right")
         return self
 
     def _label(self, feature: int) -> str:
@@ -249,14 +282,27 @@ class ShapValuesDisplay(Display):
         return f"{name} = {', '.join(label_of_value(value) for value in given)}"
 
 
-def why(document: int, other: int, values: FloatArray) -> str:
+def query_of(groups: IdsLike, rows: list[int], n_documents: int) -> str:
+    """Return the name of the query of some rows; raise a ValueError for two queries."""
+    queries = QueryGroups.from_groups(groups, n_documents)
+    of_ends = queries.query_of_row[[rows[0], rows[-1]]]
+    first, last = map(queries.describe, of_ends)
+    if first != last:
+        raise ValueError(
+            f"document and other are of two queries, {first} and {last}, so neither is "
+            "ranked above the other: give two documents of one query"
+        )
+    return first
+
+
+def why(document: str, other: str, values: FloatArray) -> str:
     """Return the title of a pair of documents, by the differences of their values."""
     difference = float(values.sum())
     if abs(difference) <= SUM_ROUNDING * np.abs(values).sum():
-        return f"Documents {document} and {other} have the same score"
+        return f"{document[:1].upper()}{document[1:]} and {other} have the same score"
     place, sign = ("above", "higher") if difference > 0 else ("below", "lower")
     return (
-        f"Why is document {document} {place} document {other}?\n"
+        f"Why is {document} {place} {other}?\n"
         f"(its score is {sign} by {abs(difference):.4g})"
     )
 
@@ -348,10 +394,6 @@ class ShapHeatmapDisplay(Display):
             The documents of one query, or of several, as one list.
         {background} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ShapHeatmapDisplay
-
         Raises
         ------
         {ImportError}
@@ -379,11 +421,6 @@ class ShapHeatmapDisplay(Display):
         image_kwargs : dict, default=None
             Keyword arguments of matplotlib's `imshow`.
 
-        Returns
-        -------
-        display : ShapHeatmapDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -408,6 +445,7 @@ class ShapHeatmapDisplay(Display):
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, label="SHAP value")
         names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
         ax.set_xticks(np.arange(len(shown)), names, rotation=90, fontsize="small")
+        fit_labels(ax.xaxis, len(shown))
         set_integer_ticks(ax.yaxis)
         ax.set_ylabel("rank")
         write_n_shown(ax, len(shown), len(self.order))
@@ -503,10 +541,6 @@ class ShapBeeswarmDisplay(Display):
             Documents, of one query or of many.
         {background} {ax} {kwargs}
 
-        Returns
-        -------
-        display : ShapBeeswarmDisplay
-
         Raises
         ------
         {ImportError}
@@ -536,11 +570,6 @@ class ShapBeeswarmDisplay(Display):
             Number of features to show, those of the largest effects.  None: up to 200.
         scatter_kwargs : dict, default=None
             Keyword arguments of matplotlib's `scatter`.
-
-        Returns
-        -------
-        display : ShapBeeswarmDisplay
-            Itself.
 
         Raises
         ------
@@ -580,7 +609,7 @@ class ShapBeeswarmDisplay(Display):
             self.colorbar_.set_ticks([0, 1], labels=["low", "high"])
         names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
         label_rows(ax, len(shown), names)
-        ax.set_xlabel("SHAP value: what the feature adds to the score")
+        ax.set_xlabel("SHAP value, added to the score")
         write_n_shown(ax, len(shown), len(self.order))
         return self
 

@@ -19,15 +19,16 @@ from sklearn_ltr.plotting._axes import (
     draw_legend,
     line_style,
     name_of_metric,
+    next_styles,
     set_integer_ticks,
     style_axes,
+    write_label,
 )
 from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from matplotlib.typing import ColorType
 
 TRAIN_SET = "train"
 
@@ -36,10 +37,10 @@ TRAIN_SET = "train"
 class TrainingCurveDisplay(Display):
     """Training and validation scores of a ranker after each tree or epoch.
 
-    Each measure has a panel: RankNet's cost is above the metric.  A set has one color;
-    the training data have that of the first validation set, with dashes.  A dot on the
-    curve that decided early stopping and a dotted line in all panels mark the step
-    whose model was kept.
+    Each measure has a panel: RankNet's cost is above the metric.  A set has one style;
+    the training data have the color of the first validation set, with dashes.  A dot
+    on the curve that decided early stopping and a dotted line in all panels mark the
+    step whose model was kept.
 
     :meth:`from_estimator` draws the scores that a fitted ranker has recorded.
 
@@ -151,10 +152,6 @@ class TrainingCurveDisplay(Display):
             ``display.ax_`` adds to the plot of another display.  None: a new figure.
         {kwargs}
 
-        Returns
-        -------
-        display : TrainingCurveDisplay
-
         Raises
         ------
         {ImportError}
@@ -191,11 +188,6 @@ class TrainingCurveDisplay(Display):
             Keyword arguments of matplotlib's `plot` for the curves of the training
             data, and for all others.
 
-        Returns
-        -------
-        display : TrainingCurveDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -207,12 +199,13 @@ class TrainingCurveDisplay(Display):
         self.ax_ = panels[0] if len(panels) == 1 else np.array(panels)
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
+        for panel in panels:
+            style_axes(panel, grid="y")
         self._draw_curves(panel_of, train_kwargs, validation_kwargs)
         for measure, panel in panel_of.items():
-            style_axes(panel, grid="y")
-            panel.set_ylabel(measure)
+            write_label(panel.yaxis, measure)
         self.figure_.align_ylabels(panels)
-        panels[-1].set_xlabel(self.step_name)
+        write_label(panels[-1].xaxis, self.step_name)
         set_integer_ticks(panels[-1].xaxis)
         self.legends_ = [draw_legend(panel) for panel in panels]
         return self
@@ -223,20 +216,21 @@ class TrainingCurveDisplay(Display):
         train_kwargs: Style | None,
         validation_kwargs: Style | None,
     ) -> None:
-        """Draw the curves of each set in one color, and mark the step kept."""
+        """Draw the curves of each set in one style, and mark the step kept."""
         first_panel = next(iter(panel_of.values()))
         # the set that shows the step kept, on the curve of its first measure
         followed = next((name for name in self.curves if name != TRAIN_SET), TRAIN_SET)
         self.lines_: dict[str, dict[str, Line2D]] = {}
         self.kept_lines_ = []
-        color = next_color(first_panel)
+        styles = next_styles(first_panel, markers=False)
+        of_set = next(styles)
         for set_name, set_curves in self.curves.items():
             if set_name not in (TRAIN_SET, followed):
-                color = next_color(first_panel)
+                of_set = next(styles)
             given = train_kwargs if set_name == TRAIN_SET else validation_kwargs
             self.lines_[set_name] = {}
             for measure, values in set_curves.items():
-                options = {"label": self._label(set_name), "color": color}
+                options = of_set | {"label": self._label(set_name)}
                 if set_name == TRAIN_SET:
                     options["linestyle"] = "--"
                 elif set_name == followed and not self.lines_[set_name]:
@@ -244,7 +238,7 @@ class TrainingCurveDisplay(Display):
                 style = line_style(given, **options)
                 line = self._draw_curve(panel_of[measure], values, style)
                 self.lines_[set_name][measure] = line
-                color = line.get_color()
+                of_set["color"] = line.get_color()
         marked = next(iter(self.lines_[followed].values()), None)
         if self.kept is not None and marked is not None:
             style = {"color": marked.get_color(), "linestyle": ":", "linewidth": 1}
@@ -308,14 +302,6 @@ def divide_axes(ax: Axes, n_panels: int) -> list[Axes]:
         )
     ax.set_axis_off()
     return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
-
-
-def next_color(panel: Axes) -> ColorType:
-    """Return the color that the next line of a panel would have, and skip it."""
-    (line,) = panel.plot([], [])
-    color = line.get_color()
-    line.remove()
-    return color
 
 
 def read_record(ranker: BaseEstimator) -> dict[str, Any]:

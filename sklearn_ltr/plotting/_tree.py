@@ -110,10 +110,6 @@ class TreeDisplay(Display):
             Number of the tree, from 0; negative ones are counted from the end.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : TreeDisplay
-
         Raises
         ------
         {ImportError}
@@ -153,11 +149,6 @@ class TreeDisplay(Display):
             Keyword arguments of matplotlib's `text`.
         line_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for the lines between nodes.
-
-        Returns
-        -------
-        display : TreeDisplay
-            Itself.
 
         Raises
         ------

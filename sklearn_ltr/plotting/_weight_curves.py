@@ -23,6 +23,8 @@ from sklearn_ltr.plotting._axes import (
     escape_label,
     line_style,
     name_of_metric,
+    next_styles,
+    write_label,
 )
 from sklearn_ltr.plotting._colors import UNNAMED
 from sklearn_ltr.plotting._display import Display, complete_display
@@ -139,10 +141,6 @@ class WeightCurvesDisplay(Display):
             As in :func:`sklearn_ltr.inspection.weight_curves`; `moves` in any order.
         {ax} {kwargs}
 
-        Returns
-        -------
-        display : WeightCurvesDisplay
-
         Raises
         ------
         {ImportError}
@@ -186,11 +184,6 @@ class WeightCurvesDisplay(Display):
         curve_kwargs : dict, default=None
             Keyword arguments of matplotlib's `plot`, for all curves.
 
-        Returns
-        -------
-        display : WeightCurvesDisplay
-            Itself.
-
         Raises
         ------
         {ImportError}
@@ -204,18 +197,19 @@ class WeightCurvesDisplay(Display):
         self.learned_line_ = ax.axvline(0, **dotted)
         self.value_line_ = ax.axhline(self.value, **dotted)
         self.lines_ = self._draw_curves(n_named, curve_kwargs)
-        ax.set_xlabel("weight minus its trained value")
-        ax.set_ylabel(f"mean {self.metric_name}")
+        write_label(ax.xaxis, "weight minus its trained value")
+        write_label(ax.yaxis, f"mean {self.metric_name}")
         self.legend_ = draw_legend(ax)
         return self
 
     def _draw_curves(self, n_named: int, style: Style | None) -> list[Line2D]:
         """Draw each curve, those without a name behind the others."""
         lines: list[Line2D] = []
+        styles = next_styles(self.ax_, markers=False)
         for i, curve in enumerate(self.order):
             options: dict[str, object] = {"color": UNNAMED, "zorder": 1.5}
             if i < n_named:
-                options = {"color": f"C{i}", "zorder": 2.5}
+                options = next(styles) | {"zorder": 2.5}
                 options["label"] = escape_label(self.names[curve])
             elif i == n_named:
                 options["label"] = f"{len(self.order) - n_named} others"

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import sklearn
 
+from tests.docs.installation import extras_of, only
+
 pytest.importorskip("matplotlib")
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "clicks.md"
@@ -24,7 +26,8 @@ def test_the_python_of_the_guide_runs(capsys):
     )
     names: dict[str, object] = {"__name__": "page"}
     # a block enables metadata routing
-    with sklearn.config_context(), warnings.catch_warnings():
+    installed = only(extras_of(GUIDE.read_text("utf-8")))
+    with installed, sklearn.config_context(), warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing on the page warns
         for block in blocks:
             exec(compile(block, str(GUIDE), "exec"), names)

@@ -226,7 +226,7 @@ def test_a_newer_numba_makes_the_same_models(change, tmp_path):
         lines, stored = done.stderr.splitlines(), list(tmp_path.rglob("*.nbc"))
         if change == "nothing":
             assert len(stored) > 10
-            assert all("compiles kernels for this CPU" in line for line in lines)
+            assert all("kernels for this CPU" in line for line in lines)
             assert n_stored == 0 or not lines  # all are read
         else:
             (line,) = lines

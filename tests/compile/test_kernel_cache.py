@@ -94,9 +94,18 @@ def test_where_kernels_are_stored_is_said_of_the_folders_used(
     Folders(None).save_overload("(double,)", result)
     for _ in range(2):
         assert Folders(None).load_overload("(double,)", context) is None
-    (message,) = caplog.messages
+    for _ in range(2):
+        cache.tell_compiled()
+    message, end = caplog.messages
+    assert re.fullmatch(r"sklearn_ltr has compiled .* in \d+ s; the fit goes on", end)
     place = f"the __pycache__ folders of {package}" if writable else tmp_path / "user"
     assert f"read them from {place}.  " in message
+
+
+def test_the_end_of_compiling_is_not_said_where_its_begin_was_not(monkeypatch, caplog):
+    monkeypatch.setattr(cache, "_WARNED", set())
+    cache.tell_compiled()
+    assert caplog.messages == []
 
 
 CALLEES = '''

@@ -18,6 +18,7 @@ from sklearn_ltr import (
     LambdaMARTRanker,
     NothingLearnedWarning,
     ShortClickLogWarning,
+    UnusedPositionsWarning,
 )
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from tests.dask import N_ROWS, bytes_of, make_data, positions_of
@@ -172,14 +173,20 @@ def test_the_bias_of_positions_is_learned_from_all_rows(client, method):
     assert not hasattr(ranker, "position_bias_")
 
 
-def test_that_a_log_is_short_is_said_once_and_where_the_user_is(client):
+@pytest.mark.parametrize(
+    ("method", "category"),
+    [("additive", ShortClickLogWarning), (None, UnusedPositionsWarning)],
+)
+def test_what_is_wrong_with_a_log_is_said_once_and_where_the_user_is(
+    client, method, category
+):
     frame = FRAME.assign(position=positions_of(FRAME["query"].to_numpy()))
     ddf = on_workers(client, cut(frame, [200, 900]), 3)
-    ranker = DaskLambdaMARTRanker(**OPTIONS, position_bias="additive")
-    client.run(warnings.simplefilter, "error", ShortClickLogWarning)
-    with pytest.warns(ShortClickLogWarning) as caught:
+    ranker = DaskLambdaMARTRanker(**OPTIONS, position_bias=method)
+    client.run(warnings.simplefilter, "error", category)
+    with pytest.warns(category) as caught:
         ranker.fit(**arguments(ddf), positions=ddf["position"])
-    with pytest.warns(ShortClickLogWarning) as of_one_machine:
+    with pytest.warns(category) as of_one_machine:
         LambdaMARTRanker(**ranker.get_params()).fit(
             **arguments(frame), positions=frame["position"]
         )

@@ -239,6 +239,14 @@ def test_judged_pairs_are_refused():
         DaskLambdaMARTRanker(None).fit([[1.0], [2.0]], groups=[0, 0], pairs=[[0, 1]])
 
 
+@pytest.mark.parametrize("name", ["users", "order"])
+def test_what_says_only_which_queries_are_held_out_is_refused(name):
+    ranker = DaskLambdaMARTRanker(None)
+    with pytest.raises(TypeError, match="held out at random; to choose them, give X_v"):
+        ranker.fit([[1.0], [2.0]], groups=[0, 0], **{name: [0, 0]})
+    assert name not in ranker.get_metadata_routing().fit.requests
+
+
 def test_callbacks_are_refused():
     callback = pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
     ranker = DaskLambdaMARTRanker(**OPTIONS).set_callbacks()

@@ -105,7 +105,8 @@ def test_arguments_are_documented_in_order_with_their_defaults(call):
 
 # --- attributes -------------------------------------------------------------------
 
-VALIDATED = {"X_val": X, "y_val": Y, "groups_val": GROUPS, "positions": PLACES}
+VALIDATED = {"X_val": X, "y_val": Y, "groups_val": GROUPS}
+CLICKED = VALIDATED | {"positions": PLACES}
 LINEAR = {"hidden_layer_sizes": ()}
 TWO = np.column_stack([Y, Y])  # labels
 COLUMNS = {
@@ -136,16 +137,16 @@ def drawn(name: str) -> Any:
 #: Objects that have, together, the attributes that a class documents
 OBJECTS: dict[str, Any] = {
     "LambdaMARTRanker": lambda: [
-        fit(LambdaMARTRanker, VALIDATED, position_bias="additive"),
+        fit(LambdaMARTRanker, CLICKED, position_bias="additive"),
         fit(LambdaMARTRanker, VALIDATED, metric=None),
         LambdaMARTRanker().fit(X, TWO, groups=GROUPS),
     ],
     "LambdaRankRanker": lambda: [
-        fit(LambdaRankRanker, VALIDATED, position_bias="additive", **LINEAR),
+        fit(LambdaRankRanker, CLICKED, position_bias="additive", **LINEAR),
         LambdaRankRanker(early_stopping=True).fit(X, TWO, groups=GROUPS),
     ],
     "RankNetRanker": lambda: [
-        fit(RankNetRanker, VALIDATED, position_bias="additive", **LINEAR),
+        fit(RankNetRanker, CLICKED, position_bias="additive", **LINEAR),
         RankNetRanker(early_stopping=True).fit(X, TWO, groups=GROUPS),
     ],
     "MARTRegressor": lambda: [fitted(MARTRegressor)],

@@ -29,6 +29,7 @@ from scipy.stats import sem
 from sklearn_ltr import LambdaMARTRanker, datasets
 from sklearn_ltr._compile import INTERPRETED
 from sklearn_ltr.metrics import NDCG
+from tests.docs.installation import extras_of, imports, modules_of, only
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 N_QUERIES = 300
@@ -236,21 +237,19 @@ FILES = sorted(EXAMPLES.glob("[0-9]*.py"))
 every_example = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
+def extras_of_example(path):
+    """Return the extras that an example names, or else those of all examples."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    says = "python -m pip install" in text
+    return extras_of(text if says else (EXAMPLES / "README.rst").read_text("utf-8"))
+
+
 @every_example
-def test_an_example_needs_no_file_beside_it_but_that_which_makes_its_data(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = {
-        name.partition(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module]
-            if isinstance(node, ast.ImportFrom)
-            else [alias.name for alias in node.names]
-        )
-    }
+def test_an_example_imports_what_its_installation_brings(path):
+    imported = imports(path.read_text(encoding="utf-8"))
     assert "sklearn_ltr" in imported
-    assert not imported & {file.stem for file in FILES}
+    own = {"sklearn_ltr", "python_docs"}  # which makes the data, beside the examples
+    assert imported <= own | modules_of(extras_of_example(path))
 
 
 @every_example
@@ -266,8 +265,10 @@ def run(python_docs, monkeypatch):
     """Return a function that runs an example and returns what it has computed."""
     monkeypatch.delenv("DISPLAY", raising=False)  # nothing is shown, nor warned of
 
-    def run(path):
-        with sklearn.config_context(), mpl.rc_context({"backend": "agg"}):
+    def run(path, extras=None):
+        extras = extras_of_example(path) if extras is None else extras
+        off = sklearn.config_context()
+        with off, mpl.rc_context({"backend": "agg"}), only(extras):
             computed = runpy.run_path(str(path), run_name="an_example")
             # what starts processes is a function, which these can import
             computed |= computed["main"]() if "main" in computed else {}
@@ -318,15 +319,12 @@ def test_an_example_runs_on_few_queries(path, run, few, capsys):
 
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes")
-def test_the_first_example_says_how_to_get_its_picture(run, few, capsys, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: None if n == "matplotlib" else find(n)
-    )
-    run(FILES[0])
-    printed = capsys.readouterr().out
-    assert "For a picture: python -m pip install matplotlib" in printed
-    assert "The picture is in" not in printed
+def test_the_first_example_says_how_to_get_its_picture(run, few, capsys):
+    lines = "For a picture: python -m pip install matplotlib", "The picture is in"
+    for extras, said, not_said in (((), *lines), (["examples"], *lines[::-1])):
+        run(FILES[0], frozenset(extras))
+        printed = capsys.readouterr().out
+        assert said in printed and not_said not in printed
 
 
 # What the texts of the examples say

@@ -113,6 +113,15 @@ def test_the_reference_lists_every_public_name_and_module_once():
     assert sorted(listed) == sorted([*PUBLIC, *names])
 
 
+@pytest.mark.parametrize("page", ["guide/index", "coming_from/index", "more"])
+def test_a_page_that_lists_pages_says_a_line_about_each_in_their_order(page):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:-|\d\.) (\[.+?\): \S.*)$", text, flags=re.M)
+    linked = [name for line in lines for name in re.findall(r"\]\((\w+)\.md\)", line)]
+    tree = text.partition("```{toctree}")[2].partition("\n\n")[2].partition("\n```")[0]
+    assert linked == tree.splitlines()
+
+
 def test_the_page_of_the_json_format_describes_every_key_of_the_schema():
     text = (DOCS / "model_format.md").read_text(encoding="utf-8")
     schema = json_schema()

@@ -49,6 +49,8 @@ from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles import draws
 from tests.strategies import Rows, rows
 
+# positions are tried without a position_bias, too
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_ltr.UnusedPositionsWarning")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "promises.md"
 
 # --- the axes ---------------------------------------------------------------------

@@ -17,6 +17,7 @@ import sklearn
 
 from sklearn_ltr import LambdaMARTRanker, export
 from sklearn_ltr.metrics._metric import METRICS
+from tests.docs.installation import COMMAND, extras_of, imports, modules_of, only
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -25,12 +26,12 @@ RUN_BY_OTHER_TESTS = (
     "clicks.md",
     "recipes.md",
 )  # which look at what they do
-PAGES = [
+PROGRAMS = [
     page
     for page in sorted((ROOT / "docs").rglob("*.md"))
     if "```python" in page.read_text(encoding="utf-8")
-    and page.name not in RUN_BY_OTHER_TESTS
 ]
+PAGES = [page for page in PROGRAMS if page.name not in RUN_BY_OTHER_TESTS]
 
 
 def fenced(language: str, page: Path = README) -> list[str]:
@@ -43,11 +44,20 @@ def fenced(language: str, page: Path = README) -> list[str]:
 def test_the_python_of_a_page_runs(page):
     blocks = fenced("python", page)
     names: dict[str, object] = {"__name__": "page"}
-    with sklearn.config_context():  # restores what a block sets
+    extras = extras_of(page.read_text(encoding="utf-8"))
+    with sklearn.config_context(), only(extras):  # restores what a block sets
         for block in blocks:
             exec(compile(block, str(page), "exec"), names)
     if "matplotlib.pyplot" in sys.modules:  # which warns of many open figures
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_imports_what_its_installation_brings(page):
+    text = page.read_text(encoding="utf-8")
+    assert COMMAND.search(text).start() < text.index("```python")
+    imported = set().union(*map(imports, fenced("python", page)))
+    assert imported <= {"sklearn_ltr"} | modules_of(extras_of(text))
 
 
 def test_the_python_of_the_readme_does_what_stands_above_it(capsys):

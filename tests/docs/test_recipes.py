@@ -21,6 +21,7 @@ import sklearn
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import map_score, ndcg_score, rank_scores
+from tests.docs.installation import extras_of, only
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guide" / "recipes.md"
@@ -33,7 +34,8 @@ def names():
     """What the programs of the page define, run one after the other."""
     text = PAGE.read_text(encoding="utf-8")
     defined: dict[str, object] = {}
-    with sklearn.config_context(), mpl.rc_context({"backend": "agg"}):
+    off = sklearn.config_context()
+    with off, mpl.rc_context({"backend": "agg"}), only(extras_of(text)):
         for program in re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S):
             exec(compile(program, str(PAGE), "exec"), defined)
     return defined

@@ -12,6 +12,7 @@ import re
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from copy import deepcopy
 
 import joblib
@@ -34,6 +35,7 @@ from sklearn_ltr import (
 )
 from sklearn_ltr._compile import COMPILE_CLOCK
 from sklearn_ltr._data import COLUMNS
+from sklearn_ltr._estimators import monitor
 from sklearn_ltr._estimators.monitor import Monitor
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
@@ -471,6 +473,24 @@ def test_rates_are_without_the_time_of_compiling(estimator, capsys, monkeypatch)
     rates = [re.search(r", ([^ ]+) s per", line)[1] for line in lines[1:]]
     assert min(map(float, rates)) < 0.2
     assert re.search(r", [1-9][^ ]* s, of which [1-9][^ ]* s compiled kernels$", end)
+
+
+@every_single
+def test_the_end_of_compiling_is_said_after_a_step_without(estimator, monkeypatch):
+    record, told, steps = Monitor.record, [], []
+
+    def compile_and_record(self, step):
+        with COMPILE_CLOCK.running() if step < 4 else nullcontext():
+            time.sleep(0.01)
+        steps.append(step)
+        return record(self, step)
+
+    monkeypatch.setattr(Monitor, "record", compile_and_record)
+    said = "tell_compiled"
+    monkeypatch.setattr(monitor, said, lambda: told.append(steps[-1]))
+    model = make(estimator, 5)
+    model.fit(**given(model))
+    assert told == [4, 5]
 
 
 # --- a fit that fails or is interrupted -------------------------------------------

@@ -20,6 +20,7 @@ from sklearn_ltr import (
     LambdaRankRanker,
     RankNetRanker,
     ShortClickLogWarning,
+    UnusedPositionsWarning,
 )
 from sklearn_ltr._compile import ThreadTeam
 from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
@@ -28,9 +29,13 @@ from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._lambdas.pair import PairOptions
 from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
 from sklearn_ltr._networks.training import BIAS_RATE
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.clicks import simulate_clicks
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import get_metric, ndcg_score
+from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.oracles.lambdas import add_up, deltas, lambdas, normalise
 from tests.oracles.metrics import ranked_against_the_model
@@ -279,7 +284,11 @@ def test_propensities_of_1_and_unused_positions_give_the_bytes_of_the_plain_fit(
 ):
     _, (X, clicks), shown = small_log
     plain = clone(ranker).fit(X, clicks, groups=shown["groups"]).predict(X)
-    unused = clone(ranker).fit(X, clicks, **shown)
+    with pytest.warns(
+        UnusedPositionsWarning, match="position_bias=None learns"
+    ) as told:
+        unused = clone(ranker).fit(X, clicks, **shown)
+    assert [warning.filename for warning in told] == [__file__]
     known = clone(ranker).fit(
         X, clicks, groups=shown["groups"], propensities=np.ones(len(X))
     )
@@ -389,7 +398,9 @@ def test_a_warm_start_may_show_further_positions_or_another_kind(small_log):
     ranker.set_params(n_estimators=6, position_bias="pairwise")
     assert ranker.fit(X, clicks, **shown).position_bias_.shape == (2, 10)
     ranker.set_params(n_estimators=7, position_bias=None)
-    assert not hasattr(ranker.fit(X, clicks, **shown), "position_bias_")
+    with pytest.warns(UnusedPositionsWarning):
+        ranker.fit(X, clicks, **shown)
+    assert not hasattr(ranker, "position_bias_")
 
 
 def test_partial_fit_goes_on_with_the_bias(small_log):
@@ -432,6 +443,66 @@ def test_positions_are_routed_to_pipelines_and_searches(small_log):
     alone = ranker.fit(StandardScaler().fit_transform(X), clicks, **shown)
     found = search.best_estimator_[-1].position_bias_
     assert_array_equal(found, alone.position_bias_)
+
+
+PLAIN = LambdaMARTRanker(**TREES)
+BIASED = LambdaMARTRanker(**TREES, position_bias="pairwise")
+GRID = {"position_bias": [None, "pairwise"]}
+OPTIONS = {"scoring": make_ranking_scorer("ndcg@10"), "cv": GroupKFold(2)}
+
+
+def blend_of(*rankers):
+    return BlendedRanker(list(rankers))
+
+
+def searched(space, **options):
+    options |= {"n_iter": 3, "cv": 2, "random_state": 0}
+    return RankerSearch(PLAIN, param_distributions=space, **options)
+
+
+@pytest.mark.parametrize(
+    ("plain", "mixed"),
+    [
+        (PLAIN, clone(PLAIN).set_params(init=BIASED)),
+        (PLAIN, clone(BIASED).set_params(init=PLAIN)),
+        (LambdaRankRanker(**NETWORK), KINDS["lambdarank"]()),
+        (
+            make_pipeline(StandardScaler(), PLAIN),
+            make_pipeline(StandardScaler(), BIASED),
+        ),
+        (BaggingRanker(PLAIN, 3), BaggingRanker(BIASED, 3)),
+        (BaggingRanker(PLAIN, 3, n_jobs=2), BaggingRanker(BIASED, 3, n_jobs=2)),
+        (blend_of(PLAIN, PLAIN), blend_of(PLAIN, BIASED)),
+        (blend_of(PLAIN, MARTRegressor(n_estimators=2)), blend_of(BIASED, PLAIN)),
+        (CalibratedRanker(PLAIN, cv=2), CalibratedRanker(BIASED, cv=2)),
+        (
+            searched({"learning_rate": [0.2, 0.3]}),
+            searched(GRID),
+        ),
+        (
+            searched([{"learning_rate": [0.2]}], blend=False),
+            searched([GRID], blend=False),
+        ),
+        (
+            GridSearchCV(PLAIN, {"learning_rate": [0.1]}, **OPTIONS),
+            GridSearchCV(PLAIN, GRID, **OPTIONS),
+        ),
+        (None, GridSearchCV(PLAIN, GRID, n_jobs=2, **OPTIONS)),
+    ],
+)
+def test_positions_that_no_ranker_learns_from_are_told_of(plain, mixed, small_log):
+    _, (X, clicks), shown = small_log
+    with sklearn.config_context(enable_metadata_routing=True):
+        clone(mixed).fit(X, clicks, **shown)  # a warning would be an error
+        if plain is None:
+            return
+        with pytest.warns(UnusedPositionsWarning, match="position_bias=None") as told:
+            clone(plain).fit(X, clicks, **shown)
+        once = not isinstance(plain, GridSearchCV)  # else for each fit
+        assert len(told) == 1 or not once
+        propensities = np.full(len(X), 0.5)
+        if once and not isinstance(plain, BlendedRanker):
+            clone(plain).fit(X, clicks, **shown, propensities=propensities)
 
 
 def test_options_that_meet_a_bias(small_log):

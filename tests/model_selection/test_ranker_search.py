@@ -20,16 +20,44 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr._rankers.lambdamart import SharedBins
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import RankerSearch, _ranker_search
 from sklearn_ltr.scorers import make_ranking_scorer
-from tests.meta_estimators import GROUPS, WEIGHTS, Column, X, Y, held_out_scores
+from tests.meta_estimators import GROUPS, WEIGHTS, Column, Y, held_out_scores
+from tests.meta_estimators import X as ALL_VALUES
 
+# Five values of each column: the bins of all rows are those of each fold
+X = np.column_stack(
+    [np.digitize(x, np.quantile(x, [0.2, 0.4, 0.6, 0.8])) for x in ALL_VALUES.T]
+).astype(np.float64)
 TREES = LambdaMARTRanker(n_estimators=4, max_leaf_nodes=4, min_samples_leaf=2)
 SPACE = {"max_leaf_nodes": [2, 3, 6], "learning_rate": [0.05, 0.3]}
 NDCG_10 = NDCG(10)
 FOLDS = GroupKFold(3)
+
+
+class Scored:
+    """A callback that scores the rows of the fit after each tree."""
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, fitted_estimator, **_):
+        assert len(fitted_estimator.predict(X)) == X.shape[0]
+
+
+@pytest.fixture
+def none_stops(monkeypatch):
+    """Let all candidates be fitted to all folds."""
+    monkeypatch.setattr(_ranker_search, "BEHIND", np.inf)
 
 
 def make(ranker=TREES, **options):
@@ -47,7 +75,7 @@ def fitted(ranker=TREES, rows=slice(None), **options):
 def results(search):
     """All that a fit has set, without the times."""
     known = {k: v for k, v in search.cv_results_.items() if k != "elapsed_time"}
-    tables = [np.asarray(value).tolist() for value in known.values()]
+    tables = [str(np.asarray(value).tolist()) for value in known.values()]  # NaN = NaN
     return [search.predict(X).tolist(), search.best_score_, *search.members_, tables]
 
 
@@ -55,13 +83,15 @@ def results(search):
 
 
 @pytest.mark.parametrize("weights", [{}, {"sample_weight": WEIGHTS}], ids=str)
-def test_candidates_are_compared_by_the_metric_of_held_out_queries(weights):
+def test_candidates_are_compared_by_the_metric_of_held_out_queries(weights, none_stops):
     ranker = clone(TREES).set_params(random_state=3)
     search = fitted(ranker, **weights)
     found = search.cv_results_
     assert found["params"][0] == {}
     for number, params in enumerate(found["params"]):
-        scores = held_out_scores(clone(ranker).set_params(**params), FOLDS, **weights)
+        scores = held_out_scores(
+            clone(ranker).set_params(**params), FOLDS, X, **weights
+        )
         value = NDCG_10(Y, scores, groups=GROUPS, **weights)
         assert found["mean_test_score"][number] == pytest.approx(value, rel=1e-12)
         for fold, (_, test) in enumerate(FOLDS.split(X, Y, GROUPS)):
@@ -119,14 +149,15 @@ def test_without_a_ranker_it_begins_with_trees_and_a_network_of_the_metric(
 ):
     small = {"n_estimators": [2], "max_leaf_nodes": [3]}
     monkeypatch.setattr(_ranker_search, "lambdamart_search_space", lambda *a: small)
-    search = fitted(None, param_distributions=None, metric="map", n_iter=3, cv=2)
+    search = make(None, param_distributions=None, metric="map", n_iter=3, cv=2)
+    search.fit(ALL_VALUES, Y, groups=GROUPS)
     params = search.cv_results_["params"]
     assert params[:2] == [{}, {"ranker": "network"}]
     assert params[2]["n_estimators"] in (2, 300)
     values = search.cv_results_["mean_test_score"]
     scores = held_out_scores(LambdaMARTRanker("map", random_state=0), FOLDS)
     assert abs(values[0] - NDCG_10(Y, scores, groups=GROUPS)) < 1
-    assert search.score(X, Y, groups=GROUPS) > values.max()
+    assert search.score(ALL_VALUES, Y, groups=GROUPS) > np.nanmax(values)
     holes = np.where(X > 2, np.nan, X)
     for table in (holes, csr_array(X), pd.DataFrame(X).round().astype("category")):
         both = make(None, param_distributions=None, n_iter=2, cv=2)
@@ -140,6 +171,111 @@ def test_the_default_space_is_that_of_the_trees_in_a_pipeline():
     assert "lambdamartranker__max_leaf_nodes" in search.cv_results_["params"][1]
 
 
+def test_no_setting_equal_to_the_defaults_or_an_earlier_one_is_tried():
+    spaces = [
+        {"max_leaf_nodes": [4, 3], "learning_rate": [0.1]},
+        {"max_leaf_nodes": randint(3, 6)},
+        {"max_leaf_nodes": [3], "metric": [clone(TREES).metric]},
+    ]
+    tried = fitted(param_distributions=spaces, n_iter=99).cv_results_["params"]
+    leaves = [params.get("max_leaf_nodes", 4) for params in tried]
+    assert sorted(leaves) == [3, 4, 5]  # 4 is that of the defaults
+    kinds = {"max_features": [1, 1.0]}  # one feature, and all features
+    assert len(fitted(param_distributions=kinds, n_iter=9).cv_results_["params"]) == 2
+
+
+# --- the race of candidates -------------------------------------------------------
+
+
+def is_behind(scores, others, rows):
+    """Whether scores are behind by more than a paired standard error, by hand."""
+    values, own = (
+        NDCG_10.per_query(Y[rows], s[rows], groups=GROUPS[rows])
+        for s in (others, scores)
+    )
+    difference = own - values
+    return difference.mean() < -difference.std(ddof=1) / np.sqrt(len(difference))
+
+
+def test_a_candidate_behind_the_best_by_its_error_is_fitted_to_no_more_folds():
+    rng = np.random.default_rng(0)
+    columns = [Y + s * rng.normal(size=len(Y)) for s in (1.0, 0.5, 0.6, 1.2, 9.0)]
+    table = np.column_stack(columns)
+    search = make(
+        Column(), param_distributions={"column": [0, 1, 2, 3, 4]}, n_iter=9, blend=False
+    ).fit(table, Y, groups=GROUPS)
+    found, best = search.cv_results_, None
+    tests = [test for _, test in FOLDS.split(table, Y, GROUPS)]
+    for number, params in enumerate(found["params"]):
+        scores = columns[params.get("column", 0)]
+        n_fitted = next(
+            (n for n in (1, 2) if best is not None
+             and is_behind(scores, best, np.concatenate(tests[:n]))), 3
+        )  # fmt: skip
+        of_folds = [found[f"split{fold}_test_score"][number] for fold in range(3)]
+        assert np.isfinite(of_folds).tolist() == [n < n_fitted for n in range(3)]
+        assert found["stopped"][number] == (n_fitted < 3)
+        value = found["mean_test_score"][number]
+        assert np.isnan(value) == found["stopped"][number]
+        if best is None or value > NDCG_10(Y, best, groups=GROUPS):
+            best = scores
+    assert found["stopped"].sum() == 2
+    assert (found["rank_test_score"][found["stopped"]] == 4).all()
+    assert search.best_params_ == {"column": 1}
+
+
+def test_the_network_is_neither_stopped_nor_a_rival(monkeypatch):
+    small = {"n_estimators": [2], "max_leaf_nodes": [3, 4]}
+    monkeypatch.setattr(_ranker_search, "lambdamart_search_space", lambda *a: small)
+    monkeypatch.setattr(_ranker_search, "BEHIND", -np.inf)  # all others are stopped
+    search = make(None, param_distributions=None, n_iter=4).fit(X, Y, groups=GROUPS)
+    assert search.cv_results_["stopped"].tolist() == [False, False, True, True]
+    assert 2 not in search.members_ and 3 not in search.members_
+
+
+def test_a_candidate_that_would_not_end_in_time_is_left_out(monkeypatch):
+    class Slow(Column):
+        def fit(self, X, y):
+            seconds[0] += 1.0 + 99.0 * self.column
+            return super().fit(X, y)
+
+    seconds = [0.0]
+    monkeypatch.setattr(_ranker_search, "perf_counter", lambda: seconds[0])
+    space = {"column": [1]}
+    search = fitted(Slow(), param_distributions=space, time=50.0, n_iter=None)
+    assert search.cv_results_["params"] == [{}]
+    assert seconds[0] == 3 + 100 + 1  # a fold of the slow one shows that it is slow
+
+
+@pytest.mark.parametrize(
+    ("options", "n_tables"),
+    [
+        ({}, 1),
+        ({"param_distributions": SPACE | {"max_bins": [9]}}, 2),
+        ({"ranker": make_pipeline(StandardScaler(), TREES),
+          "param_distributions": {"lambdamartranker__max_leaf_nodes": [2, 3]}}, 0),
+        ({"ranker": clone(TREES).set_params(categorical_features=[0])}, 0),
+        ({"ranker": clone(TREES).set_params(early_stopping=True)}, 1),
+    ],
+    ids=["trees", "other bins", "Pipeline", "categories", "early stopping"],
+)  # fmt: skip
+def test_candidates_share_one_table_of_bins(options, n_tables, monkeypatch):
+    learn, tables = SharedBins.learn, []
+    monkeypatch.setattr(
+        SharedBins, "learn", lambda *given: tables.append(learn(*given)) or tables[-1]
+    )
+    fitted(**options)
+    assert len(tables) == n_tables
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_of_a_candidate_see_the_table_that_was_given(n_jobs):
+    pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
+    ranker = clone(TREES).set_callbacks(Scored())
+    search = fitted(ranker, n_jobs=n_jobs, n_iter=3)
+    assert results(search) == results(fitted(n_jobs=n_jobs, n_iter=3))
+
+
 # --- the model --------------------------------------------------------------------
 
 
@@ -149,11 +285,11 @@ def test_without_a_blend_the_model_is_the_best_candidate_fitted_to_all_queries()
     expected = clone(ranker).set_params(**search.best_params_).fit(X, Y, groups=GROUPS)
     assert_array_equal(search.predict(X), expected.predict(X))
     assert search.members_.tolist() == [search.best_index_]
-    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    assert search.best_score_ == np.nanmax(search.cv_results_["mean_test_score"])
     assert search.n_features_in_ == 5
 
 
-def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
+def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric(none_stops):
     search = fitted(n_iter=7, random_state=4)
     assert len(search.members_) > 1
     assert search.members_[0] == search.best_index_
@@ -166,7 +302,7 @@ def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
     # the blend by hand: scores that vary as much within queries, one more at a time
     parts = []
     for ranker in rankers:
-        scores = held_out_scores(ranker, FOLDS)
+        scores = held_out_scores(ranker, FOLDS, X)
         means = pd.Series(scores).groupby(GROUPS).transform("mean")
         parts.append(scores / np.std(scores - means))
     values = [
@@ -179,7 +315,7 @@ def test_a_blend_is_of_candidates_each_of_which_raises_the_held_out_metric():
     assert_array_equal(search.predict(X), again.predict(X))
 
 
-def test_a_blend_of_two_columns_is_found_where_neither_ranks_alone():
+def test_a_blend_of_two_columns_is_found_where_neither_ranks_alone(none_stops):
     rng = np.random.default_rng(0)
     noise = rng.normal(size=len(Y))
     columns = np.column_stack([Y + noise, Y - noise, rng.normal(size=(len(Y), 2))])
@@ -218,13 +354,13 @@ def test_neither_the_order_of_rows_nor_jobs_nor_routing_change_a_bit():
 def test_a_search_of_a_time_is_that_of_the_number_it_has_tried(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(_ranker_search, "perf_counter", lambda: float(next(ticks)))
-    search = fitted(time=12.0, n_iter=None)
+    search = fitted(time=24.0, n_iter=None)
     n_tried = len(search.cv_results_["params"])
-    # two ticks each, and as many for each of the members that are then fitted to all
+    # up to seven ticks each, and as many for the members that are then fitted to all
     assert 2 < n_tried < 7
     assert results(fitted(n_iter=n_tried)) == results(search)
-    assert search.cv_results_["elapsed_time"][-1] < 12
-    alone = fitted(time=12.0, n_iter=None, blend=False)
+    assert search.cv_results_["elapsed_time"][-1] < 24
+    alone = fitted(time=24.0, n_iter=None, blend=False)
     assert len(alone.cv_results_["params"]) > n_tried
     assert len(fitted(time=1e-9, n_iter=None).cv_results_["params"]) == 1
 
@@ -233,7 +369,7 @@ def test_a_search_of_a_time_is_that_of_the_number_it_has_tried(monkeypatch):
 
 
 def interrupt_after(monkeypatch, n_calls):
-    """Let Ctrl-C come in a candidate after some have been finished."""
+    """Let Ctrl-C come in a candidate after some folds have been fitted."""
     calls = itertools.count()
     out_of_fold = _ranker_search.out_of_fold
 
@@ -245,9 +381,12 @@ def interrupt_after(monkeypatch, n_calls):
     monkeypatch.setattr(_ranker_search, "out_of_fold", or_interrupt)
 
 
-def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
+@pytest.mark.parametrize("n_folds", [6, 7])
+def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(
+    n_folds, none_stops, monkeypatch, capsys
+):
     expected = results(fitted(n_iter=2))
-    interrupt_after(monkeypatch, 2)
+    interrupt_after(monkeypatch, n_folds)
     search = fitted(n_iter=7)
     assert (
         "interrupted after 2 candidates: fitting the best so far"
@@ -257,9 +396,10 @@ def test_ctrl_c_ends_the_search_and_keeps_the_best_so_far(monkeypatch, capsys):
 
 
 def test_ctrl_c_in_the_first_candidate_or_the_last_fit_leaves_the_search_unchanged(
-    monkeypatch,
+    none_stops, monkeypatch
 ):
-    search = fitted()
+    search = fitted(n_iter=7, random_state=4)
+    assert len(search.members_) > 1
     expected, kept = results(search), vars(search).copy()
     with monkeypatch.context() as patched:
         interrupt_after(patched, 0)

@@ -71,7 +71,8 @@ def model(mode: str = "default", n_jobs: int | None = 1, seed: int = 0) -> bytes
         ranker.fit(X, y > 0 if kind is MARTClassifier else y)
     else:
         positions = np.arange(len(groups)) - np.searchsorted(groups, groups)
-        ranker.fit(X, y, groups=groups, positions=positions)
+        given = {"positions": positions} if "position_bias" in options else {}
+        ranker.fit(X, y, groups=groups, **given)
     learned = {name: value for name, value in vars(ranker).items() if name[-1] == "_"}
     return pickle.dumps((learned, ranker.predict(X)))
 

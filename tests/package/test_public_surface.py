@@ -25,7 +25,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAMES = {
     "sklearn_ltr": "LambdaMARTRanker LambdaRankRanker MissingGroupsWarning "
     "NewerVersionWarning NothingLearnedWarning RankNetRanker ShortClickLogWarning "
-    "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning ValidationRangeWarning",
+    "SplitQueriesWarning TorchNetwork UnscaledFeaturesWarning UnusedPositionsWarning "
+    "ValidationRangeWarning",
     "calibration": "CalibratedRanker",
     "clicks": "CascadeModel CounterfactualEstimate DynamicBayesianNetwork "
     "InterleavingResult InterventionHarvesting PositionBasedModel RegressionEM "

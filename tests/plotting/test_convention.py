@@ -172,6 +172,8 @@ DISPLAYS = {
             ({"bias": INF}, "bias must be finite"),
             ({"feature_names": ["a"]}, "feature_names .* each of the 2 features, got"),
             ({"feature_values": [1]}, "feature_values .* each of the 2 features, for"),
+            ({"documents": []}, r"documents must be one or two names, got \[\]"),
+            ({"documents": "a"}, "documents must be one or two names, got 'a'"),
             ({"feature_values": np.ones((3, 2))}, "one or two documents, got shape"),
         ],
     ),
@@ -215,7 +217,7 @@ DISPLAYS = {
 every_display = pytest.mark.parametrize("name", plotting.__all__)
 
 
-def new(name, **changes):
+def new(name, /, **changes):
     return getattr(plotting, name)(**DISPLAYS[name][0] | changes)
 
 
@@ -239,6 +241,89 @@ def test_plot_draws_readable_text_on_new_axes_only_if_none_are_given(name, ax):
         assert len(plt.get_fignums()) == n_figures
     assert_text_is_readable(display.figure_)
     display.figure_.savefig(BytesIO(), format="pdf")
+
+
+MANY = 40
+LONG = [f"a rather long name, that of number {number}" for number in range(MANY)]
+DATES = np.datetime64("2024-03-01", "ns") + np.arange(MANY) * np.timedelta64(1, "D")
+RNG = np.random.default_rng(0)
+VALUES = RNG.normal(size=MANY)
+#: Arguments of many items with long names.
+CROWDED = {
+    "BlendCurveDisplay": {"names": LONG[:2], "metric_name": LONG[0]},
+    "CutoffCurveDisplay": {
+        "k": [10**power for power in range(7)], "standard_errors": None,
+        "means": {name: VALUES[:7] for name in LONG[:4]}},
+    "FeatureImportancesDisplay": {
+        "importances": VALUES, "standard_deviations": None, "feature_names": LONG},
+    "ForcesDisplay": {
+        "y_true": RNG.integers(0, 5, MANY), "y_score": VALUES,
+        "lambdas": dict.fromkeys(LONG[:3], VALUES)},
+    "GradeReliabilityDisplay": {"name": LONG[0]},
+    "QueryComparisonDisplay": {
+        "values_a": VALUES, "values_b": VALUES[::-1], "queries": DATES,
+        "names": LONG[:2]},
+    "RankerComparisonDisplay": {
+        "mean_differences": VALUES, "low": VALUES - 1, "high": VALUES + 1,
+        "names": [f"{name} − {name}" for name in LONG]},
+    "ShapBeeswarmDisplay": {
+        "values": np.outer(VALUES, VALUES), "feature_values": None,
+        "feature_names": LONG},
+    "ShapHeatmapDisplay": {
+        "values": np.outer(VALUES, VALUES), "feature_names": LONG},
+    "ShapValuesDisplay": {
+        "values": VALUES, "feature_names": LONG,
+        "feature_values": np.outer([1, 2], VALUES), "documents": LONG[:2]},
+    "WeightCurvesDisplay": {"names": LONG[:2]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("in_grid", [False, True])
+@pytest.mark.parametrize("name", CROWDED)
+def test_many_long_names_do_not_collide(name, in_grid):
+    axes = [None]
+    if in_grid:
+        axes = Figure(figsize=(10, 8), layout="constrained").subplots(2, 2).flat
+    all_shown = {"n_features": None} if name == "FeatureImportancesDisplay" else {}
+    for ax in axes:
+        display = new(name, **CROWDED[name]).plot(ax, **all_shown)
+    assert_text_is_readable(display.figure_)
+
+
+def test_dates_are_written_without_the_time_of_midnight(ax):
+    display = new("QueryComparisonDisplay", **CROWDED["QueryComparisonDisplay"])
+    display.plot(ax)
+    shown = {label.get_text() for label in ax.get_xticklabels()}
+    assert shown == {str(date)[:10] for date in DATES}
+
+
+LABELLED = {
+    "BlendCurveDisplay": ({"metric_name": "MAP"}, {"names": ("b", "a")}),
+    "CutoffCurveDisplay": ({"metric_name": "MAP"}, {}),
+    "GradeReliabilityDisplay": ({"unit": "query"}, {"unit": "query"}),
+    "ParetoDisplay": ({"y_name": "MAP"}, {"x_name": "MAP"}),
+    "SearchTraceDisplay": ({"metric_name": "MAP"}, {"elapsed": None}),
+    "TrainingCurveDisplay": ({"curves": {"a": {"MAP": [1, 2]}}}, {"step_name": "tree"}),
+    "WeightCurvesDisplay": ({"metric_name": "MAP"}, {}),
+}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_labels_are_true_of_the_curves_of_all_displays_on_the_axes(name, ax):
+    for axis, changes in zip((ax.yaxis, ax.xaxis), LABELLED[name], strict=True):
+        ax.clear()
+        one = new(name).plot(ax).ax_
+        before = axis.get_label_text()
+        new(name).plot(one)
+        assert axis.get_label_text() == before
+        if changes:
+            new(name, **changes).plot(one)
+            first, second = axis.get_label_text().splitlines()
+            assert first == before != second
+            assert_text_is_readable(ax.figure)
+    ax.clear()
+    ax.set_ylabel("of an empty figure")
+    assert "empty" not in new(name).plot(ax).ax_.get_ylabel()
 
 
 @every_display

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import sem
 from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr.metrics import MAP, NDCG, Metric
@@ -124,6 +125,8 @@ def test_fitted_rankers_are_drawn_by_name_each_in_a_color(ax, data, mart, rankne
         ([1, 2, 8], "log", [1, 2, 8]),
         ([7], "linear", [7]),
         ([1, 2, 3, 8, 9, 10, 1000], "log", [1, 2, 8, 1000]),
+        ([10**4, 12000, 14000, 20000, 10**5], "log", [10**4, 20000, 10**5]),
+        (range(10**4, 10**4 + 100), "linear", [10**4, 10050]),
     ],
 )
 def test_cutoffs_with_unequal_gaps_have_a_logarithmic_axis(k, scale, ticks):
@@ -167,3 +170,36 @@ def test_an_invalid_argument_is_named(ax, change, message):
     rows = {"y_true": [1, 0, 0], "y_score": [1, 2, 3], "groups": [7, 7, 8]}
     with pytest.raises(ValueError, match=message):
         CutoffCurveDisplay.from_predictions(**rows | {"ax": ax} | change)
+
+
+def test_differences_from_a_baseline_have_paired_errors(ax):
+    scores = SCORES | {"same": SCORES["noisy"]}
+    display = CutoffCurveDisplay.from_predictions(
+        Y, scores, groups=GROUPS, metric="map", k=K, baseline="noisy", ax=ax
+    )
+    for name, values in scores.items():
+        for i, k in enumerate(K):
+            a, b = (
+                MAP(k).per_query(Y, s, groups=GROUPS) for s in (scores["noisy"], values)
+            )
+            assert_allclose(display.means[name][i], np.mean(b - a), atol=1e-12)
+            assert_allclose(display.standard_errors[name][i], sem(b - a), atol=1e-12)
+    assert not display.means["same"].any() and not display.means["noisy"].any()
+    label = "MAP@k minus that of noisy (mean ± standard error)"
+    assert ax.get_ylabel().replace("\n", " ") == label
+    assert_text_is_readable(display.figure_)
+    message = r"baseline must be one of the rankers, \['a'\], got 'b'"
+    with pytest.raises(ValueError, match=message):
+        CutoffCurveDisplay(k=[1, 2], means={"a": [0, 0]}, baseline="b")
+    with pytest.raises(ValueError, match=r"baseline must .* \['Ranker'\], got 'b'"):
+        CutoffCurveDisplay.from_predictions(
+            Y, SCORES["noisy"], groups=GROUPS, baseline="b", ax=ax
+        )
+
+
+def test_several_bands_are_said_to_be_unpaired(ax):
+    given = {"groups": GROUPS, "k": K, "ax": ax}
+    CutoffCurveDisplay.from_predictions(Y, SCORES, **given)
+    assert ax.get_ylabel() == "NDCG@k (mean ± standard error, unpaired)"
+    CutoffCurveDisplay.from_predictions(Y, SCORES, **given, band=False)
+    assert ax.get_ylabel().splitlines()[1:] == ["NDCG@k (mean)"]

@@ -78,9 +78,48 @@ def test_a_document_or_a_pair_of_a_ranker(ax, data, mart):
         f"{gap})",
         f"Why is document {lower} below document {upper}?\n(its score is lower by "
         f"{gap})",
-        f"Documents {upper} and {upper} have the same score",
+        f"Document {upper} and document {upper} have the same score",
     ]
     assert_text_is_readable(display.figure_)
+
+
+def test_a_pair_says_which_document_and_which_query(ax, data, mart):
+    X, _, groups = data.test.values()
+    lower, upper = np.flatnonzero(groups == groups[30])[
+        np.argsort(mart.predict(X[groups == groups[30]]))[[0, -1]]
+    ]
+    ids = [f"sku$-{row}" for row in range(len(X))]
+    given = {"document": upper, "other": lower, "document_names": ids, "ax": ax}
+    display = ShapValuesDisplay.from_estimator(mart, X, groups=groups, **given)
+    first, second = rf"sku\$-{upper}", rf"sku\$-{lower}"
+    title = f"Query {groups[30]}\nWhy is {first} above {second}?\n(its score is higher"
+    assert ax.get_title().startswith(title)
+    assert ax.get_xlabel() == f"score of {first} minus that of {second}"
+    texts = [text.get_text() for text in ax.texts]
+    assert ax.get_ylabel() == f"feature = {first},\n{second}"
+    # each bar says by its sign what the feature adds
+    for width in widths(display):
+        assert f"{width:+.3g}" in texts
+    assert_text_is_readable(display.figure_)
+    del given["other"]
+    ids[upper] = "a document with a name that is far too long to be written in a title"
+    one = {"document_names": ids, "document": upper, "other": lower}
+    display = ShapValuesDisplay.from_estimator(mart, X, **one)
+    assert_text_is_readable(display.figure_)
+    ids[upper] = f"sku$-{upper}"
+    display = ShapValuesDisplay.from_estimator(mart, X, **given)
+    assert display.ax_.get_title().startswith(f"Score of {first}: ")
+    elsewhere = int(np.argmax(groups != groups[30]))
+    with pytest.raises(ValueError, match="document and other are of two queries, "):
+        ShapValuesDisplay.from_estimator(
+            mart, X, document=upper, other=elsewhere, groups=groups
+        )
+    for named in ({"document_names": ids}, {"groups": groups}):
+        with pytest.raises(ValueError, match="document"):
+            ShapValuesDisplay.from_estimator(mart, X, document=len(X), **named)
+    for names in (ids[:-1], "sku"):
+        with pytest.raises(ValueError, match="document_names must hold one name for"):
+            ShapValuesDisplay.from_estimator(mart, X, document_names=names)
 
 
 def test_names_and_text_values_of_a_frame_are_shown(ax):
