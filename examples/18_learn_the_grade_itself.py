@@ -1,7 +1,8 @@
 """Learn the grade itself: regression and classification
 =====================================================
 
-Run it by ``python 18_learn_the_grade_itself.py``. It needs matplotlib.
+Run it by ``python 18_learn_the_grade_itself.py``.
+Needs ``python -m pip install ".[plot]"``.
 
 A regressor that predicts the grade of each document ranks, too. So do classifiers, by
 the expected relevance, as in McRank (Li, Burges and Wu, 2007). The example compares

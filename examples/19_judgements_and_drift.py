@@ -1,7 +1,8 @@
 """Which judgements to doubt, and what has moved since the training
 ================================================================
 
-Run it by ``python 19_judgements_and_drift.py``. It needs pandas and matplotlib.
+Run it by ``python 19_judgements_and_drift.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 Two checks of a ranker's data. Grades that contradict what a ranker has learned from
 other queries deserve a second look: the example changes some grades, and counts how

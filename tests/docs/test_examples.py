@@ -459,11 +459,14 @@ def check_16(comparison, vectorizer, table, is_same, **_):
     assert is_same
 
 
-def check_17(searches, estimates, truths, **_):
+def check_17(searches, estimates, truths, comparison, **_):
     tried = [search.cv_results_["params"] for search in searches.values()]
     assert tried[0] == tried[1]
     optimism = {name: estimates[name] - truths[name] for name in searches}
-    assert optimism["by query"] > 0.01 > abs(optimism["by user"])
+    assert optimism["by query"] > 2 * abs(optimism["by user"])
+    assert is_gain_of(comparison)
+    (by_user,), (by_query,) = comparison.pairs, comparison.by_query.pairs
+    assert by_user.high - by_user.low > by_query.high - by_query.low
 
 
 def check_18(explained, comparison, **_):
