@@ -14,6 +14,7 @@ import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
+from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 pytest.importorskip("sklearn.callback", reason="since scikit-learn 1.9")
@@ -74,6 +75,21 @@ def given(estimator, y=DATA.target):
 def fitted(estimator, recorder, **options):
     model = estimator(random_state=0, **ESTIMATORS[estimator] | options)
     return model.set_callbacks(recorder).fit(**given(estimator))
+
+
+def test_a_callback_of_members_of_a_bag_is_given_the_rows_of_a_member():
+    seen = []
+
+    class Scoring(Recorder):
+        def on_fit_task_end(self, estimator, context, *, X, fitted_estimator, **_):
+            seen.append((X.shape, len(fitted_estimator.predict(X))))
+
+    ranker = LambdaMARTRanker(**TREES).set_callbacks(Scoring())
+    bag = BaggingRanker(ranker, 2, max_samples=0.5, random_state=0)
+    bag.fit(**given(LambdaMARTRanker))
+    sizes, n_features = np.bincount(DATA.groups), DATA.data.shape[1]
+    n_rows = [sizes[queries].sum() for queries in bag.estimators_queries_]
+    assert seen == [((n, n_features), n) for n in n_rows for _ in range(7)]
 
 
 @every_estimator
