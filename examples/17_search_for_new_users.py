@@ -32,8 +32,8 @@ from sklearn_ltr.plotting import SearchTraceDisplay
 # -----
 # Each of 200 users has made 10 queries, and graded 10 documents for each. Users differ
 # in taste. Three columns describe the user. They have nothing to do with taste, but
-# they tell users apart. Three tenths of the users are there to learn from; the others are
-# the new ones.
+# they tell users apart. Three tenths of the users are there to learn from; the others
+# are the new ones.
 rng = np.random.default_rng(0)
 n_users, n_queries, n_documents = 200, 10, 10
 n = n_users * n_queries * n_documents
@@ -75,8 +75,8 @@ for name, (folds, columns) in given.items():
 
 # %%
 # Each estimate is that of the best candidate, and beside it is the NDCG@10 of its model
-# on the new users. The estimate by user is not exact, either: there are few users, and it
-# is the best of several.
+# on the new users. The estimate by user is not exact, either: there are few users, and
+# it is the best of several.
 print("\nfolds       estimate  new users  chosen")
 estimates, truths = {}, {}
 for name, search in searches.items():

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
+from itertools import islice
+from traceback import walk_stack
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -31,11 +34,17 @@ def publish(namespace: dict[str, Any]) -> None:
 def find_elsewhere(module: str, name: str) -> NoReturn:
     """Raise an error for a name that a module does not have, with where it is."""
     if not name.startswith("_") and (owner := module_of(name)):
-        # an AttributeError would be replaced by one without this message
-        raise ImportError(
-            f"{name} is not in {module}: from {owner} import {name}", name=name
-        )
+        raise missing(f"{name} is not in {module}: from {owner} import {name}")
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def missing(message: str) -> ImportError | AttributeError:
+    """Return the error of a name that a module does not have."""
+    # `from module import name` would replace an AttributeError by one without the
+    # message, and `hasattr` expects no other error
+    callers = islice(walk_stack(inspect.currentframe()), 4)
+    is_import = any(f.f_code.co_name == "_handle_fromlist" for f, _ in callers)
+    return ImportError(message) if is_import else AttributeError(message)
 
 
 def module_of(name: str) -> str | None:

@@ -48,7 +48,7 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 from typing import TYPE_CHECKING, Any
 
 from sklearn_ltr._other_libraries import metric_here
-from sklearn_ltr._saved import find_elsewhere, publish
+from sklearn_ltr._saved import find_elsewhere, missing, publish
 from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
 from sklearn_ltr.metrics._bpref import *
@@ -75,9 +75,7 @@ if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
     def __getattr__(name: str) -> Any:
         """Raise an error, which for names of other libraries says what to import."""
         ours = None if name.startswith("_") else metric_here(name, _metric.METRICS)
-        if ours is not None:  # of an AttributeError, `import` drops the text
+        if ours is not None:
             function = f"{ours.partition('@')[0]}_score"
-            raise ImportError(
-                f"{__name__} has no {name}: import {function}, with groups="
-            )
+            raise missing(f"{__name__} has no {name}: import {function}, with groups=")
         return find_elsewhere(__name__, name)

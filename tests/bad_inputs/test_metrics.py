@@ -306,5 +306,6 @@ def test_names_of_other_libraries_are_told_what_to_import(theirs, ours):
     with pytest.raises(ImportError, match=f"has no {theirs}: import {ours}, "):
         exec(f"from sklearn_ltr.metrics import {theirs}")
     assert ours in metrics.__all__
+    assert not hasattr(metrics, theirs)
     assert not hasattr(metrics, "nothing_of_the_kind")
     assert not hasattr(metrics, "__wrapped__")
