@@ -1,5 +1,5 @@
 """Show nothing rather than poor results: probabilities of relevance
-================================================================
+=================================================================
 
 Run it by ``python 15_show_nothing_instead.py``.
 Needs ``python -m pip install ".[plot]"``.
