@@ -1,7 +1,8 @@
 """Show nothing rather than poor results: probabilities of relevance
 ================================================================
 
-Run it by ``python 15_show_nothing_instead.py``. It needs matplotlib.
+Run it by ``python 15_show_nothing_instead.py``.
+Needs ``python -m pip install ".[plot]"``.
 
 A search for what a shop does not have still finds something. The scores of a ranker
 order the products of one search, and do not say whether any of them fits: they are not
@@ -72,7 +73,7 @@ probabilities = {
 # %%
 # On the diagonal, a product that is good with probability p is good in a share p of the
 # cases. With ``unit="query"`` a point is a tenth of the searches, not of the products.
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 for unit, ax in zip(["document", "query"], axes, strict=True):
     for name in ("LambdaMART", "with both"):
         GradeReliabilityDisplay.from_predictions(

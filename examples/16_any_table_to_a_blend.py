@@ -1,7 +1,8 @@
 """From a table to a blend: numbers, categories, dates and gaps
 ============================================================
 
-Run it by ``python 16_any_table_to_a_blend.py``. It needs pandas and matplotlib.
+Run it by ``python 16_any_table_to_a_blend.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 A table of products has prices with a long tail, many brands, dates and gaps. Trees take
 numbers, categories and gaps as they are. A network needs numbers of about unit size,

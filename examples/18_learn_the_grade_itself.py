@@ -1,13 +1,13 @@
 """Learn the grade itself: regression and classification
 =====================================================
 
-Run it by ``python 18_learn_the_grade_itself.py``. It needs matplotlib.
+Run it by ``python 18_learn_the_grade_itself.py``.
+Needs ``python -m pip install ".[plot]"``.
 
 A regressor that predicts the grade of each document ranks, too. So do classifiers, by
 the expected relevance, as in McRank (Li, Burges and Wu, 2007). The example compares
-both with LambdaMART, which learns the order alone, and with a LambdaMART that begins
-with the regressor. Only models that have learned grades also say how good a document
-is.
+both with LambdaMART, which learns the order, and with a LambdaMART that begins with a
+regressor. It then measures which of them also says how good a document is.
 """
 
 # sphinx_gallery_thumbnail_path = "_static/thumbnails/18_learn_the_grade_itself.svg"
@@ -38,8 +38,8 @@ print(", ".join(f"grade {grade}: {share:.1%}" for grade, share in enumerate(shar
 # %%
 # Four models
 # -----------
-# A MARTRegressor is fitted without groups: it learns from each row for itself. This one
-# has 100 trees, the default, as the others have.
+# A MARTRegressor is fitted without groups: it learns from each row for itself. It has
+# 100 trees, the default, as LambdaMART has.
 regressor = MARTRegressor(random_state=0).fit(X, y)
 
 # %%

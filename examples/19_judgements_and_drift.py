@@ -1,7 +1,8 @@
 """Which judgements to doubt, and what has moved since the training
 ================================================================
 
-Run it by ``python 19_judgements_and_drift.py``. It needs pandas and matplotlib.
+Run it by ``python 19_judgements_and_drift.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 Two checks of a ranker's data. Grades that contradict what a ranker has learned from
 other queries deserve a second look: the example changes some grades, and counts how
@@ -30,7 +31,7 @@ from sklearn_ltr.inspection import model_report, suspect_judgments
 # The data are made like those of the first example, with fewer queries. One grade of
 # fifty is replaced by another grade.
 documents = read_documents()
-docs = make_data(documents, 500, 50)
+docs = make_data(documents, 400, 50)
 X = pd.DataFrame(docs.data, columns=docs.feature_names)
 y, groups = docs.target, docs.groups
 rng = np.random.default_rng(0)
@@ -69,13 +70,14 @@ plt.show()
 # %%
 # Shorter lists
 # -------------
-# The ranker is trained on the first 300 queries, with lists of up to 50 documents. Then
+# The ranker is trained on three of five queries, with lists of up to 50 documents. Then
 # somebody makes the first stage faster: it finds only 20. A query whose source is not
 # among these is left out, so queries are told apart by their text.
-trained = docs.groups < 300
+n_trained = len(docs.queries) * 3 // 5
+trained = groups < n_trained
 ranker.fit(X[trained], y[trained], groups=groups[trained])
-known = set(docs.queries[:300])
-short = make_data(documents, 500, 20)
+known = set(docs.queries[:n_trained])
+short = make_data(documents, 400, 20)
 lists = {"as in training": docs, "shorter": short}
 reports = {}
 for name, data in lists.items():

@@ -1,7 +1,8 @@
 """Is the new ranker better? Judged runs, then an interleaved test
 ================================================================
 
-Run it by ``python 20_runs_and_interleaving.py``. It needs pandas and matplotlib.
+Run it by ``python 20_runs_and_interleaving.py``.
+Needs ``python -m pip install ".[examples]"``.
 
 Two rankers are compared in two ways. Offline, each has written its lists to a file of
 TREC, a run, and another file has the judgements: several metrics, each with the
