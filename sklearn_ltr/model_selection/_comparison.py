@@ -117,7 +117,9 @@ class PeriodComparison(NamedTuple):
     >>> y, groups = np.tile([1, 0], 6), np.repeat(np.arange(6), 2)
     >>> months = np.repeat(["2026-03", "2026-04"], 6)
     >>> better = np.where(groups < 3, y, 1 - y)  # in March
-    >>> comparison = compare_rankers([y, better], None, y, groups=groups, periods=months)
+    >>> comparison = compare_rankers(
+    ...     [y, better], None, y, groups=groups, periods=months
+    ... )
     >>> [(one.period, round(one.mean_difference, 3)) for one in comparison.periods]
     [('2026-03', 0.0), ('2026-04', -0.369)]
     """

@@ -17,6 +17,9 @@ from sklearn_ltr.metrics import ERR, NDCG
 from tests.dask import N_QUERIES, bytes_of, fit_together, make_data, positions_of
 from tests.workers import run_workers
 
+# all cases are given positions
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_ltr.UnusedPositionsWarning")
+
 DATA = make_data()
 DATA["positions"] = positions_of(DATA["groups"])
 if INTERPRETED:  # fewer rows, as kernels are slow
