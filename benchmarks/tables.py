@@ -975,9 +975,8 @@ def search_budget() -> str:
             if found is not None and library != OURS:
                 cells[-1] += f", {minus(found, values[data, OURS, seconds])}"
         collection = COLLECTIONS.get(data, f"made, {runs[0]['rows']:,} rows")
-        n_queries = len(values[data, library, runs[0]["seconds"]])
         words = "**RankerSearch**" if library == OURS else library
-        rows.append([f"{collection}, {n_queries:,} queries", words, *cells])
+        rows.append([collection, words, *cells])
     head = ["data", "search", *(f"{seconds:g} s" for seconds in budgets)]
     return markdown(head, rows, once=1)
 

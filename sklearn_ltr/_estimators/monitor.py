@@ -115,12 +115,10 @@ class Monitor:
             curve.values.append(curve.measure.value())
         if self.followed is not None:
             self._compare(self.followed, self._last_index)
-        compiled_before = self._compiled_so_far
-        self._compiled_so_far = COMPILE_CLOCK.seconds()
-        if (
-            self._compiled_so_far == compiled_before
-        ):  # a step that needs no other kernel
+        compiled = COMPILE_CLOCK.seconds()
+        if compiled == self._compiled_so_far:  # a step that needs no other kernel
             tell_compiled()
+        self._compiled_so_far = compiled
         seconds = time.perf_counter() - self._line_time
         verbose = self.parameters.verbose
         if verbose > 1 or (verbose == 1 and seconds >= SECONDS_PER_LINE):

@@ -436,25 +436,17 @@ def compare_rankers(
     if periods is not None:
         number = number_users(periods, compared.groups, "periods", like="period")
         known = QueryGroups.from_groups(periods, compared.groups.n_documents, "periods")
-        for period in range(known.n_queries):
+        for period, label in enumerate(known.query_ids):
             part = (number[compared.included] == period) & (compared.weights > 0)
             if not part.any():
                 continue
             of_part = {name: of_ranker[part] for name, of_ranker in values.items()}
-            of_users, weights = means_by_user(
-                of_part, compared.weights[part], user[part]
-            )
-            for pair in comparison.pairs:
-                d = differences_of(of_users[pair.a], of_users[pair.b])
-                comparison.periods.append(
-                    PeriodComparison(
-                        known.query_ids[period],
-                        pair.a,
-                        pair.b,
-                        int(part.sum()),
-                        *mean_and_standard_error(d, weights),
-                    )
-                )
+            means, weights = means_by_user(of_part, compared.weights[part], user[part])
+            n = int(part.sum())
+            for a, b, *_ in comparison.pairs:
+                d = differences_of(means[a], means[b])
+                of_pair = mean_and_standard_error(d, weights)
+                comparison.periods.append(PeriodComparison(label, a, b, n, *of_pair))
     return comparison
 
 
