@@ -805,13 +805,6 @@ def clicks_peers() -> str:
     return markdown(head, rows, once=2)
 
 
-DATA_NAMES = {
-    "mq2008": "MQ2008",
-    "ohsumed_letor2": "OHSUMED",
-    "websearch": "web search",
-}
-
-
 def clicks_judges() -> str:
     """Each correction minus naive clicks, by what judges."""
     rows = []
@@ -822,7 +815,7 @@ def clicks_judges() -> str:
         }
         data, judge = setting
         naive, *corrections = of
-        rows.append([DATA_NAMES[data], judge, f"{mean(of[naive].values()):.3f}"])
+        rows.append([DATA[f"{data}.npz"], judge, f"{mean(of[naive].values()):.3f}"])
         rows[-1] += [difference(of, method, naive) for method in corrections]
     return markdown(["collection", "judged by", *of], rows, once=1)
 

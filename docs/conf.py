@@ -175,9 +175,9 @@ def first_of_signature(
     names = list(inspect.signature(of).parameters) if what == "class" else []
     if signature is None or LAST_SHOWN not in names:
         return None
-    return signature.partition(f", {names[names.index(LAST_SHOWN) + 1]}=")[
-        0
-    ] + ", ...)", ""
+    first_hidden = names[names.index(LAST_SHOWN) + 1]
+    shown, _, _ = signature.partition(f", {first_hidden}=")
+    return f"{shown}, ...)", ""
 
 
 def fold_parameters(app: Sphinx, document: nodes.document) -> None:

@@ -15,6 +15,7 @@ they were given (`fit_arguments`), and other numbers of rows (`read_numbers`).
 
 from sklearn_ltr._data.columns import (
     COLUMNS,
+    HELD_OUT_BY,
     MOST_POSITIONS,
     GivenColumns,
     RowColumns,

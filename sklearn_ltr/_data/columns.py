@@ -452,6 +452,8 @@ ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
+# those that say no more than which queries are held out together
+HELD_OUT_BY = [name for name, column in COLUMNS.items() if column.holds_out]
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
 TEXTS |= {"groups": GROUPS_TEXT, "judgements": JUDGED_TEXT}
 # of estimators that measure others by folds

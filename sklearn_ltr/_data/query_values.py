@@ -12,21 +12,25 @@ from sklearn_ltr._data.rows import check_holds_rows
 from sklearn_ltr._typing import IdsLike, IntArray
 
 
+def units_of_queries(
+    values: IdsLike | None, queries: QueryGroups, name: str = "users"
+) -> tuple[QueryGroups, IntArray]:
+    """Return users, or periods, as groups of rows, and the number of each query's."""
+    units, unit = QueryGroups.from_groups(values, queries.n_documents, name), name[:-1]
+    number = value_of_query(
+        units,
+        queries,
+        f"has the {name} {{}} and {{}} in {name}: a {unit} is one of whole queries, "
+        f"so give each query one, such as by groups of ({unit}, query)",
+    )
+    return units, number
+
+
 def number_users(
-    users: IdsLike | None,
-    queries: QueryGroups,
-    name: str = "users",
-    *,
-    like: str = "user",
+    users: IdsLike | None, queries: QueryGroups, name: str = "users"
 ) -> IntArray:
     """Return the number of each query's user, in the order of ids, (n_queries,)."""
-    known = QueryGroups.from_groups(users, queries.n_documents, name)
-    return value_of_query(
-        known,
-        queries,
-        f"has the {like}s {{}} and {{}} in {name}: a {like} is one of whole queries, "
-        f"so give each query one, such as by groups of ({like}, query)",
-    )
+    return units_of_queries(users, queries, name)[1]
 
 
 def number_dates(order: IdsLike, queries: QueryGroups, name: str = "order") -> IntArray:
@@ -71,7 +75,7 @@ def check_kinds(dates: QueryGroups, name: str) -> None:
                 f"which may sort differently: convert it, by pandas.to_datetime({name})"
                 ", or to numbers"
             )
-        first.setdefault(kind_of(sort_key(label)), number)
+        first.setdefault(kind_of_key(sort_key(label)), number)
     if len(first) > 1:
         a, b = (dates.query_ids[number] for number in list(first.values())[:2])
         raise TypeError(
@@ -81,10 +85,10 @@ def check_kinds(dates: QueryGroups, name: str) -> None:
         )
 
 
-def kind_of(key: tuple[str, Any]) -> Any:
+def kind_of_key(key: tuple[str, Any]) -> Any:
     """Return the kind of a sort key, of a tuple with those of its elements."""
     kind, value = key
-    return tuple(map(kind_of, value)) if kind == "tuple" else kind
+    return tuple(map(kind_of_key, value)) if kind == "tuple" else kind
 
 
 def check_one_way(users: object, order: object) -> None:

@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._boosting.warm_start import keep_trees
-from sklearn_ltr._data import COLUMNS, FitArguments, QueryGroups, takes_columns
+from sklearn_ltr._data import (
+    COLUMNS,
+    HELD_OUT_BY,
+    FitArguments,
+    QueryGroups,
+    takes_columns,
+)
 from sklearn_ltr._data.rows import n_rows
 from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
 from sklearn_ltr._estimators.base import refit
@@ -75,9 +81,9 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     """
 
     # of columns that only say what is held out, which a cluster does at random
-    __metadata_request__fit: ClassVar[dict[str, str]] = {
-        name: UNUSED for name, column in COLUMNS.items() if column.holds_out
-    }
+    __metadata_request__fit: ClassVar[dict[str, str]] = dict.fromkeys(
+        HELD_OUT_BY, UNUSED
+    )
 
     traffic_: Traffic
     _attributes: ClassVar[Attributes] = {

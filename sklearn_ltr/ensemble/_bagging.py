@@ -333,12 +333,15 @@ class BaggingRanker(BaseRanker):
             what, users = "queries", np.arange(rows.queries.n_queries)
             if rows.data.columns.users is not None:
                 what, users = "users", rows.data.columns.users
-            n_users = len(np.unique(users))
+            n_users = int(users.max()) + 1
             n_drawn = count_of(p.max_samples, n_users, "max_samples", what)
             members, drawn = [], []
             for m in range(p.n_estimators):
                 rng = np.random.default_rng([seed, m])
-                drawn.append(draw_queries(rng, users, n_drawn, p.bootstrap))
+                chosen = draw_users(rng, n_users, n_drawn, p.bootstrap)
+                # all queries of a user, as often as the user is drawn
+                n_times = np.bincount(chosen, minlength=n_users)[users]
+                drawn.append(np.repeat(np.arange(len(users)), n_times))
                 members.append(with_seeds(self._estimator(), rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
@@ -466,19 +469,13 @@ class BaggingRanker(BaseRanker):
         return labels_of_rankers(y, [self._estimator()], measured=measured)
 
 
-def draw_queries(
-    rng: np.random.Generator, users: IntArray, n_drawn: int, bootstrap: bool
+def draw_users(
+    rng: np.random.Generator, n_users: int, n_drawn: int, bootstrap: bool
 ) -> IntArray:
-    """Return the queries of a member, ascending; a bootstrap repeats some."""
-    # `users` are of all queries: each is drawn with all queries that it has
-    _, user, n_queries = np.unique(users, return_inverse=True, return_counts=True)
-    n_users = len(n_queries)
+    """Return the users, or queries, of a member; a bootstrap repeats some."""
     if bootstrap:
-        drawn = rng.integers(n_users, size=n_drawn)
-    else:
-        drawn = rng.choice(n_users, n_drawn, replace=False)
-    n_times = np.bincount(drawn, minlength=n_users)[user]
-    return np.repeat(np.arange(len(users)), n_times)
+        return rng.integers(n_users, size=n_drawn)
+    return rng.choice(n_users, n_drawn, replace=False)
 
 
 def fit_members(

@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import TrainingData, check_scores
+from sklearn_ltr._data import HELD_OUT_BY, TrainingData, check_scores
 from sklearn_ltr._data.rows import index_rows
 from sklearn_ltr._estimators.caller import (
     Found,
@@ -142,7 +142,7 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     """Return the splits that `cv` stands for, as a list that all rankers share."""
     if cv is None:
         cv = DEFAULT_N_FOLDS
-    given = {name: rows.columns.get(name) for name in ("users", "order")}
+    given = {name: rows.columns.get(name) for name in HELD_OUT_BY}
     if isinstance(cv, Integral):
         cv = numbered_folds(int(cv), rows)
         given["order"] = None  # these folds go by it
@@ -177,7 +177,7 @@ def numbered_folds(n_folds: int, rows: FitRows) -> list[Split] | BaseCrossValida
     queries, columns = rows.queries, rows.data.columns
     n, what = queries.n_queries, "queries"
     if columns.users is not None:
-        n, what = len(np.unique(columns.users)), "users"
+        n, what = int(columns.users.max()) + 1, "users"
     forward = columns.order is not None
     if not 2 <= n_folds <= n - forward:
         raise ValueError(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from sklearn_ltr._data import (
+    HELD_OUT_BY,
     FitArguments,
     QueryGroups,
     TrainingData,
@@ -104,7 +105,7 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
 
 def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
     """Raise a ValueError for a given column that no member is fitted with."""
-    for name in rows.metadata.keys() - {"groups", "sample_weight", "users", "order"}:
+    for name in rows.metadata.keys() - {"groups", "sample_weight", *HELD_OUT_BY}:
         if not any(name in given for given in taken):
             raise ValueError(
                 f"{name} was given, but no member learns from it: leave it out, or "

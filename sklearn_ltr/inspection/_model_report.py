@@ -312,8 +312,9 @@ class Subject:
         self.predicted: NDArray[Any] = np.asarray(estimator.predict(X))  # by row
         # rows are named by the index of a DataFrame
         table: Any = X
-        index = table.index if hasattr(X, "iloc") else range(len(self.predicted))
-        self.row_names = [str(row) for row in index]
+        self.row_names = (
+            table.index if hasattr(X, "iloc") else range(len(self.predicted))
+        )
         name = f"what {type(estimator).__name__} predicts"
         self.scores = check_scores(self.predicted, self.queries, name, only_order=True)
         offsets, ids = self.queries.offsets, self.queries.query_ids
@@ -478,7 +479,7 @@ def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]
     """Return the list of a query, and why a document is above a better one."""
     ranked = ranking_of(subject, query)
     grades, rows = subject.grades[ranked], subject.queries.order[ranked]
-    names = [subject.row_names[row] for row in rows]
+    names = [str(subject.row_names[row]) for row in rows]
     best = int(np.argmax(grades))  # the first of the highest grade
     listed = [*range(min(N_SHOWN, len(ranked))), *([best] if best >= N_SHOWN else [])]
     documents = html.table(

@@ -39,7 +39,7 @@ from sklearn_ltr._data import (
 )
 from sklearn_ltr._data.columns import read_one_label
 from sklearn_ltr._data.labels import select_rows
-from sklearn_ltr._data.query_values import number_users
+from sklearn_ltr._data.query_values import number_users, units_of_queries
 from sklearn_ltr._estimators.caller import warn_caller
 from sklearn_ltr._parameters import POSITIVE, integer, real
 from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -434,8 +434,7 @@ def compare_rankers(
             by_query=comparison,
         )
     if periods is not None:
-        number = number_users(periods, compared.groups, "periods", like="period")
-        known = QueryGroups.from_groups(periods, compared.groups.n_documents, "periods")
+        known, number = units_of_queries(periods, compared.groups, "periods")
         for period, label in enumerate(known.query_ids):
             part = (number[compared.included] == period) & (compared.weights > 0)
             if not part.any():

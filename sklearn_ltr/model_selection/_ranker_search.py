@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from time import perf_counter
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -636,6 +637,8 @@ class Trials:
             MeasuredQueries.of(rows.data.subset(selected), metric)
             for selected in (*selections, fold_of_query >= 0)
         )
+        n_tested = sum(len(test) for _, test in splits)
+        self._is_forward = n_tested < rows.queries.n_documents
         self._table: tuple[str, FitRows] = "", rows
 
     def _ends_in_time(self, more: float, tried: list[Candidate], own: float) -> bool:
@@ -689,15 +692,16 @@ class Trials:
         """Set the scores of held-out rows; yield how many folds are fitted so far."""
         n_jobs = self._p.n_jobs
         n_at_once = joblib.effective_n_jobs(n_jobs)
+        routing = partial(sklearn.config_context, enable_metadata_routing=True)
+        # a chosen candidate gives its warnings again, when the model is fitted
+        with routing(), collected_warnings():
+            model = clone(ranker)
+            taken = requested_metadata(model, self._rows.metadata)
+            check_taken(self._rows, [taken])
+            rows = self._with_bins(model, taken)
         for first in range(0, len(self._splits), n_at_once):
             splits = self._splits[first : first + n_at_once]
-            routing = sklearn.config_context(enable_metadata_routing=True)
-            # a chosen candidate gives its warnings again, when the model is fitted
-            with routing, collected_warnings():
-                model = clone(ranker)
-                taken = requested_metadata(model, self._rows.metadata)
-                check_taken(self._rows, [taken])
-                rows = self._with_bins(model, taken)
+            with routing(), collected_warnings():
                 found = out_of_fold(model, rows, taken, splits, n_jobs)
             held_out = np.sort(np.concatenate([test for _, test in splits]))
             named = len(held_out), "scores of the ranker"
@@ -707,9 +711,7 @@ class Trials:
     def _with_bins(self, ranker: BaseEstimator, taken: Mapping[str, Any]) -> FitRows:
         """Return the rows, with known bins if the ranker can share them."""
         # folds that go forward in time must not see the columns of later rows
-        n_tested = sum(len(test) for _, test in self._splits)
-        is_forward = n_tested < self._rows.queries.n_documents
-        if is_forward or type(ranker) is not LambdaMARTRanker:
+        if self._is_forward or type(ranker) is not LambdaMARTRanker:
             return self._rows
         key = joblib.hash((ranker.max_bins, ranker.categorical_features))
         if key != self._table[0]:

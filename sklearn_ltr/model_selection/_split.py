@@ -25,7 +25,7 @@ from sklearn_ltr._data import (
 from sklearn_ltr._data.query_values import (
     check_one_way,
     number_dates,
-    number_users,
+    units_of_queries,
     value_of_query,
 )
 from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
@@ -458,8 +458,7 @@ class UserKFold(BaseCrossValidator):
             folds.
         """
         queries = _queries_of(X, groups)
-        number_users(users, queries)  # refuses a query of two users
-        known = QueryGroups.from_groups(users, queries.n_documents, "users")
+        known, _ = units_of_queries(users, queries)
         with _counting(known.n_queries, "users"):
             yield from self._folds().split(known.order, groups=known.query_of_row)
 
@@ -553,9 +552,7 @@ def group_train_test_split(
     # whole queries are drawn, or whole users, which are groups of rows like these
     units, what = queries, "queries"
     if users is not None:
-        number_users(users, queries)  # refuses a query of two users
-        units = QueryGroups.from_groups(users, queries.n_documents, "users")
-        what = "users"
+        (units, _), what = units_of_queries(users, queries), "users"
     is_drawn = shuffle and order is None
     ordered = np.arange(units.n_queries) if is_drawn else _by_date(units, order)
     with _counting(units.n_queries, what):
