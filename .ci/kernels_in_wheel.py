@@ -63,7 +63,7 @@ class KernelsInWheel(BuildHookInterface):
                 [*command, "--cpu", level, "--into", str(kernels / level)],
                 cwd=found, env=os.environ | {"PYTHONPATH": paths}, check=True,
             )  # fmt: skip
-            inside = f"sklearn_ltr/_compile/compiled/{level}"
+            inside = f"sklearn_ltr/_core/compile/compiled/{level}"
             build_data["force_include"][str(kernels / level)] = inside
         build_data["pure_python"] = False
         python = f"cp{sys.version_info.major}{sys.version_info.minor}"

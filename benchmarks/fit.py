@@ -26,7 +26,7 @@ from measuring import cost_of, in_a_new_process, results_in_turns
 from peers import ALL_ROWS, BAGGED, N_MEMBERS, OURS, THREADS, Settings
 from queries import MSLR_LIKE, Part, folds, load, made_like_mslr
 from records import append_runs, machine, parser_of
-from sklearn_ltr._rankers.lambdamart import MOST_SYMMETRIC_QUERIES
+from sklearn_ltr._core.rankers.lambdamart import MOST_SYMMETRIC_QUERIES
 
 FITS = {
     **peers.FITS,

@@ -34,8 +34,8 @@ from paired import paired, with_error
 from queries import Part, folds, load, made
 from records import append_json, machine, parser_of
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
-from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._networks.perceptron import initial_weights
+from sklearn_ltr._core.networks import MultilayerPerceptron
+from sklearn_ltr._core.networks.perceptron import initial_weights
 from sklearn_ltr.preprocessing import SmoothClipScaler
 
 N_THREADS = 1

@@ -47,7 +47,7 @@ from measuring import (
 )
 from peers import OURS
 from records import append_json, machine, parser_of
-from sklearn_ltr._compile import (
+from sklearn_ltr._core.compile import (
     SharedKernel,
     ThreadTeam,
     atomics,
@@ -55,8 +55,8 @@ from sklearn_ltr._compile import (
     shared_kernel,
     wait_at_barrier,
 )
-from sklearn_ltr._compile import threads as team_module
-from sklearn_ltr._trees.growth.grower import TreeGrower
+from sklearn_ltr._core.compile import threads as team_module
+from sklearn_ltr._core.trees.growth.grower import TreeGrower
 
 THREADS = (1, 2, 4, 8, 16, 32)
 LIBRARIES = (OURS, "LightGBM", "LightGBM quantized", "XGBoost hist")

@@ -6,18 +6,18 @@ the pair, times the size of the metric's change if the two documents swap places
 
 from importlib.metadata import version
 
-from sklearn_ltr._data.cross_validation import SplitQueriesWarning
-from sklearn_ltr._estimators.base import NewerVersionWarning
-from sklearn_ltr._estimators.nothing_learned import NothingLearnedWarning
-from sklearn_ltr._estimators.unused_positions import UnusedPositionsWarning
-from sklearn_ltr._estimators.validation_range import ValidationRangeWarning
-from sklearn_ltr._networks import TorchNetwork
-from sklearn_ltr._networks.training import UnscaledFeaturesWarning
-from sklearn_ltr._rankers.lambdamart import LambdaMARTRanker, ShortClickLogWarning
-from sklearn_ltr._rankers.lambdarank import LambdaRankRanker
-from sklearn_ltr._rankers.ranknet import RankNetRanker
-from sklearn_ltr._ranking.reading import MissingGroupsWarning
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.data.cross_validation import SplitQueriesWarning
+from sklearn_ltr._core.estimators.base import NewerVersionWarning
+from sklearn_ltr._core.estimators.nothing_learned import NothingLearnedWarning
+from sklearn_ltr._core.estimators.unused_positions import UnusedPositionsWarning
+from sklearn_ltr._core.estimators.validation_range import ValidationRangeWarning
+from sklearn_ltr._core.networks import TorchNetwork
+from sklearn_ltr._core.networks.training import UnscaledFeaturesWarning
+from sklearn_ltr._core.public_names import publish
+from sklearn_ltr._core.rankers.lambdamart import LambdaMARTRanker, ShortClickLogWarning
+from sklearn_ltr._core.rankers.lambdarank import LambdaRankRanker
+from sklearn_ltr._core.rankers.ranknet import RankNetRanker
+from sklearn_ltr._core.ranking.reading import MissingGroupsWarning
 
 __all__ = [
     "LambdaMARTRanker",

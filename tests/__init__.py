@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numba  # noqa: E402
 
-from sklearn_ltr._compile import INTERPRETED  # noqa: E402
+from sklearn_ltr._core.compile import INTERPRETED  # noqa: E402
 
 
 def from_python(subkernel):

@@ -10,8 +10,8 @@ import pytest
 import sklearn
 from hypothesis import settings
 
-from sklearn_ltr._compile import INTERPRETED, helper, threads
-from sklearn_ltr._networks import perceptron
+from sklearn_ltr._core.compile import INTERPRETED, helper, threads
+from sklearn_ltr._core.networks import perceptron
 
 # no deadline, as the first example may have to wait for the compiler
 settings.register_profile("short", deadline=None, max_examples=40)

@@ -2,5 +2,5 @@
 
 ``python -m sklearn_ltr._ahead_of_time STEP ...`` takes some steps (:mod:`.small_fits`),
 and then all others.  The command ``compile`` runs several such processes, and a first
-fit one beside it (`_compile.helper`).
+fit one beside it (`_core/compile.helper`).
 """

@@ -6,7 +6,7 @@ import os
 import sys
 
 from sklearn_ltr._ahead_of_time.small_fits import STEPS
-from sklearn_ltr._compile import helper
+from sklearn_ltr._core.compile import helper
 
 LOWER_PRIORITY = 10  # of what the fit that is helped does not need
 

@@ -19,28 +19,28 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
-from sklearn_ltr._comm import ONE_PROCESS, Comm, OneProcess
-from sklearn_ltr._compile import INTERPRETED, ONE_THREAD
-from sklearn_ltr._compile.shared_kernels import new_announcements, release, serve
-from sklearn_ltr._data.binned_columns import (
+from sklearn_ltr._core.comm import ONE_PROCESS, Comm, OneProcess
+from sklearn_ltr._core.compile import INTERPRETED, ONE_THREAD
+from sklearn_ltr._core.compile.shared_kernels import new_announcements, release, serve
+from sklearn_ltr._core.data.binned_columns import (
     BinnedColumns,
     SparseColumns,
     sort_entries,
 )
-from sklearn_ltr._data.tables import hash_values
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._trees.binning import BinnedData, hash_bins
-from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
-from sklearn_ltr._trees.growth.grower import TreeGrower
-from sklearn_ltr._trees.growth.quantization import RowDerivatives
-from sklearn_ltr._trees.growth.sampling import TreeSampler
-from sklearn_ltr._trees.parameters import (
+from sklearn_ltr._core.data.tables import hash_values
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.trees.binning import BinnedData, hash_bins
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
+from sklearn_ltr._core.trees.growth.sampling import TreeSampler
+from sklearn_ltr._core.trees.parameters import (
     GROW_POLICIES,
     TreeParameters,
     growth_parameters,
     step_of_growth,
 )
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.typing import FloatArray
 
 # Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
 N_QUERIES, N_TREES = 300, 30

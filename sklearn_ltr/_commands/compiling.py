@@ -19,7 +19,7 @@ from pathlib import Path
 import joblib
 
 from sklearn_ltr._commands.arguments import Commands, refusal
-from sklearn_ltr._compile import cpus, helper
+from sklearn_ltr._core.compile import cpus, helper
 
 
 def add_compile(commands: Commands) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
 
 # what trec_eval adds to a share of the relevant documents, before it cuts off digits
 TREC_EVAL_10, TREC_EVAL_9 = 0.5, 0.9

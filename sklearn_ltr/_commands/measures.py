@@ -18,7 +18,7 @@ from sklearn_ltr._commands.lists import (
     interpolated_precision,
     mean_interpolated_precision,
 )
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.metrics import (
     MAP,
     MRR,

@@ -11,7 +11,7 @@ sigmoids, as scikit-learn's CalibratedClassifierCV does for classes; of the scor
 or of the score and the mean score of its query.  The ranking stays the ranker's.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.calibration._calibrated_ranker import CalibratedRanker
 
 __all__ = ["CalibratedRanker"]

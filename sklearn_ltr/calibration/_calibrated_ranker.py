@@ -11,21 +11,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     FitArguments,
     QueryGroups,
     TrainingData,
     describe_columns,
     takes_columns,
 )
-from sklearn_ltr._data.labels import check_label, label_number
-from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import ThreadCount, refit
-from sklearn_ltr._estimators.parts import name_part
-from sklearn_ltr._parameters import Choice, read_parameters, real
-from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._ranking.reading import LabelChoice, check_y_given, single_query
-from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._core.data.labels import check_label, label_number
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
+from sklearn_ltr._core.estimators.base import ThreadCount, refit
+from sklearn_ltr._core.estimators.parts import name_part
+from sklearn_ltr._core.parameters import Choice, read_parameters, real
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.reading import LabelChoice, check_y_given, single_query
+from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
     fit_isotonic,
     fit_mean_weight,

@@ -15,8 +15,8 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_ltr._saved import saved_part
-from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
+from sklearn_ltr._core.saving import saved_part
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
 
 ROUNDING = 1e-12  # means that vary by less, in units of the largest score, are equal
 

@@ -20,7 +20,7 @@ document.
 :class:`sklearn_ltr.plotting.PropensityCurveDisplay` draws the propensities.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.clicks._judging import (
     CounterfactualEstimate,
     InterleavingResult,

@@ -41,8 +41,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_ltr._estimators.caller import warn_caller
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.clicks._log import ClickLog, check_from_zero, sum_by
 
 BOUND_MARGIN = 0.01  # part of the distance to 0 and to 1 that an extrapolation leaves

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
     check_scores,
@@ -28,9 +28,9 @@ from sklearn_ltr._data import (
     places_in_queries,
     read_numbers,
 )
-from sklearn_ltr._data.rows import check_each
-from sklearn_ltr._parameters import Choice, integer, real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, Seed
+from sklearn_ltr._core.data.rows import check_each
+from sklearn_ltr._core.parameters import Choice, integer, real
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, Seed
 from sklearn_ltr.clicks._log import (
     Lists,
     check_from_zero,

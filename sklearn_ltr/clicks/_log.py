@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
     check_holds_rows,
@@ -30,7 +30,7 @@ from sklearn_ltr._data import (
     read_numbers,
     read_positions,
 )
-from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray
 
 OF_COUNTS = (
     ": if these are the clicks of one user on one list, give numpy.minimum(clicks, 1); "

@@ -48,10 +48,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
-from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import Estimator, refit
-from sklearn_ltr._parameters import POSITIVE, integer, read_parameters, real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
+from sklearn_ltr._core.estimators.base import Estimator, refit
+from sklearn_ltr._core.parameters import POSITIVE, integer, read_parameters, real
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.clicks._em import (
     TO_COMPARE,
     Cells,

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._parameters import real
-from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.parameters import real
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray
 from sklearn_ltr.clicks._log import Patterns, count_patterns, read_click_log, sum_by
 
 STRATEGIES = {

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     MOST_POSITIONS,
     QueryGroups,
     as_array,
@@ -30,8 +30,8 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._parameters import Choice, integer, real
-from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray, Seed
+from sklearn_ltr._core.parameters import Choice, integer, real
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray, Seed
 
 
 class SimulatedLog(Bunch):

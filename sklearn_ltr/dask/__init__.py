@@ -3,7 +3,7 @@
 It needs Dask: ``python -m pip install ".[dask]"`` in a copy of the source.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.dask._ranker import DaskLambdaMARTRanker
 
 __all__ = ["DaskLambdaMARTRanker"]

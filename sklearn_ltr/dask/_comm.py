@@ -33,9 +33,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._comm import V
-from sklearn_ltr._estimators.base import FittedAttributes
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._core.comm import V
+from sklearn_ltr._core.estimators.base import FittedAttributes
+from sklearn_ltr._core.typing import IntArray
 
 ACCEPT_SECONDS = 0.5  # a listener waits for a connection before it looks for `abort`
 CONNECT_SECONDS = 30

@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._boosting.base_model import (
+from sklearn_ltr._core.boosting.base_model import (
     check_base_score_size,
     check_init_score_given,
 )
-from sklearn_ltr._boosting.bins import bin_data, fit_threads
-from sklearn_ltr._boosting.fitted_trees import read_categories
-from sklearn_ltr._boosting.loop import boost_trees
-from sklearn_ltr._boosting.warm_start import KeptTrees, keep_trees
-from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import (
+from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
+from sklearn_ltr._core.boosting.fitted_trees import read_categories
+from sklearn_ltr._core.boosting.loop import boost_trees
+from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.comm import Comm
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import (
     COLUMNS,
     FitArguments,
     FitData,
@@ -40,22 +40,22 @@ from sklearn_ltr._data import (
     ValidationSet,
     check_base_scores,
 )
-from sklearn_ltr._data.pairs import GivenPairs
-from sklearn_ltr._data.query_values import draw_held_out
-from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._estimators.attributes import FEATURES
-from sklearn_ltr._estimators.base import FittedAttributes
-from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_caller
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters, warn_if_short
-from sklearn_ltr._ranking.reading import (
+from sklearn_ltr._core.data.pairs import GivenPairs
+from sklearn_ltr._core.data.query_values import draw_held_out
+from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.estimators.attributes import FEATURES
+from sklearn_ltr._core.estimators.base import FittedAttributes
+from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, warn_if_short
+from sklearn_ltr._core.ranking.reading import (
     choose_learned,
     hold_out_queries,
     read_fit,
 )
-from sklearn_ltr._ranking.task import ranking_task
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._core.ranking.task import ranking_task
+from sklearn_ltr._core.typing import IntArray
 from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
     Collections,

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from sklearn_ltr._data import QueryGroups, check_grades, read_numbers
-from sklearn_ltr._data.features import CATEGORICAL, check_finite, is_frame
-from sklearn_ltr._data.groups import QueryIds
-from sklearn_ltr._data.labels import n_label_columns, read_label_grades
-from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._core.data import QueryGroups, check_grades, read_numbers
+from sklearn_ltr._core.data.features import CATEGORICAL, check_finite, is_frame
+from sklearn_ltr._core.data.groups import QueryIds
+from sklearn_ltr._core.data.labels import n_label_columns, read_label_grades
+from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.typing import FloatArray, IntArray
 
 Graph = dict[Any, Any]
 Collections = dict[str, Any]  # of Dask by argument of `fit`, None: not given

@@ -12,20 +12,24 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._boosting.warm_start import keep_trees
-from sklearn_ltr._data import (
+from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.data import (
     COLUMNS,
     HELD_OUT_BY,
     FitArguments,
     QueryGroups,
     takes_columns,
 )
-from sklearn_ltr._data.rows import n_rows
-from sklearn_ltr._estimators.attributes import Attribute, Attributes, known_by_reading
-from sklearn_ltr._estimators.base import refit
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
-from sklearn_ltr._typing import (
+from sklearn_ltr._core.data.rows import n_rows
+from sklearn_ltr._core.estimators.attributes import (
+    Attribute,
+    Attributes,
+    known_by_reading,
+)
+from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
+from sklearn_ltr._core.typing import (
     ArraysLike,
     FloatArray,
     IdArraysLike,

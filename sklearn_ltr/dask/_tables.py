@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from sklearn_ltr._comm import Comm
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.binned_columns import BinnedColumns
-from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._data.fit_arguments import ROWS_CHANGED
-from sklearn_ltr._data.row_hashes import HashArray
-from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._data.tables import (
+from sklearn_ltr._core.comm import Comm
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data.binned_columns import BinnedColumns
+from sklearn_ltr._core.data.categories import FeatureCategories
+from sklearn_ltr._core.data.fit_arguments import ROWS_CHANGED
+from sklearn_ltr._core.data.row_hashes import HashArray
+from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.data.tables import (
     ColumnReader,
     Matrix,
     RowBinner,
@@ -28,7 +28,7 @@ from sklearn_ltr._data.tables import (
     hash_values,
     table_of,
 )
-from sklearn_ltr._typing import FeaturesLike, IntArray
+from sklearn_ltr._core.typing import FeaturesLike, IntArray
 from sklearn_ltr.dask._partitions import Partition, PartitionGraph, read_part
 
 

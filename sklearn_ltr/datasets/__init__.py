@@ -13,7 +13,7 @@ engines write: judgements, logged features, and the queries and events of users.
 :func:`join_features` makes rows to fit of features and judgements, or clicks.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.datasets._feature_log import join_features, load_feature_log
 from sklearn_ltr.datasets._judgments import load_judgments
 from sklearn_ltr.datasets._letor import load_letor

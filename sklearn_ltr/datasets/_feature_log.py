@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, NamesLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, NamesLike
 from sklearn_ltr.datasets._judgments import read_judgments
 from sklearn_ltr.datasets._records import (
     Record,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_ltr._data.features import is_arrow, is_frame
+from sklearn_ltr._core.data.features import is_arrow, is_frame
 from sklearn_ltr.datasets._records import (
     Record,
     Records,

@@ -15,8 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from sklearn_ltr._parameters import Choice, integer
-from sklearn_ltr._typing import FloatArray, IntArray
+from sklearn_ltr._core.parameters import Choice, integer
+from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
 from sklearn_ltr.datasets._trec import Qrels
 

@@ -15,10 +15,10 @@ from itertools import chain
 from numbers import Integral, Real
 from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
 
-from sklearn_ltr._data import as_array
-from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
-from sklearn_ltr._other_libraries import OTHER_COLUMNS, plain_name
-from sklearn_ltr._typing import DataFrameLike
+from sklearn_ltr._core.data import as_array
+from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
+from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, plain_name
+from sklearn_ltr._core.typing import DataFrameLike
 from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
 from sklearn_ltr.datasets._trec import QRELS
 

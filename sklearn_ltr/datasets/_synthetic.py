@@ -26,9 +26,9 @@ from numpy.random import Generator
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_ltr._data import count_rows, read_numbers
-from sklearn_ltr._parameters import integer, real
-from sklearn_ltr._typing import FloatArray, IntArray, Seed
+from sklearn_ltr._core.data import count_rows, read_numbers
+from sklearn_ltr._core.parameters import integer, real
+from sklearn_ltr._core.typing import FloatArray, IntArray, Seed
 from sklearn_ltr.datasets._letor import check_floating
 
 Latents = NDArray[np.float32]

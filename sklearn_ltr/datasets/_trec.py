@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     check_holds_rows,
     check_scores,
     places_in_queries,
     read_numbers,
 )
-from sklearn_ltr._data.features import is_arrow, is_frame, is_lazy
-from sklearn_ltr._data.rows import check_each
-from sklearn_ltr._other_libraries import OTHER_COLUMNS, plain_name
-from sklearn_ltr._parameters import Choice, real
-from sklearn_ltr._typing import DataFrameLike, FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
+from sklearn_ltr._core.data.rows import check_each
+from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, plain_name
+from sklearn_ltr._core.parameters import Choice, real
+from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
     Path,
     TextLines,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._core.typing import IntArray
 from sklearn_ltr.datasets._records import (
     Record,
     Records,

@@ -17,7 +17,7 @@ The score of document i::
 - :func:`reciprocal_rank_fusion` joins lists by the ranks of documents, without grades.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, best_blend
 from sklearn_ltr.ensemble._blended_ranker import BlendedRanker

@@ -19,8 +19,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_objec
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import (
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import (
     COLUMNS,
     FitArguments,
     QueryGroups,
@@ -28,16 +28,25 @@ from sklearn_ltr._data import (
     check_base_scores,
     takes_columns,
 )
-from sklearn_ltr._data.features import find_features
-from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
-from sklearn_ltr._data.query_values import draw_held_out
-from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import ThreadCount, copy_attributes, draw_seed, refit
-from sklearn_ltr._estimators.caller import Found, collected_warnings, warn_of_members
-from sklearn_ltr._estimators.parts import name_part
-from sklearn_ltr._estimators.routing import requested_metadata
-from sklearn_ltr._parameters import (
+from sklearn_ltr._core.data.features import find_features
+from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._core.data.query_values import draw_held_out
+from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
+from sklearn_ltr._core.estimators.base import (
+    ThreadCount,
+    copy_attributes,
+    draw_seed,
+    refit,
+)
+from sklearn_ltr._core.estimators.caller import (
+    Found,
+    collected_warnings,
+    warn_of_members,
+)
+from sklearn_ltr._core.estimators.parts import name_part
+from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.parameters import (
     BOOL,
     FractionOrCount,
     Verbosity,
@@ -45,12 +54,12 @@ from sklearn_ltr._parameters import (
     integer,
     read_parameters,
 )
-from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._rankers.lambdamart import SharedBins
-from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
-from sklearn_ltr._ranking.objective import FORCES
-from sklearn_ltr._ranking.reading import LabelChoice, single_query
-from sklearn_ltr._typing import (
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.rankers.lambdamart import SharedBins
+from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
+from sklearn_ltr._core.ranking.objective import FORCES
+from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
+from sklearn_ltr._core.typing import (
     ArraysLike,
     FloatArray,
     IdArraysLike,

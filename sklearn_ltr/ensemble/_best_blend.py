@@ -44,8 +44,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import kernel, subkernel
-from sklearn_ltr._data import (
+from sklearn_ltr._core.compile import kernel, subkernel
+from sklearn_ltr._core.data import (
     QueryGroups,
     check_grades,
     check_sample_weight,
@@ -53,8 +53,8 @@ from sklearn_ltr._data import (
     count_rows,
     rescale,
 )
-from sklearn_ltr._ranking.measures import BoundLabel, mean_of_bound
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.ranking.measures import BoundLabel, mean_of_bound
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._closed_form import ClosedFormMetric, cut_at
 from sklearn_ltr.metrics._metric import BoundMetric, value_of_list

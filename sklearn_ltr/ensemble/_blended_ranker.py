@@ -20,17 +20,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._data import FitArguments, describe_columns, takes_columns
-from sklearn_ltr._data.pairs import JUDGED_ARGUMENTS
-from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
-from sklearn_ltr._estimators.parts import name_part
-from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._parameters import Choice, read_parameters
-from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._ranking.measures import bind_labels, mean_of_bound
-from sklearn_ltr._ranking.reading import LabelChoice
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
+from sklearn_ltr._core.data import FitArguments, describe_columns, takes_columns
+from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
+from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._core.estimators.parts import name_part
+from sklearn_ltr._core.networks import MultilayerPerceptron
+from sklearn_ltr._core.parameters import Choice, read_parameters
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
+from sklearn_ltr._core.ranking.reading import LabelChoice
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, check_ties, sweep_alphas
 from sklearn_ltr.ensemble._held_out import (

@@ -21,17 +21,17 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import HELD_OUT_BY, TrainingData, check_scores
-from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._estimators.caller import (
+from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
+from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.estimators.caller import (
     Found,
     collected_warnings,
     warn_caller,
     warn_of_members,
 )
-from sklearn_ltr._estimators.routing import requested_metadata
-from sklearn_ltr._rankers.lambdamart import given_values
-from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
+from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.rankers.lambdamart import given_values
+from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.ensemble._members import FitRows, check_taken
 
 PREFIT = "prefit"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     HELD_OUT_BY,
     FitArguments,
     QueryGroups,
@@ -17,19 +17,19 @@ from sklearn_ltr._data import (
     check_base_scores,
     count_rows,
 )
-from sklearn_ltr._data.features import check_columns
-from sklearn_ltr._data.labels import label_names, label_shares, n_label_columns
-from sklearn_ltr._data.pairs import GivenJudgements
-from sklearn_ltr._data.rows import index_rows, n_rows
-from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._ranking.reading import (
+from sklearn_ltr._core.data.features import check_columns
+from sklearn_ltr._core.data.labels import label_names, label_shares, n_label_columns
+from sklearn_ltr._core.data.pairs import GivenJudgements
+from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.reading import (
     LabelChoice,
     check_y_given,
     read_queries,
     read_targets,
     read_ungraded,
 )
-from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
 
 
 class FitRows(NamedTuple):

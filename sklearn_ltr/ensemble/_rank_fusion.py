@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from sklearn_ltr._data import QueryGroups, check_scores, count_rows
-from sklearn_ltr._parameters import real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.data import QueryGroups, check_scores, count_rows
+from sklearn_ltr._core.parameters import real
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 
 __all__ = ["reciprocal_rank_fusion"]
 

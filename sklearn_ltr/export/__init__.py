@@ -7,7 +7,7 @@ is validated and never executed.
 """
 
 # ruff: noqa: F403
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.export._catboost import *
 from sklearn_ltr.export._estimators import *
 from sklearn_ltr.export._json import *

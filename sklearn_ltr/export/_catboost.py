@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most

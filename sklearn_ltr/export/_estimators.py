@@ -17,13 +17,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._boosting.fitted_trees import CURVE, constraints_of
-from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._parameters import Choice, read_parameters
-from sklearn_ltr._trees.binning import MISSING_BIN, BinMapper
-from sklearn_ltr._trees.categories import CategoryBins
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.evaluate.tree_walk import unpack_sets
+from sklearn_ltr._core.boosting.fitted_trees import CURVE, constraints_of
+from sklearn_ltr._core.data.categories import FeatureCategories
+from sklearn_ltr._core.parameters import Choice, read_parameters
+from sklearn_ltr._core.trees.binning import MISSING_BIN, BinMapper
+from sklearn_ltr._core.trees.categories import CategoryBins
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.evaluate.tree_walk import unpack_sets
 from sklearn_ltr.export._pipelines import Imputation, active_steps, split_pipeline
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,

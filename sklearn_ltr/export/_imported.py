@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.export._estimators import from_tree_model
 from sklearn_ltr.export._tree_model import (
     Category,

@@ -10,8 +10,12 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data.rows import LARGEST_EXACT
-from sklearn_ltr._estimators.base import VERSION, NewerVersionWarning, release_numbers
+from sklearn_ltr._core.data.rows import LARGEST_EXACT
+from sklearn_ltr._core.estimators.base import (
+    VERSION,
+    NewerVersionWarning,
+    release_numbers,
+)
 from sklearn_ltr.export._document import excerpt, member, parse
 from sklearn_ltr.export._json_models import Model, model_value, read_model
 from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of

@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.networks import MultilayerPerceptron
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.ensemble._bagging import BaggingParameters
 from sklearn_ltr.ensemble._blended_ranker import BlendingParameters

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._trees.evaluate.ensemble import NODE_DTYPES
+from sklearn_ltr._core.trees.evaluate.ensemble import NODE_DTYPES
 from sklearn_ltr.export._document import array, checked, excerpt, items, member
 from sklearn_ltr.export._estimators import (
     CURVES,

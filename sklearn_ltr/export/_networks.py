@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr._core.networks import MultilayerPerceptron
 
 NETWORKS = (LambdaRankRanker, RankNetRanker)
 

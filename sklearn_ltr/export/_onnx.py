@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._networks import NETWORKS, Layers, layers_of

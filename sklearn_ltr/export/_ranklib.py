@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from sklearn_ltr._parameters import Choice
+from sklearn_ltr._core.parameters import Choice
 from sklearn_ltr.export._document import excerpt
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (

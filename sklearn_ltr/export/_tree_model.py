@@ -20,8 +20,12 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.evaluate.ensemble import NODE_DTYPES, TreeEnsemble, check_trees
+from sklearn_ltr._core.trees.binning import MISSING_BIN
+from sklearn_ltr._core.trees.evaluate.ensemble import (
+    NODE_DTYPES,
+    TreeEnsemble,
+    check_trees,
+)
 
 __all__ = ["Feature", "Tree", "TreeModel"]
 

@@ -27,19 +27,19 @@ Both functions accept any fitted RankNetRanker or LambdaRankRanker, and any metr
   :class:`sklearn_ltr.plotting.WeightCurvesDisplay` draws its result.
 """
 
-from sklearn_ltr._inspection.lambdas import compute_lambdas
-from sklearn_ltr._inspection.local_optimality import (
+from sklearn_ltr._core.public_names import publish
+from sklearn_ltr.inspection._lambdas import compute_lambdas
+from sklearn_ltr.inspection._local_optimality import (
     LocalOptimality,
     WeightCurves,
     local_optimality,
     weight_curves,
 )
-from sklearn_ltr._inspection.models import ScoreRegressor
-from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
-from sklearn_ltr._inspection.trees import split_counts, trees_to_dataframe
-from sklearn_ltr._saved import publish
 from sklearn_ltr.inspection._model_report import ModelReport, model_report
+from sklearn_ltr.inspection._models import ScoreRegressor
+from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.inspection._suspect_judgments import suspect_judgments
+from sklearn_ltr.inspection._trees import split_counts, trees_to_dataframe
 
 __all__ = [
     "LocalOptimality",

@@ -20,15 +20,15 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.stats import chi2
 
-from sklearn_ltr._data.features import (
+from sklearn_ltr._core.data.features import (
     LabelColumn,
     NumberColumn,
     as_table,
     get_column,
     is_frame,
 )
-from sklearn_ltr._trees.binning import find_bin_thresholds
-from sklearn_ltr._typing import FloatArray, IntArray, MatrixLike
+from sklearn_ltr._core.trees.binning import find_bin_thresholds
+from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
 
 N_BINS = 10  # of numbers, or of categories by themselves; missing ones not counted
 CHANCE = 0.95  # of a PSI without drift that is below `by_chance`

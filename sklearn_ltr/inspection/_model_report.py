@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
     check_grades,
@@ -30,12 +30,10 @@ from sklearn_ltr._data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._data.features import LabelColumn, NumberColumn
-from sklearn_ltr._data.rows import index_rows
-from sklearn_ltr._inspection.models import find_model, nested, transformers_in
-from sklearn_ltr._inspection.shap_values import ShapValues, shap_values
-from sklearn_ltr._parameters import shown
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
+from sklearn_ltr._core.data.features import LabelColumn, NumberColumn
+from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.parameters import shown
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.inspection import _html as html
 from sklearn_ltr.inspection._drift import (
     Drift,
@@ -44,21 +42,10 @@ from sklearn_ltr.inspection._drift import (
     drift_of_numbers,
     named_table,
 )
+from sklearn_ltr.inspection._models import find_model, nested, transformers_in
+from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
-from sklearn_ltr.plotting import (
-    BlendCurveDisplay,
-    CutoffCurveDisplay,
-    FeatureImportancesDisplay,
-    PropensityCurveDisplay,
-    ShapValuesDisplay,
-    TrainingCurveDisplay,
-)
-from sklearn_ltr.plotting._arguments import read_item_names
-from sklearn_ltr.plotting._axes import name_of_metric
-from sklearn_ltr.plotting._forces import order_of_query
-from sklearn_ltr.plotting._shap import rows_of
-from sklearn_ltr.plotting._training_curve import read_record
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own
 MOST_GRADES = 10  # listed one by one
@@ -333,6 +320,8 @@ class Subject:
     @property
     def metric_name(self) -> str:
         """Name of the metric, such as "NDCG@10"."""
+        from sklearn_ltr.plotting._axes import name_of_metric
+
         return name_of_metric(self.metric)
 
     @property
@@ -412,6 +401,8 @@ def queries_section(subject: Subject) -> str:
 
 def cutoff_curve(subject: Subject) -> str:
     """Return the picture of the metric against its cutoff."""
+    from sklearn_ltr.plotting import CutoffCurveDisplay
+
     longest = int(subject.queries.sizes.max())
     every_k = replace(subject.metric, k=None)
     return html.picture(
@@ -469,6 +460,8 @@ def worst_section(subject: Subject, has_trees: bool) -> str:
 
 def ranking_of(subject: Subject, query: int) -> IntArray:
     """Return the documents of a query as ranked, by their canonical numbers."""
+    from sklearn_ltr.plotting._forces import order_of_query
+
     start, end = subject.queries.offsets[query : query + 2]
     documents = np.arange(start, end)
     scores, grades = subject.scores[documents], subject.grades[documents]
@@ -507,6 +500,9 @@ def worst_list(subject: Subject, query: int, has_trees: bool) -> tuple[str, str]
 
 def why_above(subject: Subject, first: int, best: int) -> str:
     """Return what puts the row `first` above the better row `best`."""
+    from sklearn_ltr.plotting import ShapValuesDisplay
+    from sklearn_ltr.plotting._shap import rows_of
+
     X = index_rows(subject.X, np.array([first, best]))
     result = shap_values(subject.estimator, X)
     above, below = subject.row_names[first], subject.row_names[best]
@@ -586,6 +582,9 @@ def model_facts(subject: Subject) -> list[list[str]]:
 
 def blend_part(subject: Subject) -> str:
     """Return the weights of a blend, "" for other models."""
+    from sklearn_ltr.plotting import BlendCurveDisplay
+    from sklearn_ltr.plotting._axes import name_of_metric
+
     model = subject.model
     if not hasattr(model, "weights_"):
         return ""
@@ -616,6 +615,8 @@ def blend_part(subject: Subject) -> str:
 
 def bias_part(subject: Subject) -> str:
     """Return the learned bias of positions in clicks, "" where there is none."""
+    from sklearn_ltr.plotting import PropensityCurveDisplay
+
     model = subject.model
     if not hasattr(model, "position_bias_"):
         return ""
@@ -639,6 +640,9 @@ def bias_part(subject: Subject) -> str:
 
 def curves_section(subject: Subject) -> str:
     """Return the scores that training has recorded."""
+    from sklearn_ltr.plotting import TrainingCurveDisplay
+    from sklearn_ltr.plotting._training_curve import read_record
+
     title = "Training curves"
     try:
         display = TrainingCurveDisplay(**read_record(subject.model))
@@ -696,6 +700,8 @@ def describe_features(
     subject: Subject, random: np.random.RandomState
 ) -> Effects | None:
     """Return what importances and SHAP values say, None for a model with neither."""
+    from sklearn_ltr.plotting._arguments import read_item_names
+
     model = subject.model
     gain = getattr(model, "feature_importances_", None)
     queries = subject.queries
@@ -762,6 +768,8 @@ def importances_section(names: Sequence[str], gain: FloatArray) -> str:
 
 def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> str:
     """Return the picture of features by descending values."""
+    from sklearn_ltr.plotting import FeatureImportancesDisplay
+
     display = FeatureImportancesDisplay(
         values, feature_names=list(names), importance_name=measure
     )

@@ -9,12 +9,11 @@ import sklearn
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_ltr._compile import check_n_jobs
-from sklearn_ltr._data import FitArguments, QueryGroups, check_scores
-from sklearn_ltr._estimators.routing import requested_metadata
-from sklearn_ltr._inspection.lambdas import compute_lambdas
-from sklearn_ltr._ranking.reading import ONE_LABEL, check_y_given
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.compile import check_n_jobs
+from sklearn_ltr._core.data import FitArguments, QueryGroups, check_scores
+from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.ranking.reading import ONE_LABEL, check_y_given
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.ensemble._held_out import (
     SplitsLike,
     check_splits_word,
@@ -24,6 +23,7 @@ from sklearn_ltr.ensemble._held_out import (
 )
 from sklearn_ltr.ensemble._members import centred_within_queries, read_rows
 from sklearn_ltr.ensemble._meta_estimators import check_estimator
+from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.metrics import rank_scores
 
 if TYPE_CHECKING:

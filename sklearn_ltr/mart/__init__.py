@@ -7,7 +7,7 @@ more than two classes and for other losses (absolute error, Poisson, quantiles, 
 scikit-learn's HistGradientBoostingClassifier and HistGradientBoostingRegressor.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.mart._mart import MARTClassifier, MARTRegressor
 
 __all__ = ["MARTClassifier", "MARTRegressor"]

@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-from sklearn_ltr._boosting.bins import bin_data, fit_threads
-from sklearn_ltr._boosting.fitted_trees import (
+from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
+from sklearn_ltr._core.boosting.fitted_trees import (
     CURVE,
     TREE_ATTRIBUTES,
     FittedTrees,
@@ -29,11 +29,11 @@ from sklearn_ltr._boosting.fitted_trees import (
     read_categories,
     read_tree_features,
 )
-from sklearn_ltr._boosting.loop import boost_trees
-from sklearn_ltr._boosting.parameters import BoostingParameters
-from sklearn_ltr._boosting.warm_start import KeptTrees, keep_trees
-from sklearn_ltr._compile import ThreadTeam, expit_of
-from sklearn_ltr._data import (
+from sklearn_ltr._core.boosting.loop import boost_trees
+from sklearn_ltr._core.boosting.parameters import BoostingParameters
+from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.compile import ThreadTeam, expit_of
+from sklearn_ltr._core.data import (
     FitArguments,
     FitData,
     RowColumns,
@@ -42,14 +42,14 @@ from sklearn_ltr._data import (
     check_holds_rows,
     read_numbers,
 )
-from sklearn_ltr._data.categories import FeatureCategories
-from sklearn_ltr._data.features import check_has_rows
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.rows import check_each, read_weights
-from sklearn_ltr._data.tables import Matrix, table_of
-from sklearn_ltr._data.training_data import check_weights
-from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import (
+from sklearn_ltr._core.data.categories import FeatureCategories
+from sklearn_ltr._core.data.features import check_has_rows
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.rows import check_each, read_weights
+from sklearn_ltr._core.data.tables import Matrix, table_of
+from sklearn_ltr._core.data.training_data import check_weights
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
+from sklearn_ltr._core.estimators.base import (
     CallbackSupportMixin,
     Estimator,
     FitTasks,
@@ -57,12 +57,12 @@ from sklearn_ltr._estimators.base import (
     require,
     with_callbacks,
 )
-from sklearn_ltr._estimators.docstrings import describe_parameters
-from sklearn_ltr._estimators.validation_range import warn_of_ranges
-from sklearn_ltr._parameters import LARGEST_SCORE, POSITIVE, read_parameters
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.parameters import LearningRate
-from sklearn_ltr._typing import (
+from sklearn_ltr._core.estimators.docstrings import describe_parameters
+from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
+from sklearn_ltr._core.parameters import LARGEST_SCORE, POSITIVE, read_parameters
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.parameters import LearningRate
+from sklearn_ltr._core.typing import (
     ArraysLike,
     FeaturesLike,
     FloatArray,

@@ -21,10 +21,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._compile import LOG2_E, ThreadTeam, expit, kernel, log2_of, softplus
-from sklearn_ltr._data import TrainingData
-from sklearn_ltr._estimators.monitor import ScoredMeasure
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.compile import (
+    LOG2_E,
+    ThreadTeam,
+    expit,
+    kernel,
+    log2_of,
+    softplus,
+)
+from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.typing import FloatArray
 
 
 @kernel

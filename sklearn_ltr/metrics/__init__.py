@@ -47,8 +47,8 @@ cutoff is exactly 0.  ``discount_above_p >= discount_below_q`` wherever gains di
 # ruff: noqa: F403
 from typing import TYPE_CHECKING, Any
 
-from sklearn_ltr._other_libraries import metric_here
-from sklearn_ltr._saved import find_elsewhere, missing, publish
+from sklearn_ltr._core.other_libraries import metric_here
+from sklearn_ltr._core.public_names import find_elsewhere, publish
 from sklearn_ltr.metrics import _arguments, _metric
 from sklearn_ltr.metrics._average_precision import *
 from sklearn_ltr.metrics._bpref import *
@@ -77,5 +77,7 @@ if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
         ours = None if name.startswith("_") else metric_here(name, _metric.METRICS)
         if ours is not None:
             function = f"{ours.partition('@')[0]}_score"
-            raise missing(f"{__name__} has no {name}: import {function}, with groups=")
+            raise AttributeError(
+                f"{__name__} has no {name}: import {function}, with groups="
+            )
         return find_elsewhere(__name__, name)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
-from sklearn_ltr._parameters import no_such_arguments, with_close_match
+from sklearn_ltr._core.other_libraries import METRIC_ARGUMENTS
+from sklearn_ltr._core.parameters import no_such_arguments, with_close_match
 
 F = TypeVar("F", bound=Callable[..., Any])
 

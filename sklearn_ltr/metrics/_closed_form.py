@@ -36,10 +36,10 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
-from sklearn_ltr._data import QueryIds, check_canonical, describe_query
-from sklearn_ltr._parameters import Choice, real
-from sklearn_ltr._typing import BoolArray, FloatArray, IntArray
+from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
+from sklearn_ltr._core.data import QueryIds, check_canonical, describe_query
+from sklearn_ltr._core.parameters import Choice, real
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
 from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
 from sklearn_ltr.metrics._ranked_list import run_end
 

@@ -23,10 +23,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import exp2_of, log2_of
-from sklearn_ltr._data import QueryIds, count_rows, places_in_queries, read_numbers
-from sklearn_ltr._parameters import Choice
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.compile import exp2_of, log2_of
+from sklearn_ltr._core.data import QueryIds, count_rows, places_in_queries, read_numbers
+from sklearn_ltr._core.parameters import Choice
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     ClosedFormMetric,
     JudgedLists,

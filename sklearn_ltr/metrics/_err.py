@@ -36,10 +36,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import exp2_of, range_kernel, subkernel
-from sklearn_ltr._data import QueryIds
-from sklearn_ltr._parameters import real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.compile import exp2_of, range_kernel, subkernel
+from sklearn_ltr._core.data import QueryIds
+from sklearn_ltr._core.parameters import real
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     ClosedFormMetric,
     MetricArrays,

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._compile import ONE_THREAD, RangeKernel, ThreadTeam
-from sklearn_ltr._data import (
+from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam
+from sklearn_ltr._core.data import (
     JudgedQueries,
     QueryGroups,
     QueryIds,
@@ -36,9 +36,9 @@ from sklearn_ltr._data import (
     describe_query,
     rescale,
 )
-from sklearn_ltr._other_libraries import metric_here
-from sklearn_ltr._parameters import Choice
-from sklearn_ltr._typing import BoolArray, FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.other_libraries import metric_here
+from sklearn_ltr._core.parameters import Choice
+from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._arguments import CLOSE, explain_call
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
@@ -380,8 +380,8 @@ class BoundMetric:
 
     Internal: its methods are called in every boosting iteration and for every
     mini-batch, so they check no more than the type and shape of their arguments.  All
-    arrays are in canonical order (:mod:`sklearn_ltr._data`): query q owns the documents
-    ``offsets[q]`` to ``offsets[q + 1] - 1``.
+    arrays are in canonical order (:mod:`sklearn_ltr._core.data`): query q owns the
+    documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
     """
 
     metric: Metric

@@ -30,8 +30,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._parameters import real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.parameters import real
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     DIVIDE_BY,
     BinaryMetric,

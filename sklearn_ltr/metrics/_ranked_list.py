@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._compile import (
+from sklearn_ltr._core.compile import (
     REGISTER_LANES,
     float32_lanes,
     int64,
@@ -36,8 +36,13 @@ from sklearn_ltr._compile import (
     uint32_lanes,
     uint64,
 )
-from sklearn_ltr._data import QueryGroups, check_scores, count_rows, places_in_queries
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.data import (
+    QueryGroups,
+    check_scores,
+    count_rows,
+    places_in_queries,
+)
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._short_lists import (
     DOCUMENTS_PER_LINE,
     N_LISTS,

@@ -27,8 +27,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._compile import range_kernel
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr._core.compile import range_kernel
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
     MetricArrays,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sklearn_ltr._compile import CACHE_LINE, int64, stack_array, subkernel, uint64
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._core.compile import CACHE_LINE, int64, stack_array, subkernel, uint64
+from sklearn_ltr._core.typing import IntArray
 
 N_LISTS = 8  # lists side by side
 LONGEST_SHORT = 32  # documents; longer lists are as fast by themselves

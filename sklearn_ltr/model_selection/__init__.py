@@ -4,7 +4,7 @@ For cross-validation by query, use scikit-learn's GroupKFold, StratifiedGroupKFo
 GroupShuffleSplit or LeaveOneGroupOut with the same ``groups``.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.model_selection._comparison import (
     PairComparison,
     PeriodComparison,

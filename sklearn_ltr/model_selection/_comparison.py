@@ -28,7 +28,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
     check_sample_weight,
@@ -37,12 +37,12 @@ from sklearn_ltr._data import (
     predicted_scores,
     rescale,
 )
-from sklearn_ltr._data.columns import read_one_label
-from sklearn_ltr._data.labels import select_rows
-from sklearn_ltr._data.query_values import number_users, units_of_queries
-from sklearn_ltr._estimators.caller import warn_caller
-from sklearn_ltr._parameters import POSITIVE, integer, real
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
+from sklearn_ltr._core.data.columns import read_one_label
+from sklearn_ltr._core.data.labels import select_rows
+from sklearn_ltr._core.data.query_values import number_users, units_of_queries
+from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.parameters import POSITIVE, integer, real
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.metrics import Metric, get_metric
 
 RankersLike: TypeAlias = (

@@ -26,8 +26,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._data import (
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.data import (
     FitArguments,
     TrainingData,
     check_base_scores,
@@ -35,16 +35,16 @@ from sklearn_ltr._data import (
     rescale,
     takes_columns,
 )
-from sklearn_ltr._estimators.attributes import Attribute, Attributes
-from sklearn_ltr._estimators.base import ThreadCount, draw_seed, refit
-from sklearn_ltr._estimators.caller import collected_warnings
-from sklearn_ltr._estimators.parts import name_part
-from sklearn_ltr._estimators.routing import requested_metadata
-from sklearn_ltr._parameters import BOOL, Verbosity, integer, read_parameters, real
-from sklearn_ltr._rankers.base import BaseRanker
-from sklearn_ltr._ranking.measures import BoundLabel, bind_labels, mean_of_bound
-from sklearn_ltr._ranking.reading import LabelChoice, check_y_given
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
+from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._core.estimators.caller import collected_warnings
+from sklearn_ltr._core.estimators.parts import name_part
+from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.parameters import BOOL, Verbosity, integer, read_parameters, real
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.measures import BoundLabel, bind_labels, mean_of_bound
+from sklearn_ltr._core.ranking.reading import LabelChoice, check_y_given
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._bagging import with_known_bins
 from sklearn_ltr.ensemble._blended_ranker import equal_weights, make_rankers

@@ -17,20 +17,20 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_random_state
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     check_grades,
     check_holds_rows,
 )
-from sklearn_ltr._data.query_values import (
+from sklearn_ltr._core.data.query_values import (
     check_one_way,
     number_dates,
     units_of_queries,
     value_of_query,
 )
-from sklearn_ltr._data.rows import Queries, Rows, index_rows, n_rows
-from sklearn_ltr._parameters import BOOL, integer
-from sklearn_ltr._typing import IdsLike, MatrixLike, Seed
+from sklearn_ltr._core.data.rows import Queries, Rows, index_rows, n_rows
+from sklearn_ltr._core.parameters import BOOL, integer
+from sklearn_ltr._core.typing import IdsLike, MatrixLike, Seed
 
 
 class LetorFolds(BaseCrossValidator):

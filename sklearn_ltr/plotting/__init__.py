@@ -27,7 +27,7 @@ matplotlib is imported only when something is drawn:
 ``python -m pip install matplotlib``.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.plotting._blend_curve import BlendCurveDisplay
 from sklearn_ltr.plotting._cutoff_curve import CutoffCurveDisplay
 from sklearn_ltr.plotting._feature_importances import FeatureImportancesDisplay

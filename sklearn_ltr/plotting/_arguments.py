@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from sklearn_ltr._data import QueryGroups, count_rows, read_numbers
-from sklearn_ltr._data.rows import check_each
-from sklearn_ltr._typing import FloatArray, IdsLike
+from sklearn_ltr._core.data import QueryGroups, count_rows, read_numbers
+from sklearn_ltr._core.data.rows import check_each
+from sklearn_ltr._core.typing import FloatArray, IdsLike
 
 Curves: TypeAlias = dict[str, FloatArray]
 RowsLike: TypeAlias = Sequence[Sequence[float]] | Sequence[NDArray[Any]] | NDArray[Any]

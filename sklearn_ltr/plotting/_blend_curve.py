@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._typing import FloatArray, IdsLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_items, read_names

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     check_grades,
     check_sample_weight,
     check_scores,
     predicted_scores,
 )
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
     differences_of,

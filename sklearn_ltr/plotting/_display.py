@@ -20,7 +20,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sklearn_ltr._docstrings import fill_in, read_entries, read_sections
+from sklearn_ltr._core.docstrings import fill_in, read_entries, read_sections
 from sklearn_ltr.plotting._axes import style_axes
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model, hint
-from sklearn_ltr._typing import IntArray
+from sklearn_ltr._core.typing import IntArray
+from sklearn_ltr.inspection._models import find_model, hint
 from sklearn_ltr.plotting._arguments import (
     check_n_features,
     is_ranker,

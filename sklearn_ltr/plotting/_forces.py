@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     check_grades,
     check_scores,
     count_rows,
     predicted_scores,
 )
-from sklearn_ltr._inspection.lambdas import compute_lambdas
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.plotting._arguments import Curves, check_dict

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_regressor
 
-from sklearn_ltr._data import check_grades, check_sample_weight, check_scores
-from sklearn_ltr._inspection.models import hint
-from sklearn_ltr._parameters import Choice, integer
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.data import check_grades, check_sample_weight, check_scores
+from sklearn_ltr._core.parameters import Choice, integer
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr.inspection._models import hint
 from sklearn_ltr.plotting._arguments import group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._data import QueryGroups, check_scores
-from sklearn_ltr._data.labels import label_number, read_label_grades, select_rows
-from sklearn_ltr._typing import FloatArray, IdsLike
+from sklearn_ltr._core.data import QueryGroups, check_scores
+from sklearn_ltr._core.data.labels import label_number, read_label_grades, select_rows
+from sklearn_ltr._core.typing import FloatArray, IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 from sklearn_ltr.plotting._arguments import (

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._inspection.models import find_model, hint
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.typing import FloatArray
+from sklearn_ltr.inspection._models import find_model, hint
 from sklearn_ltr.plotting._arguments import Curves, check_items, read_items
 from sklearn_ltr.plotting._axes import (
     Style,

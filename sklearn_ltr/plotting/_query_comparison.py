@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import QueryIds, as_array, predicted_scores
-from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._core.data import QueryIds, as_array, predicted_scores
+from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
     differences_of,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._parameters import real
-from sklearn_ltr._typing import FloatArray, NamesLike
+from sklearn_ltr._core.parameters import real
+from sklearn_ltr._core.typing import FloatArray, NamesLike
 from sklearn_ltr.model_selection import RankerComparison
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (

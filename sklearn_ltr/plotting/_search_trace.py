@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._parameters import Choice, real
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.parameters import Choice, real
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (

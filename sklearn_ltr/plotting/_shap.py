@@ -13,9 +13,9 @@ from scipy.sparse import issparse
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._data import QueryGroups
-from sklearn_ltr._inspection.shap_values import shap_values
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.data import QueryGroups
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr.inspection._shap_values import shap_values
 from sklearn_ltr.plotting._arguments import (
     RowsLike,
     check_n_features,

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._inspection.trees import depths, named_trees, values_and_rows
-from sklearn_ltr._parameters import integer
-from sklearn_ltr._typing import FloatArray
+from sklearn_ltr._core.parameters import integer
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.export import Tree
+from sklearn_ltr.inspection._trees import depths, named_trees, values_and_rows
 from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import (
     MAX_NAME_LENGTH,

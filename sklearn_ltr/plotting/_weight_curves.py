@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._inspection.local_optimality import weight_curves
-from sklearn_ltr._typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr.inspection._local_optimality import weight_curves
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.plotting._arguments import RowsLike, read_item_names, read_items
 from sklearn_ltr.plotting._axes import (

@@ -13,7 +13,7 @@ r"""Transformers of the columns of X.
 - :class:`CategoryPairs` adds columns for combinations of categories.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.preprocessing._category_pairs import CategoryPairs
 from sklearn_ltr.preprocessing._smooth_clip import SmoothClipScaler
 from sklearn_ltr.preprocessing._table_vectorizer import TableVectorizer

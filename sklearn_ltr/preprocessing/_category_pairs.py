@@ -16,9 +16,9 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import RowColumns
-from sklearn_ltr._data.categories import check_codes, holds_text, positions
-from sklearn_ltr._data.features import (
+from sklearn_ltr._core.data import RowColumns
+from sklearn_ltr._core.data.categories import check_codes, holds_text, positions
+from sklearn_ltr._core.data.features import (
     LabelColumn,
     NumberColumn,
     as_table,
@@ -30,20 +30,20 @@ from sklearn_ltr._data.features import (
     is_lazy,
     sparse_message,
 )
-from sklearn_ltr._data.rows import n_rows
-from sklearn_ltr._data.training_data import TrainingData, without_zero_weights
-from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
-from sklearn_ltr._estimators.base import Estimator, refit
-from sklearn_ltr._estimators.caller import warn_caller
-from sklearn_ltr._parameters import read_parameters, real
-from sklearn_ltr._ranking.reading import check_y_given, read_queries, read_targets
-from sklearn_ltr._trees.categories import (
+from sklearn_ltr._core.data.rows import n_rows
+from sklearn_ltr._core.data.training_data import TrainingData, without_zero_weights
+from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
+from sklearn_ltr._core.estimators.base import Estimator, refit
+from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.parameters import read_parameters, real
+from sklearn_ltr._core.ranking.reading import check_y_given, read_queries, read_targets
+from sklearn_ltr._core.trees.categories import (
     CategorySums,
     RowTargets,
     exact,
     targets_of,
 )
-from sklearn_ltr._typing import FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 
 __all__ = ["CategoryPairs"]
 

@@ -11,11 +11,11 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data.features import CHUNK_SIZE, read_feature_table
-from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
-from sklearn_ltr._estimators.base import Estimator, refit
-from sklearn_ltr._trees.categories import exact
-from sklearn_ltr._typing import FloatArray, MatrixLike
+from sklearn_ltr._core.data.features import CHUNK_SIZE, read_feature_table
+from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
+from sklearn_ltr._core.estimators.base import Estimator, refit
+from sklearn_ltr._core.trees.categories import exact
+from sklearn_ltr._core.typing import FloatArray, MatrixLike
 
 __all__ = ["SmoothClipScaler"]
 

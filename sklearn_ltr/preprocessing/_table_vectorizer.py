@@ -14,9 +14,9 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._data import RowColumns
-from sklearn_ltr._data.categories import FeatureCategories, replace_columns
-from sklearn_ltr._data.features import (
+from sklearn_ltr._core.data import RowColumns
+from sklearn_ltr._core.data.categories import FeatureCategories, replace_columns
+from sklearn_ltr._core.data.features import (
     as_table,
     check_columns,
     find_features,
@@ -25,15 +25,20 @@ from sklearn_ltr._data.features import (
     read_feature_table,
     text_features,
 )
-from sklearn_ltr._data.rows import n_rows
-from sklearn_ltr._data.tables import Matrix
-from sklearn_ltr._estimators.attributes import FEATURES, Attribute, Attributes
-from sklearn_ltr._estimators.base import Estimator, refit
-from sklearn_ltr._parameters import integer, read_parameters
-from sklearn_ltr._ranking.reading import LabelChoice, read_queries, read_targets
-from sklearn_ltr._saved import saved_part
-from sklearn_ltr._trees.categories import N_FOLDS, CategorySums, RowTargets, targets_of
-from sklearn_ltr._typing import FeaturesLike, FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._core.data.rows import n_rows
+from sklearn_ltr._core.data.tables import Matrix
+from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
+from sklearn_ltr._core.estimators.base import Estimator, refit
+from sklearn_ltr._core.parameters import integer, read_parameters
+from sklearn_ltr._core.ranking.reading import LabelChoice, read_queries, read_targets
+from sklearn_ltr._core.saving import saved_part
+from sklearn_ltr._core.trees.categories import (
+    N_FOLDS,
+    CategorySums,
+    RowTargets,
+    targets_of,
+)
+from sklearn_ltr._core.typing import FeaturesLike, FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.preprocessing._category_pairs import SMOOTHING
 from sklearn_ltr.preprocessing._smooth_clip import SmoothClipScaler
 

@@ -9,7 +9,7 @@ The scorers request ``groups`` by default: once metadata routing is enabled, no 
 call is needed.  Without ``groups`` they raise an error instead of returning a number.
 """
 
-from sklearn_ltr._saved import publish
+from sklearn_ltr._core.public_names import publish
 from sklearn_ltr.scorers._scorer import (
     MissingGroupsError,
     RankingScorer,

@@ -14,7 +14,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
-from sklearn_ltr._data import (
+from sklearn_ltr._core.data import (
     QueryGroups,
     QueryIds,
     check_sample_weight,
@@ -22,13 +22,13 @@ from sklearn_ltr._data import (
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._data.columns import read_one_label
-from sklearn_ltr._data.cross_validation import warn_if_cut
-from sklearn_ltr._data.labels import check_label, select_rows
-from sklearn_ltr._data.rows import n_rows
-from sklearn_ltr._other_libraries import METRIC_ARGUMENTS
-from sklearn_ltr._parameters import Choice
-from sklearn_ltr._typing import IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.data.columns import read_one_label
+from sklearn_ltr._core.data.cross_validation import warn_if_cut
+from sklearn_ltr._core.data.labels import check_label, select_rows
+from sklearn_ltr._core.data.rows import n_rows
+from sklearn_ltr._core.other_libraries import METRIC_ARGUMENTS
+from sklearn_ltr._core.parameters import Choice
+from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._arguments import explain_options
 from sklearn_ltr.metrics._metric import METRICS, warn_if_all_relevant

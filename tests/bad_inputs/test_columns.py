@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._data import QueryGroups, check_scores
+from sklearn_ltr._core.data import QueryGroups, check_scores
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.inspection import compute_lambdas

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sklearn_ltr._parameters import Choice, FractionOrCount, Or, Range, declared_values
+from sklearn_ltr._core.parameters import (
+    Choice,
+    FractionOrCount,
+    Or,
+    Range,
+    declared_values,
+)
 from tests.bad_inputs import HUGE, INF, NAN, SMALL, X, targets
 
 NO_NUMBERS = ["1", b"1", np.timedelta64(3, "D"), True, np.True_, [1], 1j, Decimal(1)]

@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_ltr import NothingLearnedWarning
-from sklearn_ltr._data.rows import index_rows
+from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr.clicks import PositionBasedModel, RegressionEM, simulate_clicks
 from sklearn_ltr.clicks._em import cells_step, count_cells
 from sklearn_ltr.clicks._log import read_click_log

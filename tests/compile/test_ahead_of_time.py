@@ -12,8 +12,8 @@ import pytest
 from sklearn_ltr import LambdaMARTRanker, __main__
 from sklearn_ltr._ahead_of_time import small_fits
 from sklearn_ltr._commands import compiling
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._compile.kernels import USES_INTERNALS
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from sklearn_ltr.datasets import make_ranking
 
 # What users do, in ways that `compile_kernels` does not: other sizes, layouts, options
@@ -112,7 +112,7 @@ local_optimality(n, Z, y, groups=g, n_directions=2)
 COMPILE_AND_USE = """
 import importlib, pkgutil, sklearn_ltr
 from sklearn_ltr._ahead_of_time.small_fits import STEPS
-from sklearn_ltr._compile import KERNELS
+from sklearn_ltr._core.compile import KERNELS
 
 for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
     if module.name.rpartition(".")[2] not in ("__main__", "torch"):
@@ -147,7 +147,7 @@ import numpy as np
 ranker, X = pickle.loads(Path(sys.argv[1]).read_bytes())
 for _ in range(300):
     scores = ranker.predict(X)
-from sklearn_ltr._compile import KERNELS
+from sklearn_ltr._core.compile import KERNELS
 misses = sum(sum(k.stats.cache_misses.values()) for k in KERNELS.values())
 hits = sum(sum(k.stats.cache_hits.values()) for k in KERNELS.values())
 print(hits > 0, misses)

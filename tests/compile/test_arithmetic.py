@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import arithmetic, exp2_of, expit_of, log2_of
+from sklearn_ltr._core.compile import arithmetic, exp2_of, expit_of, log2_of
 from tests import from_python
 
 exp, exp2, log, log2, log1p, softplus = (

@@ -12,8 +12,8 @@ import numba
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import claims, helper
-from sklearn_ltr._compile.kernels import USES_INTERNALS
+from sklearn_ltr._core.compile import claims, helper
+from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from sklearn_ltr.datasets import make_ranking
 
 pytestmark = pytest.mark.skipif(
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 HOLD = """
 import sys
-from sklearn_ltr._compile import claims
+from sklearn_ltr._core.compile import claims
 claims.claim(*sys.argv[1:])
 print("claimed", flush=True)
 sys.stdin.readline()
@@ -82,8 +82,8 @@ def test_a_folder_that_cannot_be_written_has_no_claims(tmp_path):
 
 
 COMPILE_THREE = """
-from sklearn_ltr._compile import KERNELS
-from sklearn_ltr._compile.arithmetic import exp2_of, expit_of, log2_of
+from sklearn_ltr._core.compile import KERNELS
+from sklearn_ltr._core.compile.arithmetic import exp2_of, expit_of, log2_of
 exp2_of([1.0]), log2_of([1.0]), expit_of([1.0])
 print(sum(sum(k.stats.cache_misses.values()) for k in KERNELS.values()))
 """

@@ -7,8 +7,8 @@ import time
 import numba
 import pytest
 
-from sklearn_ltr._compile import COMPILE_CLOCK, INTERPRETED, working_time
-from sklearn_ltr._compile.compile_time import PAUSE, CompileClock
+from sklearn_ltr._core.compile import COMPILE_CLOCK, INTERPRETED, working_time
+from sklearn_ltr._core.compile.compile_time import PAUSE, CompileClock
 
 
 @pytest.fixture

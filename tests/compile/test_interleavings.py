@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sklearn_ltr._compile import shared_kernels
-from sklearn_ltr._compile.shared_kernels import ANNOUNCED, TAKING_PART
+from sklearn_ltr._core.compile import shared_kernels
+from sklearn_ltr._core.compile.shared_kernels import ANNOUNCED, TAKING_PART
 
 SOURCE = inspect.getsource(shared_kernels)
 

@@ -22,16 +22,23 @@ import numpy as np
 import pytest
 
 import sklearn_ltr
-from sklearn_ltr._compile import INTERPRETED, cache, kernel, keys, subkernel, uint64
-from sklearn_ltr._compile.kernels import USES_INTERNALS
-from sklearn_ltr._compile.keys import UnknownContentError, kernel_key
+from sklearn_ltr._core.compile import (
+    INTERPRETED,
+    cache,
+    kernel,
+    keys,
+    subkernel,
+    uint64,
+)
+from sklearn_ltr._core.compile.kernels import USES_INTERNALS
+from sklearn_ltr._core.compile.keys import UnknownContentError, kernel_key
 
 pytestmark = pytest.mark.skipif(not USES_INTERNALS, reason="nothing is stored")
 
 COMPILE_TWO = """
 import logging, sys
-from sklearn_ltr._compile import cache
-from sklearn_ltr._compile.arithmetic import exp2_of, log2_of
+from sklearn_ltr._core.compile import cache
+from sklearn_ltr._core.compile.arithmetic import exp2_of, log2_of
 cache.LONG_WAIT = float(sys.argv[1])
 if "quiet" in sys.argv:
     logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)
@@ -116,7 +123,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._compile import subkernel
+from sklearn_ltr._core.compile import subkernel
 
 FACTOR = 2.0
 TABLE = np.array([100.0, 300.0])
@@ -156,7 +163,7 @@ KERNELS = '''
 
 from callees import Point, scale
 
-from sklearn_ltr._compile import kernel
+from sklearn_ltr._core.compile import kernel
 
 
 @kernel
@@ -316,7 +323,7 @@ def test_versions_and_settings_are_in_the_names_of_files(folder, monkeypatch):
 
 def test_functions_that_call_each_other_in_a_circle_have_a_key(folder):
     source = """
-    from sklearn_ltr._compile import kernel, subkernel
+    from sklearn_ltr._core.compile import kernel, subkernel
     @subkernel
     def even(n): return n == 0 or odd(n - 1)
     @subkernel
@@ -356,8 +363,8 @@ def test_two_functions_of_one_name_are_not_taken_for_each_other():
 
 ALL_KEYS = """
 import importlib, pkgutil, sklearn_ltr
-from sklearn_ltr._compile import KERNELS
-from sklearn_ltr._compile.cache import kernel_key
+from sklearn_ltr._core.compile import KERNELS
+from sklearn_ltr._core.compile.cache import kernel_key
 for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
     if module.name.rpartition(".")[2] not in ("__main__", "torch"):
         importlib.import_module(module.name)
@@ -382,7 +389,7 @@ def test_every_kernel_of_the_package_has_a_key_that_is_the_same_in_every_process
     }
     policies = re.compile(r'growth_kernel\(\s*"(\w+)"')
     grown = {
-        f"sklearn_ltr._trees.growth.loop.{name}"
+        f"sklearn_ltr._core.trees.growth.loop.{name}"
         for path in package.rglob("*.py")
         for name in policies.findall(path.read_text("utf-8"))
     }

@@ -8,8 +8,8 @@ import numba
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import kernel, numba_internals, subkernel
-from sklearn_ltr._compile.kernels import USES_INTERNALS
+from sklearn_ltr._core.compile import kernel, numba_internals, subkernel
+from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from tests import from_python
 
 pytestmark = pytest.mark.skipif(not USES_INTERNALS, reason="numba is used as it is")

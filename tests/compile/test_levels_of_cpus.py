@@ -15,8 +15,8 @@ import numba
 import pytest
 
 from sklearn_ltr import __main__
-from sklearn_ltr._compile import cpus, keys
-from sklearn_ltr._compile.kernels import USES_INTERNALS
+from sklearn_ltr._core.compile import cpus, keys
+from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from tests.compile.test_kernel_cache import (
     CALLEES,
     FIRST,

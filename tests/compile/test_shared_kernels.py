@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import (
+from sklearn_ltr._core.compile import (
     INTERPRETED,
     ThreadTeam,
     atomics,
@@ -21,7 +21,7 @@ from sklearn_ltr._compile import (
     subkernel,
     threads,
 )
-from sklearn_ltr._compile.atomics import (
+from sklearn_ltr._core.compile.atomics import (
     atomic_add,
     atomic_exchange,
     sleep,

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import (
+from sklearn_ltr._core.compile import (
     INTERPRETED,
     ThreadTeam,
     effective_n_threads,
@@ -29,7 +29,7 @@ from sklearn_ltr._compile import (
     threads,
     wait_at_barrier,
 )
-from sklearn_ltr._compile.shared_kernels import new_announcements
+from sklearn_ltr._core.compile.shared_kernels import new_announcements
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 
@@ -273,7 +273,7 @@ def test_a_team_that_is_never_exited_ends_with_its_last_reference():
 
 AT_THE_END = """
 import atexit, threading
-from sklearn_ltr._compile import ThreadTeam
+from sklearn_ltr._core.compile import ThreadTeam
 
 def work():
     barrier, seen = threading.Barrier(2), []

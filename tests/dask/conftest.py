@@ -5,7 +5,7 @@ import multiprocessing
 
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 
 # Workers do not look every 10 ms at what they do, and are forked from a process that
 # has imported all they need.  The clusters that tests start by themselves are as those

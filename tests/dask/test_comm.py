@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.dask._comm import (
     ASKING_SECONDS,
     BUFFER_BYTES,

@@ -13,8 +13,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr._core.data import QueryGroups
 from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
 from sklearn_ltr.dask._plan import check_same_kinds
 from tests.dask import positions_of

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.binning import fit_bins
-from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.trees.binning import fit_bins
+from sklearn_ltr._core.trees.categories import NO_CATEGORY_BINS
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.dask._partitions import (
     USED_SHARE,

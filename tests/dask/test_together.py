@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import sklearn_ltr._trees.binning as binning
+import sklearn_ltr._core.trees.binning as binning
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._comm import sum_exactly
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.comm import sum_exactly
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.metrics import ERR, NDCG
 from tests.dask import N_QUERIES, bytes_of, fit_together, make_data, positions_of
 from tests.workers import run_workers

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.binned_columns import (
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data.binned_columns import (
     BIN_BITS,
     COLUMN_SHIFT,
     MOST_COLUMNS,
@@ -19,7 +19,7 @@ from sklearn_ltr._data.binned_columns import (
     sort_entries,
     stored_by_entries,
 )
-from sklearn_ltr._trees.binning import MISSING_BIN
+from sklearn_ltr._core.trees.binning import MISSING_BIN
 
 
 def stored(bins, default_bin) -> BinnedColumns:

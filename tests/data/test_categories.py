@@ -18,10 +18,10 @@ from sklearn.metrics import r2_score
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._trees.categories import TargetUnit, row_targets
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr._core.data import RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.trees.categories import TargetUnit, row_targets
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

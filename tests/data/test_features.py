@@ -17,12 +17,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._data.features import (
+from sklearn_ltr._core.data.features import (
     CHUNK_SIZE,
     check_finite,
     read_feature_table,
 )
-from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data import QueryGroups
+from sklearn_ltr._core.data import QueryGroups
 from sklearn_ltr.metrics import MAP, ndcg_score
 from sklearn_ltr.model_selection import LetorFolds, group_train_test_split
 from tests.bad_inputs import GROUPS, NAN, N, X, Y, each, fit, refused

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import training_data
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.binning import NO_CATEGORY_BINS, fit_bins, hash_bins
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import training_data
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.trees.binning import NO_CATEGORY_BINS, fit_bins, hash_bins
 
 N_ROWS = 5000
 RNG = np.random.default_rng(0)

@@ -27,7 +27,7 @@ import sklearn
 from scipy.stats import sem
 
 from sklearn_ltr import LambdaMARTRanker, datasets
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.metrics import NDCG
 from tests.docs.installation import extras_of, imports, modules_of, only
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, TorchNetwork
-from sklearn_ltr._estimators.base import PAGE, Estimator, page_template
+from sklearn_ltr._core.estimators.base import PAGE, Estimator, page_template
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import json_schema
 from sklearn_ltr.mart import MARTRegressor

@@ -33,7 +33,7 @@ from sklearn.utils import get_tags
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, mart
-from sklearn_ltr._parameters import (
+from sklearn_ltr._core.parameters import (
     Choice,
     FractionOrCount,
     Or,

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr._trees.binning import find_bin_thresholds
+from sklearn_ltr._core.trees.binning import find_bin_thresholds
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import MAP, NDCG
@@ -273,7 +273,7 @@ def test_bin_edges_are_those_of_all_rows(options):
 
 
 def test_of_many_rows_all_members_have_the_bins_of_one_sample(monkeypatch):
-    monkeypatch.setattr("sklearn_ltr._trees.binning.MAX_SAMPLE_ROWS", 100)
+    monkeypatch.setattr("sklearn_ltr._core.trees.binning.MAX_SAMPLE_ROWS", 100)
     ranker = fitted()
     first, *others = (
         np.concatenate(member._mapper.bin_thresholds) for member in ranker.estimators_

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._data.pairs import GivenPairs
+from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker, best_blend
 from sklearn_ltr.metrics import NDCG

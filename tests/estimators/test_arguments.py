@@ -16,9 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, clicks
-from sklearn_ltr._estimators.arguments import METHODS
-from sklearn_ltr._estimators.base import Estimator
-from sklearn_ltr._other_libraries import OTHER_ATTRIBUTES, OTHER_NAMES
+from sklearn_ltr._core.estimators.arguments import METHODS
+from sklearn_ltr._core.estimators.base import Estimator
+from sklearn_ltr._core.other_libraries import OTHER_ATTRIBUTES, OTHER_NAMES
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.dask import DaskLambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking

@@ -33,10 +33,10 @@ from sklearn_ltr import (
     MissingGroupsWarning,
     RankNetRanker,
 )
-from sklearn_ltr._compile import COMPILE_CLOCK
-from sklearn_ltr._data import COLUMNS
-from sklearn_ltr._estimators import monitor
-from sklearn_ltr._estimators.monitor import Monitor
+from sklearn_ltr._core.compile import COMPILE_CLOCK
+from sklearn_ltr._core.data import COLUMNS
+from sklearn_ltr._core.estimators import monitor
+from sklearn_ltr._core.estimators.monitor import Monitor
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker

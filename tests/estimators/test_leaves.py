@@ -94,7 +94,7 @@ def test_many_rows_come_to_the_leaves_of_few(n_jobs, monkeypatch):
     model = fit("ranker", FRAME, n_jobs=n_jobs)
     expected = model.apply(FRAME)
     for name, value in (("MOST_WALKS", 0), ("LEAF_ROWS", 1000)):
-        monkeypatch.setattr(f"sklearn_ltr._trees.evaluate.ensemble.{name}", value)
+        monkeypatch.setattr(f"sklearn_ltr._core.trees.evaluate.ensemble.{name}", value)
     many = pd.concat([FRAME] * 12)
     np.testing.assert_array_equal(model.apply(many), np.tile(expected, (12, 1)))
     counts = np.maximum(np.round(X), 0)

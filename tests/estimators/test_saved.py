@@ -29,7 +29,7 @@ from sklearn_ltr import (
     RankNetRanker,
     __version__,
 )
-from sklearn_ltr._saved import KEY
+from sklearn_ltr._core.saving import KEY
 from sklearn_ltr.clicks import PositionBasedModel, RegressionEM
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import ERR
@@ -462,7 +462,7 @@ def test_skops_loads_rankers_and_warns_of_newer_files_too(monkeypatch):
         assert again.predict(table(name)).tobytes() == expected.tobytes()
         assert again.get_params().keys() == model.get_params().keys()
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_ltr._estimators.base.VERSION", "7.0.0")
+        patch.setattr("sklearn_ltr._core.estimators.base.VERSION", "7.0.0")
         file = skops.dumps(model)
     with pytest.warns(NewerVersionWarning, match="7.0.0"):
         skops.loads(file, trusted=skops.get_untrusted_types(data=file))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

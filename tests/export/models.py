@@ -15,7 +15,7 @@ from sklearn_ltr import (
     NothingLearnedWarning,
     RankNetRanker,
 )
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.export import to_tree_model
 from sklearn_ltr.export._float32 import LARGEST, at_most
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr._inspection.local_optimality import directions_needed
 from sklearn_ltr.inspection import LocalOptimality, local_optimality, weight_curves
+from sklearn_ltr.inspection._local_optimality import directions_needed
 from sklearn_ltr.metrics import NDCG, Metric
 from tests.oracles import metrics as oracle
 from tests.oracles import networks

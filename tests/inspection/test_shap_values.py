@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.export import from_lightgbm, to_lightgbm

@@ -10,16 +10,16 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pair import PairOptions
-from sklearn_ltr._lambdas.position_bias import PairwiseBias, pair_weights_of
-from sklearn_ltr._lambdas.regression import Regression
-from sklearn_ltr._ranking.measures import PairCostEvaluation
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._core.lambdas.pair import PairOptions
+from sklearn_ltr._core.lambdas.position_bias import PairwiseBias, pair_weights_of
+from sklearn_ltr._core.lambdas.regression import Regression
+from sklearn_ltr._core.ranking.measures import PairCostEvaluation
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, NDCG, get_metric

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.pairs import JudgedPairs
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
-from sklearn_ltr._lambdas.pair import PairOptions
-from sklearn_ltr._ranking.measures import JudgedCostEvaluation
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.pairs import JudgedPairs
+from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._core.lambdas.judged_pairs import JudgedLambdas
+from sklearn_ltr._core.lambdas.pair import PairOptions
+from sklearn_ltr._core.ranking.measures import JudgedCostEvaluation
 from sklearn_ltr.metrics import ERR, get_metric
 from tests.oracles import lambdas as oracle
 from tests.user_metrics import FirstGrade

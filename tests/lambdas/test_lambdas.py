@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._lambdas import ranked_queries
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pair import PairOptions
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.data import RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.lambdas import ranked_queries
+from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._core.lambdas.pair import PairOptions
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import MAP, NDCG, Metric, get_metric
 from tests.oracles import lambdas as oracle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sklearn_ltr._lambdas import pair
+from sklearn_ltr._core.lambdas import pair
 from tests import from_python
 from tests.oracles import lambdas as oracle
 from tests.oracles import networks

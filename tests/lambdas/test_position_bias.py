@@ -22,13 +22,13 @@ from sklearn_ltr import (
     ShortClickLogWarning,
     UnusedPositionsWarning,
 )
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pair import PairOptions
-from sklearn_ltr._lambdas.position_bias import AdditiveBias, PairwiseBias
-from sklearn_ltr._networks.training import BIAS_RATE
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._core.lambdas.pair import PairOptions
+from sklearn_ltr._core.lambdas.position_bias import AdditiveBias, PairwiseBias
+from sklearn_ltr._core.networks.training import BIAS_RATE
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.clicks import simulate_clicks
 from sklearn_ltr.datasets import make_ranking

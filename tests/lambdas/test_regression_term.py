@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._lambdas.regression import Regression
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.lambdas.regression import Regression
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
 

@@ -17,12 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, RowColumns
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._rankers.lambdamart import LambdaMARTParameters
-from sklearn_ltr._ranking.objective import ranking_objective
-from sklearn_ltr._ranking.reading import LabelChoice, read_targets
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import QueryGroups, RowColumns
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
+from sklearn_ltr._core.ranking.objective import ranking_objective
+from sklearn_ltr._core.ranking.reading import LabelChoice, read_targets
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import from_json, to_json
 from sklearn_ltr.metrics import MAP, NDCG, get_metric

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._lambdas import graded_pairs
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.pair import PairOptions
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.lambdas import graded_pairs
+from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._core.lambdas.pair import PairOptions
 from sklearn_ltr.metrics._ranked_list import rank_documents
 from sklearn_ltr.metrics._short_lists import LONGEST_SHORT, WINDOW
 from tests.lambdas.test_lambdas import every_metric, metric_of

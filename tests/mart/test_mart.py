@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeRegressor
 
-from sklearn_ltr._data import RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
+from sklearn_ltr._core.data import RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.mart._objectives import CrossEntropy, HalfSquaredError
 

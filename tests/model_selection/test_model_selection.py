@@ -26,7 +26,7 @@ from sklearn.model_selection import (
 )
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._data.rows import index_rows
+from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr.model_selection import (
     GroupTimeSeriesSplit,
     LetorFolds,

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._data.query_values import draw_held_out
-from sklearn_ltr._ranking import reading
+from sklearn_ltr._core.data.query_values import draw_held_out
+from sklearn_ltr._core.ranking import reading
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker

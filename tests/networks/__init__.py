@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr._networks import MultilayerPerceptron
+from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr.metrics import NDCG
 from tests.oracles import networks as oracle
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data import QueryGroups, RowColumns, TrainingData
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.pairs import JudgedPairs
-from sklearn_ltr._lambdas.graded_pairs import GradedLambdas
-from sklearn_ltr._lambdas.judged_pairs import JudgedLambdas
-from sklearn_ltr._lambdas.pair import PairOptions
-from sklearn_ltr._lambdas.ranknet import (
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import QueryGroups, RowColumns, TrainingData
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.pairs import JudgedPairs
+from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
+from sklearn_ltr._core.lambdas.judged_pairs import JudgedLambdas
+from sklearn_ltr._core.lambdas.pair import PairOptions
+from sklearn_ltr._core.lambdas.ranknet import (
     add_tied_pairs,
     judged_pair_cost,
     pair_costs,

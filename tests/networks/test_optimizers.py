@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
 
 from sklearn_ltr import RankNetRanker
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._networks.optimizers import (
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr._core.networks.optimizers import (
     SGD,
     SOLVERS,
     Adam,

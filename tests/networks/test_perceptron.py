@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import ThreadTeam, one_blas_thread
-from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._networks.perceptron import (
+from sklearn_ltr._core.compile import ThreadTeam, one_blas_thread
+from sklearn_ltr._core.networks import MultilayerPerceptron
+from sklearn_ltr._core.networks.perceptron import (
     MAX_GRADIENT_SUMS,
     ROWS_PER_TASK,
 )

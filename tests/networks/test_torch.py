@@ -10,8 +10,8 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
-from sklearn_ltr._networks import MultilayerPerceptron
-from sklearn_ltr._networks.network import PREDICTION_BATCH
+from sklearn_ltr._core.networks import MultilayerPerceptron
+from sklearn_ltr._core.networks.network import PREDICTION_BATCH
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

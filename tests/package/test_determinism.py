@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._compile import INTERPRETED, one_blas_thread, threads
-from sklearn_ltr._networks import perceptron
+from sklearn_ltr._core.compile import INTERPRETED, one_blas_thread, threads
+from sklearn_ltr._core.networks import perceptron
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.networks import threads_of_blas
 from tests.rankers.test_lambdamart import REPORT

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
-from sklearn_ltr._compile import INTERPRETED, KERNELS
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
-from sklearn_ltr._trees.parameters import TreeParameters, growth_parameters
+from sklearn_ltr._core.compile import INTERPRETED, KERNELS
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._core.trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 
 PROGRAM = str(Path(__file__).with_name("digests.py"))
 

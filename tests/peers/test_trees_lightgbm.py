@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.inspection import compute_lambdas
 from tests.trees import Grown, grow_on
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data import TrainingData
-from sklearn_ltr._data.columns import RowColumns
-from sklearn_ltr._data.groups import QueryGroups
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._ranking.measures import MetricEvaluation
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.data.columns import RowColumns
+from sklearn_ltr._core.data.groups import QueryGroups
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.ranking.measures import MetricEvaluation
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
 
 

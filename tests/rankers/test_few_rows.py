@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
+from sklearn_ltr._core.trees.evaluate import ensemble as ensemble_module
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
-from sklearn_ltr._rankers import lambdamart
+from sklearn_ltr._core.rankers import lambdamart
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.export import to_tree_model
 from sklearn_ltr.metrics import NDCG, Metric, get_metric

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr._compile import INTERPRETED
+from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr.metrics import ERR, MAP, MRR, NDCG, get_metric
 from tests.networks import (
     DATA,

@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPRegressor
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaRankRanker, RankNetRanker
-from sklearn_ltr._networks.training import auto_batch_size
+from sklearn_ltr._core.networks.training import auto_batch_size
 from sklearn_ltr.metrics import MAP, NDCG, get_metric
 from tests.networks import (
     DATA,

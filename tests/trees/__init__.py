@@ -7,23 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.binning import BinMapper, BinnedData, fit_bins
-from sklearn_ltr._trees.categories import (
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.trees.binning import BinMapper, BinnedData, fit_bins
+from sklearn_ltr._core.trees.categories import (
     N_FOLDS,
     CategoryBins,
     CategorySums,
     RowTargets,
 )
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.growth.grower import TreeGrower
-from sklearn_ltr._trees.growth.preparation import PreparedRows, RowPreparer
-from sklearn_ltr._trees.growth.quantization import RowDerivatives
-from sklearn_ltr._trees.growth.sampling import RowSample, TreeSample
-from sklearn_ltr._trees.growth.workspace import GrownTree
-from sklearn_ltr._trees.parameters import NO_CONSTRAINTS, GrowthParameters
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.preparation import PreparedRows, RowPreparer
+from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
+from sklearn_ltr._core.trees.growth.sampling import RowSample, TreeSample
+from sklearn_ltr._core.trees.growth.workspace import GrownTree
+from sklearn_ltr._core.trees.parameters import NO_CONSTRAINTS, GrowthParameters
 
 ONE_THREAD = ThreadTeam(1)
 STREAM = np.uint64(0x9E3779B97F4A7C15)  # of which rows are sampled

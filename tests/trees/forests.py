@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.evaluate.tree_walk import TreeNodes
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.evaluate.tree_walk import TreeNodes
 from tests.oracles import trees as oracle
 
 NAN, INF = float("nan"), float("inf")

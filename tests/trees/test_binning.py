@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csc_matrix, csr_matrix, issparse
 
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data import TrainingData
-from sklearn_ltr._data.binned_columns import BinnedColumns
-from sklearn_ltr._data.labels import LabelGrades
-from sklearn_ltr._data.query_index import QueryIndex
-from sklearn_ltr._data.tables import hash_values, table_of
-from sklearn_ltr._trees import binning
-from sklearn_ltr._trees.binning import (
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.data.binned_columns import BinnedColumns
+from sklearn_ltr._core.data.labels import LabelGrades
+from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.data.tables import hash_values, table_of
+from sklearn_ltr._core.trees import binning
+from sklearn_ltr._core.trees.binning import (
     MISSING_BIN,
     BinMapper,
     BinnedTable,

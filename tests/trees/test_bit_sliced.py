@@ -9,30 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import (
+from sklearn_ltr._core.compile import (
     INTERPRETED,
     ROW_BLOCK,
     ThreadTeam,
     select_bits,
     transpose_bits,
 )
-from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
-from sklearn_ltr._trees.evaluate.bit_sliced import (
+from sklearn_ltr._core.trees.evaluate import ensemble as ensemble_module
+from sklearn_ltr._core.trees.evaluate.bit_sliced import (
     BitSlicedEvaluator,
     circuits,
     evaluator,
 )
-from sklearn_ltr._trees.evaluate.bit_sliced.circuits import (
+from sklearn_ltr._core.trees.evaluate.bit_sliced.circuits import (
     build_circuits,
     cut_off_subtrees,
     divide_into_subtrees,
 )
-from sklearn_ltr._trees.evaluate.bit_sliced.conditions import (
+from sklearn_ltr._core.trees.evaluate.bit_sliced.conditions import (
     collect_conditions,
     round_down_to_float32,
 )
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.evaluate.tree_walk import TreeWalk
 from tests import from_python
 from tests.trees.forests import INF, SHAPES, VALUES, grow, nodes_of, table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data.binned_columns import BinnedColumns
-from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.growth.blocks import (
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.data.binned_columns import BinnedColumns
+from sklearn_ltr._core.trees.binning import BinnedData
+from sklearn_ltr._core.trees.growth.blocks import (
     FEATURE_BLOCK,
     allocate_blocks,
     pack_rows,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._boosting.loop import boost
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.binning import fit_bins
-from sklearn_ltr._trees.categories import NO_CATEGORY_BINS
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.growth.sampling import TreeSampler
-from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._core.boosting.loop import boost
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.trees.binning import fit_bins
+from sklearn_ltr._core.trees.categories import NO_CATEGORY_BINS
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.growth.sampling import TreeSampler
+from sklearn_ltr._core.trees.parameters import GrowthParameters
 from tests.trees import ONE_THREAD, grower_of
 
 MAX_LEAF_NODES = 4

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.categories import (
+from sklearn_ltr._core.compile import INTERPRETED, ROW_BLOCK
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.trees.categories import (
     CategoryBins,
     CategorySums,
     TrainingCategories,
     exact,
 )
-from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk, unpack_sets
-from sklearn_ltr._trees.growth import splitting
-from sklearn_ltr._trees.growth.leaf_values import add_binned
-from sklearn_ltr._trees.growth.quantization import Quantization
-from sklearn_ltr._trees.growth.splitting import MAX_SPLIT_CATEGORIES
-from sklearn_ltr._trees.growth.workspace import CategoryOrder, SplitRule
+from sklearn_ltr._core.trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._core.trees.evaluate.compiled_walk import CompiledWalk
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.evaluate.tree_walk import TreeWalk, unpack_sets
+from sklearn_ltr._core.trees.growth import splitting
+from sklearn_ltr._core.trees.growth.leaf_values import add_binned
+from sklearn_ltr._core.trees.growth.quantization import Quantization
+from sklearn_ltr._core.trees.growth.splitting import MAX_SPLIT_CATEGORIES
+from sklearn_ltr._core.trees.growth.workspace import CategoryOrder, SplitRule
 from tests import from_python
 from tests.oracles import trees as oracle
 from tests.trees import ONE_THREAD, binned_values, grow_on, row_targets

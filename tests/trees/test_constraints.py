@@ -11,8 +11,8 @@ from sklearn.model_selection import cross_val_score
 from threadpoolctl import threadpool_limits
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._trees.growth.leaf_values import pool_leaves
-from sklearn_ltr._trees.parameters import Constraints
+from sklearn_ltr._core.trees.growth.leaf_values import pool_leaves
+from sklearn_ltr._core.trees.parameters import Constraints
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.trees import ONE_THREAD, grow_on

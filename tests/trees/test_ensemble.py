@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data.tables import table_of
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.growth.leaf_values import add_binned
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.growth.leaf_values import add_binned
 from tests.trees import ONE_THREAD, Grown, grow_on
 
 NAN = float("nan")

@@ -7,21 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import (
+from sklearn_ltr._core.compile import (
     INTERPRETED,
     KERNELS,
     SharedKernel,
     ThreadTeam,
     threads,
 )
-from sklearn_ltr._compile.threads import MIN_SHARED_TIME
-from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
-from sklearn_ltr._trees.growth.best_first import MIN_ROWS_PER_CHUNK, grow_best_first
-from sklearn_ltr._trees.growth.grower import TreeGrower
-from sklearn_ltr._trees.growth.quantization import RowDerivatives
-from sklearn_ltr._trees.growth.sampling import TreeSample
-from sklearn_ltr._trees.growth.workspace import LEAVES_AHEAD
-from sklearn_ltr._trees.parameters import GrowthParameters
+from sklearn_ltr._core.compile.threads import MIN_SHARED_TIME
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._core.trees.growth.best_first import (
+    MIN_ROWS_PER_CHUNK,
+    grow_best_first,
+)
+from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
+from sklearn_ltr._core.trees.growth.sampling import TreeSample
+from sklearn_ltr._core.trees.growth.workspace import LEAVES_AHEAD
+from sklearn_ltr._core.trees.parameters import GrowthParameters
 from tests.oracles import trees as oracle
 from tests.trees import (
     ONE_THREAD,
@@ -439,7 +442,7 @@ def test_gradients_are_quantized_again_if_rounding_makes_a_sum_too_large():
 
 
 def signatures_of_growing():
-    return KERNELS["sklearn_ltr._trees.growth.loop.grow_best_first"].signatures
+    return KERNELS["sklearn_ltr._core.trees.growth.loop.grow_best_first"].signatures
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED
-from sklearn_ltr._trees.constraints import NO_CONSTRAINTS
-from sklearn_ltr._trees.growth.symmetric import RIDGE
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._core.trees.growth.symmetric import RIDGE
 from tests.oracles import trees as oracle
 from tests.trees import grow_on
 from tests.trees.test_growing import assert_partition, depths, draw, rows_of_leaves

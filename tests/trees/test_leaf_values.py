@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._data.binned_columns import BinnedColumns
-from sklearn_ltr._trees.binning import BinnedData
-from sklearn_ltr._trees.growth import leaf_values
-from sklearn_ltr._trees.growth.leaf_values import add_binned
-from sklearn_ltr._trees.growth.workspace import GrownTree
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.data.binned_columns import BinnedColumns
+from sklearn_ltr._core.trees.binning import BinnedData
+from sklearn_ltr._core.trees.growth import leaf_values
+from sklearn_ltr._core.trees.growth.leaf_values import add_binned
+from sklearn_ltr._core.trees.growth.workspace import GrownTree
 
 
 def random_tree(rng, n_leaves, n_features, n_categories) -> GrownTree:

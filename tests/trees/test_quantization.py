@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sklearn_ltr._comm import ONE_PROCESS
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees.growth import quantization as module
-from sklearn_ltr._trees.growth.quantization import (
+from sklearn_ltr._core.comm import ONE_PROCESS
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.trees.growth import quantization as module
+from sklearn_ltr._core.trees.growth.quantization import (
     Quantization,
     RowDerivatives,
     with_variance,

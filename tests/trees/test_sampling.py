@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._compile import ThreadTeam
-from sklearn_ltr._data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
-from sklearn_ltr._parameters import read_parameters
-from sklearn_ltr._trees.growth.quantization import RowDerivatives
-from sklearn_ltr._trees.growth.sampling import uniform
-from sklearn_ltr._trees.parameters import TreeParameters
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2
+from sklearn_ltr._core.parameters import read_parameters
+from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
+from sklearn_ltr._core.trees.growth.sampling import uniform
+from sklearn_ltr._core.trees.parameters import TreeParameters
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.mart import MARTRegressor
 from tests import from_python

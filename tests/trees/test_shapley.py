@@ -9,11 +9,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
 
-from sklearn_ltr._compile import INTERPRETED, ThreadTeam
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.explain import shapley, shapley_kernels
-from sklearn_ltr._trees.explain.shapley import explain_trees
-from sklearn_ltr._trees.explain.shapley_kernels import LANES, gauss_legendre
+from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.explain import shapley, shapley_kernels
+from sklearn_ltr._core.trees.explain.shapley import explain_trees
+from sklearn_ltr._core.trees.explain.shapley_kernels import LANES, gauss_legendre
 from tests.oracles import shapley as oracle
 from tests.trees.forests import (
     N_FEATURES,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from sklearn_ltr._compile import INTERPRETED, KERNELS
-from sklearn_ltr._trees.binning import MISSING_BIN
-from sklearn_ltr._trees.constraints import NO_CONSTRAINTS, Constraints
-from sklearn_ltr._trees.growth.symmetric import RIDGE
+from sklearn_ltr._core.compile import INTERPRETED, KERNELS
+from sklearn_ltr._core.trees.binning import MISSING_BIN
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._core.trees.growth.symmetric import RIDGE
 from tests.oracles import trees as oracle
 from tests.strategies import sparse_columns
 from tests.trees import Grown, bin_table, binned_values, grow_on
@@ -283,7 +283,7 @@ def test_a_level_is_split_by_the_condition_of_the_highest_gain(
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
 def test_what_sparse_columns_need_is_compiled_for_those_who_have_some():
     X, gradient, hessian, _ = draw(0, 100)
-    kernel = KERNELS["sklearn_ltr._trees.growth.loop.grow_best_first"]
+    kernel = KERNELS["sklearn_ltr._core.trees.growth.loop.grow_best_first"]
     grow_on(csr_matrix(X), gradient, hessian)
     n_signatures = len(kernel.signatures)
     for dtype in (np.float32, np.float64):

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_ltr._compile import INTERPRETED, ROW_BLOCK, ThreadTeam
-from sklearn_ltr._trees.evaluate import ensemble as ensemble_module
-from sklearn_ltr._trees.evaluate.bit_sliced import BitSlicedEvaluator
-from sklearn_ltr._trees.evaluate.compiled_walk import CompiledWalk, walk_trees
-from sklearn_ltr._trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._trees.evaluate.tree_walk import TreeWalk
+from sklearn_ltr._core.compile import INTERPRETED, ROW_BLOCK, ThreadTeam
+from sklearn_ltr._core.trees.evaluate import ensemble as ensemble_module
+from sklearn_ltr._core.trees.evaluate.bit_sliced import BitSlicedEvaluator
+from sklearn_ltr._core.trees.evaluate.compiled_walk import CompiledWalk, walk_trees
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.evaluate.tree_walk import TreeWalk
 from tests.trees.forests import INF, NAN, SHAPES, by_walking, grow, nodes_of, table
 
 ALONE = ThreadTeam(1)

@@ -1,0 +1,94 @@
+"""F_0: the scores that boosting starts from (Burges 2010, algorithm LambdaMART).
+
+F_0(x) = Estimator(x),    or the caller's own scores,    or 0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_ltr._core.data import check_base_scores, one_column_of
+from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.data.rows import n_rows as n_rows_of
+from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
+
+LARGEST_BASE_SCORE = 1e12  # limit of sigma F_0; trees add about 1
+
+
+def fitted_base_model(
+    init: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike | None,
+    rows: NDArray[np.intp],
+    **metadata: ArrayLike | IdsLike | None,
+) -> BaseEstimator:
+    """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
+    # The clone learns from `rows` only, without rows that are held out or weigh 0
+    if not (hasattr(init, "fit") and hasattr(init, "predict")):
+        raise TypeError(
+            f"init must be a ranker, a regressor or None, got {type(init).__name__}"
+        )
+    try:
+        check_is_fitted(init)
+    except NotFittedError:
+        if y is None:
+            raise ValueError(
+                f"init is a {type(init).__name__} that is not fitted, and there is no "
+                "y to fit it to: give a fitted model, or init_score"
+            ) from None
+        given = {name: value for name, value in metadata.items() if value is not None}
+        with sklearn.config_context(enable_metadata_routing=True):
+            model = clone(init)
+            fit_metadata = requested_metadata(model, given)
+            if len(rows) < n_rows_of(X):
+                rows = np.sort(rows)
+                X, y = index_rows(X, rows), index_rows(y, rows)
+                fit_metadata = {
+                    name: index_rows(values, rows)
+                    for name, values in fit_metadata.items()
+                }
+            return model.fit(X, one_column_of(y), **fit_metadata)
+    return init
+
+
+def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
+    """Raise a ValueError if trees added to F_0 would be lost in rounding."""
+    largest = sigma * np.abs(base_score).max(initial=0.0)
+    if largest > LARGEST_BASE_SCORE:
+        raise ValueError(
+            f"sigma={sigma:g} times init_score (or what init predicts) is as large as "
+            f"{largest:.3g}; above {LARGEST_BASE_SCORE:g} rounding would erase the "
+            "trees: subtract a constant from the scores of each query, or divide them"
+        )
+
+
+def check_init_score_given(
+    uses_init_score: bool, init_score: ArrayLike | None, suffix: str = ""
+) -> None:
+    """Raise a ValueError if initial scores were given to one of two calls only."""
+    if uses_init_score != (init_score is not None):
+        had, has = ("", "no ") if uses_init_score else ("no ", "an ")
+        raise ValueError(
+            f"fit was given {had}init_score, but this call got {has}init_score"
+            f"{suffix}: give it to both calls, or to neither"
+        )
+
+
+def base_scores(
+    base_model: BaseEstimator | None,
+    X: MatrixLike,
+    n_rows: int,
+    init_score: ArrayLike | None,
+) -> FloatArray:
+    """Return F_0 of the rows of X, from the base model or the given `init_score`."""
+    if base_model is not None and n_rows > 0:  # a model may refuse an X of no rows
+        return check_base_scores(base_model.predict(X), n_rows, "what init predicts")
+    if init_score is not None:
+        return check_base_scores(init_score, n_rows, "init_score")
+    return np.zeros(n_rows)

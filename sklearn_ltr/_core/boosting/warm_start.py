@@ -1,0 +1,63 @@
+"""What a warm start keeps of the last fit of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sklearn_ltr._core.boosting.parameters import BoostingParameters
+from sklearn_ltr._core.estimators.base import draw_seed
+from sklearn_ltr._core.estimators.monitor import EvalsResult
+from sklearn_ltr._core.trees.binning import BinMapper
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+
+
+class KeptTrees(NamedTuple):
+    """The parts of the last fit that a warm start keeps; of a new fit, only a seed."""
+
+    seed: int
+    mapper: BinMapper | None = None
+    ensemble: TreeEnsemble = TreeEnsemble.empty()
+    evals_result: EvalsResult = {}
+    attributes: Mapping[str, Any] = {}  # all attributes of the last fit
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.ensemble)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is nothing to continue."""
+        return self.n_trees == 0
+
+
+def keep_trees(
+    attributes: Mapping[str, Any],
+    parameters: BoostingParameters,
+    seed: int | None = None,
+) -> KeptTrees:
+    """Return the parts of the last fit to continue; a ValueError if it cannot be."""
+    # `seed` is for a new fit, if it was drawn already
+    p = parameters
+    if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
+        return KeptTrees(draw_seed(p.random_state) if seed is None else seed)
+    ensemble = attributes["ensemble_"]
+    if p.n_estimators < len(ensemble):
+        raise ValueError(
+            f"n_estimators={p.n_estimators} is less than the "
+            f"{len(ensemble)} trees that warm_start keeps"
+        )
+    if attributes.get("_is_imported", False):
+        raise ValueError(
+            "warm_start would keep trees that this estimator has not grown, so their "
+            "bins and random numbers are unknown: continue with a new estimator, whose "
+            "init is this one"
+        )
+    return KeptTrees(
+        attributes["_seed"],
+        attributes["_mapper"],
+        ensemble,
+        attributes["evals_result_"],
+        dict(attributes),  # a copy, as the fit will replace them
+    )

@@ -1,0 +1,351 @@
+"""Threads: how many there are, the team that they are, and what it runs.
+
+Threads are ordinary Python threads that live as long as one fit or one call, so a
+forked child, a joblib worker or a second Python thread finds no pool to break.  Each
+has an inbox, and does the jobs that come in one after another.  A job is a part of a
+Python function (:meth:`ThreadTeam.run`); or it is to serve, which is to wait in machine
+code and run kernels in a row without returning to Python in between
+(:meth:`ThreadTeam.share`, :mod:`.shared_kernels`).  A team that has let its threads
+serve releases them before it gives them another job.
+
+BLAS is limited to one thread while networks are trained and evaluated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterable
+from multiprocessing import current_process
+from numbers import Integral
+from queue import SimpleQueue
+from typing import Any
+
+import joblib
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from sklearn_ltr._core.compile.atomics import new_counters
+from sklearn_ltr._core.compile.kernels import INTERPRETED
+from sklearn_ltr._core.compile.shared_kernels import (
+    ANNOUNCED,
+    RangeKernel,
+    SharedKernel,
+    new_announcements,
+    release,
+    serve,
+)
+from sklearn_ltr._core.typing import IntArray
+
+STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
+
+# Nanoseconds: what takes less is done by one thread, while the others wait in machine
+# code, and while they wait in the interpreter
+MIN_SHARED_TIME, MIN_TIME_TO_BEGIN = 10_000, 200_000
+RANGES_PER_THREAD = 4  # several, so that threads finish at about the same time
+
+
+def effective_n_threads(n_jobs: int | None, work: int) -> int:
+    """Return the number of threads for `work` steps, such as the values of X."""
+    # `n_jobs` > 0 is the number of threads, but never more than the cores that this
+    # process may use; a negative one counts down from these, as in joblib.  None stands
+    # for all that joblib and NUMBA_NUM_THREADS grant this process (joblib lowers it in
+    # its workers, so a parallel grid search is not oversubscribed), but for no more
+    # than one thread per million steps.
+    check_n_jobs(n_jobs)
+    if INTERPRETED or n_jobs == 1:
+        return 1
+    if n_jobs is not None and n_jobs > 0:
+        return max(1, min(n_jobs, int(joblib.cpu_count())))
+    if n_jobs is None and work < 2 * STEPS_PER_THREAD:
+        return 1  # without asking joblib, which takes longer than a small prediction
+    if n_jobs is None and current_process().daemon:
+        return 1  # as joblib does in a daemon, such as a worker of Dask, but warning
+    granted = int(joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
+    granted = min(granted, int(numba.config.NUMBA_NUM_THREADS))
+    if n_jobs is None:
+        granted = min(granted, work // STEPS_PER_THREAD)
+    return max(1, granted)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise a ValueError unless it is None or an integer other than 0."""
+    is_count = isinstance(n_jobs, Integral) and not isinstance(
+        n_jobs, bool | np.timedelta64
+    )
+    if n_jobs is not None and not (is_count and n_jobs != 0):
+        raise ValueError(f"n_jobs must be None or an integer but 0, got {n_jobs!r}")
+
+
+_Inbox = SimpleQueue[Callable[[], None] | None]  # jobs of a thread, None ends it
+
+
+class ThreadTeam:
+    """A context manager: `n_threads` threads that run functions or kernels together.
+
+    All threads have started before the first function is run.  Where the system
+    refuses to start as many, `n_threads` is lowered to the number of threads that did
+    start, and with fewer than two everything runs in the caller's thread.  So read
+    `n_threads` after entering.
+
+    Parameters
+    ----------
+    n_threads : int
+        Number of threads wanted.  With 1, functions run in the caller's thread.
+
+    Notes
+    -----
+    Ctrl-C interrupts the calling thread alone, between any two of its steps.  It must
+    never leave some threads at a barrier that the others do not reach, so the caller
+    starts a run by a single ``put`` to thread 0, which starts the others.  A kernel
+    that threads share is a single step of the caller, who does the part of thread 0.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+        self._threads: list[threading.Thread] = []
+        self._inboxes: list[_Inbox] = []
+        self._announcements = new_announcements()
+        # whether all threads have the job to serve, and whether some may have it, since
+        # Ctrl-C may come in between
+        self._serves = self._may_serve = False
+
+    def __enter__(self) -> ThreadTeam:
+        if self.n_threads > 1:
+            self._start_threads()
+            self.n_threads = max(1, len(self._threads))
+            if self.n_threads == 1:
+                self.__exit__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for thread in self._dismiss_threads():
+            thread.join()
+
+    def __del__(self) -> None:
+        # for a team that is never left, since Ctrl-C may interrupt `__exit__`
+        with contextlib.suppress(AttributeError):  # ... or `__init__`
+            self._dismiss_threads()
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call ``function(thread, *arguments)`` once in each thread; wait for all."""
+        # If threads raise errors, the one of the lowest thread is raised here.
+        if not self._threads:
+            function(0, *arguments)
+            return
+        self.rest()
+        run = _Run(self.n_threads, function, arguments)
+        self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
+        run.wait()
+
+    def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+        """Return what the function returns for each item, as the built-in one does."""
+        items = list(zip(*arguments, strict=True))
+        found: list[Any] = [None] * len(items)
+        numbered = iter(enumerate(items))  # shared: a thread takes the next one
+
+        def call(thread: int) -> None:
+            for number, item in numbered:
+                found[number] = function(*item)
+
+        self.run(call)
+        return found
+
+    def share(self, time: float, kernel: SharedKernel, *arguments: Any) -> None:
+        """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
+        # Each thread does its part; the error of one is raised here, when all have
+        # ended.  `time` is about that of a single thread, in nanoseconds; the caller
+        # alone does what is short.
+        if not self._would_share(time):
+            kernel(0, 1, *arguments)
+            return
+        if not self._serves:
+            self.rest()
+            self._may_serve = True
+            given = self._inboxes, self.n_threads, self._announcements
+            last = int(self._announcements[ANNOUNCED])
+            self._inboxes[0].put(functools.partial(_let_serve, *given, last))
+            self._serves = True
+        kernel.run_parts(self._announcements, self.n_threads, float(time), *arguments)
+
+    def share_ranges(
+        self, time: float, bounds: IntArray, kernel: RangeKernel, *arguments: Any
+    ) -> None:
+        """Call ``kernel(first, last, *arguments)`` for ranges, in any thread."""
+        # range i is of the numbers ``bounds[i]`` to ``bounds[i + 1] - 1``
+        if not self._would_share(time) and len(bounds) > 2:
+            bounds = bounds[[0, -1]]
+        counters = new_counters(self.n_threads)
+        self.share(time, kernel.in_ranges, bounds, counters, arguments)
+
+    def rest(self) -> None:
+        """Let threads that wait in machine code return."""
+        if self._may_serve:
+            self._serves = False
+            release(self._announcements)
+            self._may_serve = False
+
+    def divide(self, cost_before: NDArray[Any]) -> IntArray:
+        """Return bounds of ranges for the threads, of about equal cost."""
+        # `cost_before` has one number more than there is to divide
+        n_ranges = RANGES_PER_THREAD * self.n_threads if self._threads else 1
+        first, last = cost_before[0], cost_before[-1]
+        shares = first + (last - first) * (np.arange(1, n_ranges) / n_ranges)
+        inner = np.searchsorted(cost_before, shares)
+        return np.concatenate(([0], inner, [len(cost_before) - 1]))
+
+    def _would_share(self, time: float) -> bool:
+        """Return whether threads share what takes one of them so many nanoseconds."""
+        least = MIN_SHARED_TIME if self._serves else MIN_TIME_TO_BEGIN
+        return bool(self._threads) and time >= least
+
+    def _start_threads(self) -> None:
+        """Start as many of the threads as the system permits."""
+        for number in range(self.n_threads):
+            self._inboxes.append(SimpleQueue())
+            thread = threading.Thread(
+                target=_work,
+                args=(number, self._inboxes),
+                name=f"sklearn_ltr-{number}",
+                daemon=True,  # never keeps the interpreter from ending
+            )
+            try:
+                thread.start()
+            except (RuntimeError, MemoryError):
+                self._inboxes.pop()
+                return
+            self._threads.append(thread)
+
+    def _dismiss_threads(self) -> list[threading.Thread]:
+        """Let all threads end when they have done their jobs, and return them."""
+        threads = self._threads
+        if self._may_serve:
+            release(self._announcements)
+        if self._inboxes:
+            self._inboxes[0].put(None)  # thread 0 passes it on
+        self._threads, self._inboxes = [], []
+        return threads
+
+
+ONE_THREAD = ThreadTeam(1)  # the caller's
+
+
+def _work(number: int, inboxes: list[_Inbox]) -> None:
+    """Do one job after another; the function that each thread of a team runs."""
+    inbox = inboxes[number]
+    while (job := inbox.get()) is not None:
+        job()
+        del job  # its arrays need not live until the next job
+    if number == 0:
+        for other in inboxes[1:]:
+            other.put(None)
+
+
+def _let_serve(
+    inboxes: list[_Inbox], n_threads: int, announcements: IntArray, last: int
+) -> None:
+    """Let all threads but thread 0, whose part is the caller's, serve."""
+    for thread in range(1, len(inboxes)):
+        given = thread, n_threads, announcements, last
+        inboxes[thread].put(functools.partial(serve, *given))
+
+
+class _Run:
+    """One call of a function in each thread of a team."""
+
+    def __init__(
+        self, n_threads: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._errors: list[BaseException | None] = [None] * n_threads
+        self._n_running = n_threads
+        self._lock = threading.Lock()
+        self._ended: SimpleQueue[None] = SimpleQueue()  # one item: all threads ended
+
+    def lead(self, inboxes: list[_Inbox]) -> None:
+        """Hand their parts to the other threads, and do the part of thread 0."""
+        for thread in range(1, len(inboxes)):
+            inboxes[thread].put(functools.partial(self._call, thread))
+        self._call(0)
+
+    def _call(self, thread: int) -> None:
+        """Do the part of one thread; the last one to end tells the caller."""
+        try:
+            self._function(thread, *self._arguments)
+        except BaseException as error:
+            self._errors[thread] = error
+        with self._lock:
+            self._n_running -= 1
+            is_last = self._n_running == 0
+        if is_last:
+            self._ended.put(None)
+
+    def wait(self) -> None:
+        """Wait for all threads, in the calling thread, and raise the first error."""
+        self._ended.get()
+        errors = [error for error in self._errors if error is not None]
+        self._errors.clear()  # no reference cycle: an error holds frames that hold this
+        if errors:
+            try:
+                raise errors[0]
+            finally:
+                errors.clear()
+
+
+# --- BLAS -----------------------------------------------------------------------------
+
+
+class _OneBlasThread:
+    """A context manager that limits BLAS to one thread.
+
+    With several, the order of its sums, and with it the last bits of a model, would
+    depend on the number of threads.
+
+    The limit holds for the whole process.  Fits that run side by side in several
+    Python threads share it: the first to enter sets it, the last to leave restores
+    the limit that there was before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limit: Any = None
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._lock.acquire,
+                after_in_parent=self._lock.release,
+                after_in_child=self._reset_in_child,
+            )
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limit = _blas_libraries().limit(limits=1)
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limit.restore_original_limits()
+
+    def _reset_in_child(self) -> None:
+        """Lift the limit in a forked child, which has no other thread of its parent."""
+        if self._n_inside > 0:
+            self._n_inside = 0
+            self._limit.restore_original_limits()
+        self._lock.release()
+
+
+one_blas_thread = _OneBlasThread()
+
+
+@functools.cache
+def _blas_libraries() -> ThreadpoolController:
+    """Return the BLAS libraries that are loaded."""
+    return ThreadpoolController().select(user_api="blas")

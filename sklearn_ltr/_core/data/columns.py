@@ -1,0 +1,539 @@
+"""The columns of the rows: y, and those that `fit` takes beside X, y and groups.
+
+Each is read, checked, and sorted to the canonical order of the queries.  `RowColumns`
+declares the columns of `fit`, one field with a reader for each.  All code that selects,
+sorts or passes on rows reads the declarations.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_ltr._core.data.groups import QueryGroups
+from sklearn_ltr._core.data.labels import (
+    label_number,
+    n_label_columns,
+    read_label_grades,
+)
+from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS, JUDGED_TEXT
+from sklearn_ltr._core.data.query_values import (
+    check_one_way,
+    number_dates,
+    number_users,
+)
+from sklearn_ltr._core.data.rows import check_each, read_numbers, read_weights
+from sklearn_ltr._core.docstrings import fill_in
+from sklearn_ltr._core.parameters import LARGEST, SMALLEST
+from sklearn_ltr._core.typing import FloatArray, IntArray
+
+MOST_POSITIONS = 1000  # click models hold dense matrices of (position, position)
+NOT_RANKED = (
+    "; leave documents that were not ranked out of the rows, and give their grades to "
+    "a metric by y_missing and groups_missing"
+)
+NOT_JUDGED = "; if it stands for a document that was not judged{example}, drop the row"
+BY_DOCUMENT = "; for weights of single documents give document_weight"
+NO_GRADES = (
+    ". For returns, or numbers where lower is better, such as finishing places, "
+    "give the rank in the query, 0 for the worst"
+)
+
+
+def check_grades(
+    y: ArrayLike | None, queries: QueryGroups, name: str = "y"
+) -> FloatArray:
+    """Return grades, finite and >= 0, in canonical order, (n_documents,) float64."""
+    grades = _read_rows(y, queries, name, warns_of_column=True)
+    valid = (grades >= 0) & (grades < np.inf)
+    advice = "" if valid.all() else advice_on_grade(float(grades[np.argmin(valid)]))
+    required = f"{name} must hold finite relevance grades >= 0"
+    check_each(valid, grades, queries.describe_row, required, advice)
+    return queries.sort(grades)
+
+
+def read_one_label(
+    y: Any, queries: QueryGroups, label: int | str | None, name: str = "y"
+) -> FloatArray:
+    """Return grades of one label in canonical order, NaN where it has not judged."""
+    n_labels = n_label_columns(y)
+    if label is None:
+        if n_labels > 1:
+            raise ValueError(
+                f"{name} has {n_labels} columns, one for each label: name one of them, "
+                "as in label=0"
+            )
+        return check_grades(y, queries, name)
+    if n_labels == 1:
+        raise ValueError(
+            f"label={label!r} names one of several labels, but {name} has one column: "
+            "give all of them, or label=None"
+        )
+    grades = read_label_grades(y, queries, None, name)
+    own: FloatArray = grades.values[label_number(label, grades.names, "label")]
+    return own
+
+
+def advice_on_grade(grade: float) -> str:
+    """Return what to do about a grade that is not a number >= 0."""
+    if grade < 0:
+        return NOT_JUDGED.format(example=", as -1 does in files of TREC") + NO_GRADES
+    return NOT_JUDGED.format(example="") if np.isnan(grade) else ""
+
+
+def check_scores(
+    y_score: object,
+    queries: QueryGroups,
+    name: str = "y_score",
+    *,
+    only_order: bool = False,
+) -> FloatArray:
+    """Return finite scores in canonical order; ranks of equal ones if `only_order`."""
+    scores = _read_rows(y_score, queries, name, only_order=only_order)
+    valid = np.isfinite(scores)
+    is_unranked = not valid.all() and scores[np.argmin(valid)] == -np.inf
+    advice = NOT_RANKED if is_unranked else ""
+    required = f"{name} must be finite to be ranked"
+    check_each(valid, scores, queries.describe_row, required, advice)
+    return queries.sort(scores)
+
+
+def check_sample_weight(
+    sample_weight: ArrayLike | None, queries: QueryGroups, name: str = "sample_weight"
+) -> FloatArray:
+    """Return the weight of each query, (n_queries,) float64; all ones if None."""
+    if sample_weight is None:
+        return np.ones(queries.n_queries)
+    if not queries.sizes.all():
+        empty = queries.describe(int(np.argmin(queries.sizes)))
+        raise ValueError(
+            f"{name} is given per row, but query {empty} has no row, only documents in "
+            f"groups_missing: leave {name} out"
+        )
+    canonical = _sorted_weights(sample_weight, queries, name)
+    weights = canonical[queries.offsets[:-1]]
+    differs = canonical != np.repeat(weights, queries.sizes)
+    if differs.any():
+        position = int(np.argmax(differs))
+        query = int(np.searchsorted(queries.offsets, position, side="right")) - 1
+        raise ValueError(
+            f"{name} weighs whole queries, so it must be constant within a query, but "
+            f"query {queries.describe(query)} has both {weights[query]} and "
+            f"{canonical[position]}{BY_DOCUMENT}"
+        )
+    if not weights.any():
+        raise ValueError(f"{name} is zero for every query: give some a weight above 0")
+    return weights
+
+
+def check_document_weight(
+    document_weight: ArrayLike,
+    queries: QueryGroups,
+    name: str = "document_weight",
+) -> FloatArray:
+    """Return weights of documents in canonical order, some above 0 in each query."""
+    canonical = _sorted_weights(document_weight, queries, name)
+    counts = np.logical_or.reduceat(canonical > 0, queries.offsets[:-1])
+    if not counts.all():
+        query = queries.describe(int(np.argmin(counts)))
+        raise ValueError(
+            f"{name} is zero for every document of query {query}, so none of its "
+            "grades would count: leave its rows out, or give them a weight above zero "
+            "and the query a sample_weight of 0"
+        )
+    return canonical
+
+
+def rescale(numbers: FloatArray) -> tuple[FloatArray, int]:
+    """Return numbers divided by a power of two, and its exponent (mostly 0)."""
+    # sums of them, and of products of a few, neither overflow nor vanish
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest == 0.0 or SMALLEST <= largest <= LARGEST:
+        return numbers, 0
+    _, exponent = np.frexp(largest)
+    return np.ldexp(numbers, -exponent), int(exponent)
+
+
+def check_base_scores(scores: object, n_rows: int, name: str) -> FloatArray:
+    """Return F_0 of each row, (n_rows,) float64 in the order of the rows."""
+    base_score = read_numbers(scores, n_rows, name)
+    bad = ~np.isfinite(base_score)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"{name} must be finite, but is {base_score[row]} at row {row}: replace it"
+        )
+    return base_score
+
+
+def check_init_score(
+    init_score: ArrayLike | None, queries: QueryGroups, name: str
+) -> FloatArray:
+    """Return F_0 of each row in canonical order."""
+    return queries.sort(check_base_scores(init_score, queries.n_documents, name))
+
+
+def read_positions(
+    positions: ArrayLike, n: int, describe: Callable[[int], str]
+) -> IntArray:
+    """Return positions, (n,) int64 in the order of the rows, each checked alone."""
+    numbers = read_numbers(positions, n, "positions", describe=describe)
+    valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
+    valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            "positions must be integers from 0 (shown first) to "
+            f"{MOST_POSITIONS - 1}, but {describe(row)} has {numbers[row]:g}: leave "
+            "rows that were not shown, or far below, out of the log"
+        )
+    return numbers.astype(np.int64)
+
+
+def check_positions(
+    positions: ArrayLike, queries: QueryGroups, name: str = "positions"
+) -> IntArray:
+    """Return positions in canonical order, different within a query."""
+    shown = read_positions(positions, queries.n_documents, queries.describe_row)
+    canonical = queries.sort(shown)
+    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    order = np.lexsort((canonical, query))
+    same_query = query[order][1:] == query[order][:-1]
+    twice = same_query & (canonical[order][1:] == canonical[order][:-1])
+    if twice.any():
+        a, b = sorted(queries.order[order[np.argmax(twice) :][:2]].tolist())
+        raise ValueError(
+            f"positions has {shown[a]} twice in one list: {queries.describe_row(a)} "
+            f"and row {b}: name each list that was shown (a session) by its own value "
+            "of groups"
+        )
+    return canonical
+
+
+def check_propensities(
+    propensities: ArrayLike, queries: QueryGroups, name: str = "propensities"
+) -> FloatArray:
+    """Return propensities, in (0, 1], in canonical order."""
+    rows = _read_rows(propensities, queries, name)
+    valid = (rows > 0) & (rows <= 1)
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"{name} are probabilities of examination, in (0, 1], but "
+            f"{queries.describe_row(row)} has {rows[row]:g}: clip estimates, such as "
+            "numpy.clip(propensities, 0.01, 1), and leave rows without one out"
+        )
+    return queries.sort(rows)
+
+
+def _read_rows(
+    values: object,
+    queries: QueryGroups,
+    name: str,
+    *,
+    only_order: bool = False,
+    warns_of_column: bool = False,
+) -> FloatArray:
+    """Return one number for each row, in the order of the rows."""
+    n, describe = queries.n_documents, queries.describe_row
+    return read_numbers(
+        values,
+        n,
+        name,
+        describe=describe,
+        only_order=only_order,
+        warns_of_column=warns_of_column,
+    )
+
+
+def _sorted_weights(values: object, queries: QueryGroups, name: str) -> FloatArray:
+    """Return a weight for each row, finite and >= 0, in canonical order."""
+    n, describe = queries.n_documents, queries.describe_row
+    return queries.sort(read_weights(values, n, name, describe=describe))
+
+
+def check_canonical(grades: object, offsets: object) -> None:
+    """Raise a ValueError unless kernels can take these grades and offsets."""
+    if not (
+        isinstance(grades, np.ndarray)
+        and grades.dtype == np.float64
+        and grades.ndim == 1
+        and ((grades >= 0) & (grades < np.inf)).all()
+    ):
+        raise ValueError("grades must be a 1-D float64 array of finite numbers >= 0")
+    if not (
+        isinstance(offsets, np.ndarray)
+        and offsets.dtype == np.int64
+        and offsets.ndim == 1
+        and len(offsets) > 1
+        and offsets[0] == 0
+        and offsets[-1] == len(grades)
+        and (offsets[1:] > offsets[:-1]).all()
+    ):
+        raise ValueError(
+            f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
+            f"the number of grades, got {offsets!r}"
+        )
+
+
+# --- the columns that `fit` takes beside X, y and groups ------------------------------
+
+
+class Column(NamedTuple):
+    """How a column of the rows is read, and who takes it.
+
+    Attributes
+    ----------
+    read : callable
+        Returns the column in canonical order, given the user's values, the queries of
+        the rows, and the name of the argument for messages.
+    text : str
+        Its paragraph in the docstring of `fit`.
+    per_query : bool
+        Whether it is constant within a query: then one value of each is returned.
+    in_validation : bool
+        Whether validation data have it: as an argument of its name and ``_val``.
+    in_predict : bool
+        Whether a model that was fitted with it needs it to predict.
+    is_requested : bool
+        Whether metadata routing passes it on by default.
+    holds_out : bool
+        Whether it says no more than which queries are held out together.
+    """
+
+    read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
+    text: str
+    per_query: bool = False
+    in_validation: bool = False
+    in_predict: bool = False
+    is_requested: bool = True
+    holds_out: bool = False
+
+
+def declare(
+    read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]],
+    text: str,
+    **properties: bool,
+) -> Any:
+    """Return a field of `RowColumns`."""
+    declared = Column(read, inspect.cleandoc(text), **properties)
+    return field(default=None, metadata={"column": declared})
+
+
+T = TypeVar("T")
+GROUPS_TEXT = inspect.cleandoc(
+    """
+    groups : array-like of shape (n_documents,), default=None
+        The query of each document: numbers, text, dates, or tuples of these.
+        None: all rows are one query, with a :class:`MissingGroupsWarning`; more than
+        200 rows are an error.
+    """
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowColumns(Generic[T]):
+    """The columns of rows: as they were given to `fit`, or read; None: not given.
+
+    Those that are read are in canonical order, of shape (n_rows,), or (n_queries,) if
+    they are constant within a query.
+    """
+
+    sample_weight: T | None = declare(
+        check_sample_weight,
+        """
+        sample_weight : array-like of shape (n_documents,), default=None
+            Weight of a query, constant within it.  0: as if it were not there; 2: as if
+            it were there twice.
+        """,
+        per_query=True,
+        in_validation=True,
+        is_requested=False,
+    )
+    document_weight: T | None = declare(
+        check_document_weight,
+        r"""
+        document_weight : array-like of shape (n_documents,), default=None
+            How sure the grade of each document is, w >= 0; None: 1.  A pair weighs the
+            product of its documents' weights; its cost, with a swap delta of 1 where
+            there is no metric, is
+            :math:`w_i w_j |\Delta Z_{ij}| \log(1 + e^{-\sigma (s_i - s_j)})`.  The
+            metric, with its ideal list, stays as it is, and all measures but the cost
+            of pairs do.  0: no pair of the document counts, but it keeps its place in
+            the ranked list and in the ideal one.
+        """,
+    )
+    propensities: T | None = declare(
+        check_propensities,
+        """
+        propensities : array-like of shape (n_documents,), in (0, 1], default=None
+            Probability that users examined each document, relative to the first
+            position: a pair of documents weighs 1 / propensity of its clicked one.  Not
+            the probability that a policy shows a document.  Not together with a
+            `position_bias`.
+        """,
+    )
+    positions: T | None = declare(
+        check_positions,
+        """
+        positions : array-like of shape (n_documents,), ints >= 0, default=None
+            Where each document was shown, 0 is first; different within a query.
+            `groups` names each list that was shown (a session) then.  Required where
+            there is a `position_bias`; else they do nothing, and a warning says so.
+        """,
+    )
+    init_score: T | None = declare(
+        check_init_score,
+        """
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document, in place of the model `init`: scores computed
+            elsewhere.  `predict`, `rank` and `score` need those of their documents
+            then.
+        """,
+        in_validation=True,
+        in_predict=True,
+    )
+    users: T | None = declare(
+        number_users,
+        """
+        users : array-like of shape (n_documents,), default=None
+            The user (customer, session, device) of each query, constant within it:
+            numbers, text, dates, or tuples of these.  Where early stopping holds
+            queries out, it holds out `validation_fraction` of the users, with all their
+            queries.
+        """,
+        per_query=True,
+        holds_out=True,
+    )
+    order: T | None = declare(
+        number_dates,
+        """
+        order : array-like of shape (n_documents,), default=None
+            The date of each query, constant within it: dates, times, numbers or tuples
+            of these, smaller is earlier.  Where early stopping holds queries out, these
+            are the latest.  Not together with `users`.
+        """,
+        per_query=True,
+        holds_out=True,
+    )
+
+    def given(self) -> dict[str, T]:
+        """Return the columns that there are, by name."""
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    def read(self: GivenColumns, queries: QueryGroups, suffix: str = "") -> ReadColumns:
+        """Read and check the columns; `suffix` comes after their names in messages."""
+        check_one_way(self.users, self.order)
+        return RowColumns(
+            **{
+                name: COLUMNS[name].read(values, queries, f"{name}{suffix}")
+                for name, values in self.given().items()
+            }
+        )
+
+    def select(self: ReadColumns, rows: Selection, queries: Selection) -> ReadColumns:
+        """Return columns that were read, at some rows and some queries."""
+        return RowColumns(
+            **{
+                name: values[queries if COLUMNS[name].per_query else rows]
+                for name, values in self.given().items()
+            }
+        )
+
+    def by_row(self: ReadColumns, sizes: IntArray) -> dict[str, NDArray[Any]]:
+        """Return columns that were read, all with one value for each row, by name."""
+        return {
+            name: np.repeat(values, sizes) if COLUMNS[name].per_query else values
+            for name, values in self.given().items()
+        }
+
+
+Selection: TypeAlias = NDArray[np.intp] | NDArray[np.bool_] | slice
+GivenColumns: TypeAlias = RowColumns[ArrayLike]
+ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
+COLUMNS: dict[str, Column] = {
+    declared.name: declared.metadata["column"] for declared in fields(RowColumns)
+}
+# those that say no more than which queries are held out together
+HELD_OUT_BY = [name for name, column in COLUMNS.items() if column.holds_out]
+TEXTS = {name: column.text for name, column in COLUMNS.items()}
+TEXTS |= {"groups": GROUPS_TEXT, "judgements": JUDGED_TEXT}
+# of estimators that measure others by folds
+TEXTS["folds"] = inspect.cleandoc(
+    """
+    users : array-like of shape (n_documents,), default=None
+        The user (customer, session, device) of each query, constant within it: numbers,
+        text, dates, or tuples of these.  All queries of a user are held out together.
+    order : array-like of shape (n_documents,), default=None
+        The date of each query, constant within it: dates, times, numbers or tuples of
+        these, smaller is earlier.  Folds go forward in time, those of `cv` or, of a
+        number, of a :class:`~sklearn_ltr.model_selection.GroupTimeSeriesSplit`: what is
+        held out is later than what is learned from, and the earliest queries are never
+        held out.  Not together with `users`.
+    """
+)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def takes_columns(
+    *,
+    validation: bool = False,
+    prediction: bool = False,
+    pairs: bool = False,
+    holds_out: bool = True,
+) -> Callable[[F], F]:
+    """Name the declared columns where a method's signature and docstring say `columns`.
+
+    Columns of validation data, columns that predictions need, too, the arguments that
+    judge pairs, and those that say what is held out are named only if `validation`,
+    `prediction`, `pairs` and `holds_out` ask for them.
+    """
+    names = [
+        name
+        for name, column in COLUMNS.items()
+        if (prediction or not column.in_predict) and (holds_out or not column.holds_out)
+    ]
+    if validation:
+        names += [f"{n}_val" for n in names if COLUMNS[n].in_validation]
+    if pairs:
+        names += JUDGED_ARGUMENTS
+
+    def decorate(method: F) -> F:
+        signature = inspect.signature(method)
+        *own, rest = signature.parameters.values()
+        added = [name for name in names if name not in signature.parameters]
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for name in added
+        ]
+        named = signature.replace(parameters=[*own, *parameters])
+        method.__signature__ = named  # type: ignore[attr-defined]
+        text = method.__doc__ or ""
+        method.__doc__ = text.replace(f"{rest.name} :", f"{', '.join(added)} :")
+        return method
+
+    return decorate
+
+
+def describe_columns(method: F) -> F:
+    """Replace ``{groups}``, ``{judgements}`` and columns by their text."""
+    method.__doc__ = fill_in(method.__doc__ or "", TEXTS)
+    return method
+
+
+def fit_requests(*, holds_out: bool = True) -> dict[str, bool]:
+    """Return the columns that every ranker's `fit` requests from metadata routing."""
+    return {
+        name: True
+        for name, column in COLUMNS.items()
+        if column.is_requested and not column.in_predict
+        if holds_out or not column.holds_out
+    }

@@ -1,0 +1,442 @@
+"""Read the queries of rows from raw `groups`, and sort the rows by them.
+
+Rows may come in any order.  A stable sort by the ids of their queries brings them to
+the canonical order, in which the rows of a query are adjacent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from itertools import pairwise
+from numbers import Real
+from typing import Any, NoReturn, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_ltr._core.data.features import DATES, PERIOD
+from sklearn_ltr._core.data.rows import (
+    check_holds_rows,
+    count_rows,
+    only_column,
+    routing_advice,
+)
+from sklearn_ltr._core.typing import IdsLike, IntArray
+
+QueryIds = Sequence[Hashable] | NDArray[Any]
+
+# Types of the ids of queries; tuples of these and the periods of pandas are ids, too
+ID_TYPES = (str, bytes, Real, np.bool_, Decimal, *DATES)
+# Kinds of ids whose types are derived from these, and may be equal to one another
+KINDS = {str: "str", bytes: "bytes", datetime: "datetime"}
+# What to give in place of sizes, and of those that pandas has counted
+SIZES = "for sizes in the order of the rows, np.repeat(np.arange(len(sizes)), sizes)"
+COUNTED = (
+    "the column of ids itself, since value_counts() and groupby() put queries in "
+    "another order than the rows"
+)
+# numpy dtype kinds that represent a Python type exactly
+EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
+
+
+@dataclass(frozen=True, eq=False)
+class QueryGroups:
+    """Which rows belong to which query.
+
+    Attributes
+    ----------
+    order : (n_documents,) intp array
+        Canonical order: in ``rows[order]`` the rows of each query are adjacent.
+    offsets : (n_queries + 1,) int64 array
+        In canonical order, the rows of query ``q`` are ``offsets[q]`` to
+        ``offsets[q + 1] - 1``; there is at least one.
+    query_ids : sequence of length n_queries
+        The id of each query, sorted.
+    in_order : bool
+        Whether the rows are in canonical order already; sorting copies nothing then.
+    """
+
+    order: NDArray[np.intp]
+    offsets: IntArray
+    query_ids: QueryIds
+    in_order: bool
+
+    @classmethod
+    def from_groups(
+        cls, groups: IdsLike | None, n_documents: int, name: str = "groups"
+    ) -> QueryGroups:
+        """Read the id of each row's query, in any order; `name` is for messages."""
+        # An id is a number, text, a date, a boolean, or a tuple of these.  A ValueError
+        # refuses missing ids, other lengths and several columns; a TypeError ids of
+        # other types, and ids without an order (times with and without a zone).
+        column = one_column(groups, name)
+        if len(column) != n_documents:
+            what = f"{name} has {len(column)} values for {n_documents} rows"
+            if _add_up_to(column, n_documents):
+                advice = COUNTED if hasattr(groups, "iloc") else SIZES  # of pandas
+                raise ValueError(
+                    f"{what} that add up to {n_documents}, so they are the sizes of "
+                    f"the queries: give one value per row ({advice})"
+                )
+            raise ValueError(
+                f"{what}: give one value per row (not the sizes of the queries)"
+            )
+        if n_documents == 0:
+            raise ValueError(f"{name} is empty: give at least one row to rank")
+        if isinstance(column, np.ndarray):
+            _check_none_missing(column, name)
+            order, offsets, in_order = _canonical_order(column)
+            return cls(order, offsets, column[order[offsets[:-1]]], in_order)
+        query_ids, label_of_row = encode_ids(column, name)
+        order, offsets, in_order = _canonical_order(label_of_row)
+        return cls(order, offsets, query_ids, in_order)
+
+    @classmethod
+    def single(cls, n_documents: int) -> QueryGroups:
+        """Return all rows as one query."""
+        return cls.from_groups(np.zeros(n_documents, dtype=np.int64), n_documents)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_documents(self) -> int:
+        """Number of rows."""
+        return len(self.order)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of documents of each query, (n_queries,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def query_of_row(self) -> NDArray[np.intp]:
+        """Index of each row's query, (n_documents,)."""
+        return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
+
+    @property
+    def column(self) -> QueryIds:
+        """The id of each row's query, of length n_documents."""
+        if isinstance(self.query_ids, np.ndarray):
+            return self.query_ids[self.query_of_row]
+        return [self.query_ids[query] for query in self.query_of_row.tolist()]
+
+    def sort(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of rows in canonical order; itself if `in_order`."""
+        return rows if self.in_order else rows[self.order]
+
+    def unsort(self, canonical: NDArray[Any]) -> NDArray[Any]:
+        """Return an array in canonical order in the order of the rows."""
+        if self.in_order:
+            return canonical
+        rows = np.empty_like(canonical)
+        rows[self.order] = canonical
+        return rows
+
+    def subset(self, selected: NDArray[np.bool_]) -> QueryGroups:
+        """Return the rows of some queries, given as a mask, numbered anew."""
+        if selected.all():
+            return self
+        rows = self.order[np.repeat(selected, self.sizes)]
+        query_ids: QueryIds = as_array(self.query_ids)[selected]
+        if not isinstance(self.query_ids, np.ndarray):
+            query_ids = list(query_ids)
+        offsets = np.append(0, np.cumsum(self.sizes[selected]))
+        order = np.searchsorted(np.sort(rows), rows)
+        return QueryGroups(order, offsets, query_ids, self.in_order)
+
+    def rows_of(self, part: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the rows of some queries, ascending."""
+        return np.flatnonzero(np.isin(self.query_of_row, part))
+
+    def describe(self, query: int) -> str:
+        """Return the name of a query for error messages: its id."""
+        return describe_query(self.query_ids, query)
+
+    def describe_row(self, row: int) -> str:
+        """Return the name of a row and of its query for error messages."""
+        position = int(np.flatnonzero(self.order == row)[0])
+        query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        return f"row {row} (query {self.describe(query)})"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedQueries:
+    """The queries of rows and of missing documents, under common ids.
+
+    A measure such as recall counts relevant documents which a ranker did not retrieve.
+    These have a grade and a query, but neither a row nor a score.  In canonical order
+    the rows of a query come first, then its missing documents.
+
+    Attributes
+    ----------
+    rows, missing : QueryGroups
+        Both have the ids of all queries, so a query may have no document in one
+        of the two: its offsets are equal then.
+    offsets : (n_queries + 1,) int64 array
+        Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1`` of a merged
+        array; there is at least one.
+    is_row : (n_documents,) bool array
+        Whether an entry of a merged array is a row.
+    """
+
+    rows: QueryGroups
+    missing: QueryGroups
+    offsets: IntArray
+    is_row: NDArray[np.bool_]
+
+    @classmethod
+    def read(
+        cls, rows: QueryGroups, groups_missing: IdsLike | None, n_missing: int
+    ) -> Self:
+        """Read the queries of `n_missing` >= 1 documents that no row stands for."""
+        name = "groups_missing"
+        missing = QueryGroups.from_groups(groups_missing, n_missing, name)
+        query_ids, index = _merge_ids(rows.query_ids, missing.query_ids)
+        row_queries, missing_queries = index[: rows.n_queries], index[rows.n_queries :]
+        one, other = rows.query_ids[0], missing.query_ids[0]
+        is_text = isinstance(one, str), isinstance(other, str)
+        if is_text[0] != is_text[1] and not np.isin(missing_queries, row_queries).any():
+            raise ValueError(
+                f"{name} has queries such as {missing.describe(0)}, but groups such as "
+                f"{rows.describe(0)}, and none in common: name a query by the same "
+                "value in both"
+            )
+        sizes = np.zeros((len(query_ids), 2), dtype=np.int64)
+        sizes[row_queries, 0], sizes[missing_queries, 1] = rows.sizes, missing.sizes
+        rows_offsets, missing_offsets, offsets = (
+            np.append(0, np.cumsum(counts)) for counts in (*sizes.T, sizes.sum(axis=1))
+        )
+        return cls(
+            replace(rows, query_ids=query_ids, offsets=rows_offsets),
+            replace(missing, query_ids=query_ids, offsets=missing_offsets),
+            offsets,
+            np.repeat(np.arange(sizes.size) % 2 == 0, sizes.ravel()),
+        )
+
+    def merge(self, rows: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
+        """Return one array of two in canonical order."""
+        merged = np.empty(len(self.is_row), dtype=rows.dtype)
+        merged[self.is_row], merged[~self.is_row] = rows, missing
+        return merged
+
+
+def count_missing(y_missing: ArrayLike | None, groups_missing: IdsLike | None) -> int:
+    """Return the number of missing documents; a ValueError if one has no query."""
+    if y_missing is None and groups_missing is None:
+        return 0
+    if y_missing is None or groups_missing is None:
+        absent = "y_missing" if y_missing is None else "groups_missing"
+        raise ValueError(
+            f"{absent} is None: give each missing document a grade in y_missing and a "
+            "query in groups_missing"
+        )
+    n_missing = count_rows(y_missing, "y_missing")
+    if n_missing == 0:
+        n_groups = len(one_column(groups_missing, "groups_missing"))
+        if n_groups:
+            raise ValueError(
+                f"groups_missing has {n_groups} values, but y_missing has none: give "
+                "one grade for each"
+            )
+    return n_missing
+
+
+def places_in_queries(offsets: IntArray) -> IntArray:
+    """Return the place of each row in its query, from 0: (n_rows,) int64."""
+    places: IntArray = np.arange(offsets[-1])
+    return places - np.repeat(offsets[:-1], np.diff(offsets))
+
+
+def describe_query(query_ids: QueryIds | None, query: int) -> str:
+    """Return a query's name for error messages: its label, else its number."""
+    if query_ids is None:
+        return f"number {query}"
+    label = query_ids[query]
+    return str(label) if isinstance(label, np.generic) else repr(label)
+
+
+def as_array(query_ids: QueryIds) -> NDArray[Any]:
+    """Return ids as an array, of objects unless it is one; tuples stay whole."""
+    if isinstance(query_ids, np.ndarray):
+        return query_ids
+    return np.fromiter(query_ids, dtype=object, count=len(query_ids))
+
+
+# --- raw ids: one column of them, and their order -------------------------------------
+
+
+def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashable]:
+    """Return raw ids as an array of numbers or dates, or as a list of objects."""
+    if groups is None:
+        of_query = " naming the row's query" if name.startswith("groups") else ""
+        raise ValueError(
+            f"{name} is None: give one value per row{of_query}{routing_advice(name)}"
+        )
+    check_holds_rows(groups, name, "value")
+    if hasattr(groups, "__array__"):
+        column = np.asarray(groups)
+    elif hasattr(groups, "to_numpy"):
+        column = np.asarray(groups.to_numpy())
+    else:
+        return _from_python(list(cast(Sequence[Hashable], groups)))
+    column = only_column(column)
+    if column.ndim != 1:
+        raise ValueError(
+            f"{name} must have one dimension, got shape {column.shape}: give one "
+            "column with one value per row"
+        )
+    # a list, since hashing strings in a dict is much faster than numpy's comparisons
+    return column if column.dtype.kind in "biufmM" else column.tolist()
+
+
+def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
+    """Return numbers of one type as an array, other values as they are."""
+    # np.array would turn numbers among strings into strings, tuples into rows
+    types = set(map(type, values))
+    if len(types) == 1 and (kind := types.pop()) in EXACT_KINDS:
+        column = np.array(values)
+        # numpy converts integers beyond 64 bits to objects or to rounded floats
+        if column.dtype.kind in EXACT_KINDS[kind]:
+            return column
+    return values
+
+
+def _add_up_to(column: NDArray[Any] | list[Hashable], n_documents: int) -> bool:
+    """Return whether ids are numbers that could be the sizes of all queries."""
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf":
+        return False
+    return bool((column >= 0).all() and column.sum() == n_documents)
+
+
+def _check_none_missing(column: NDArray[Any], name: str) -> None:
+    """Raise a ValueError if a number is NaN or a time is NaT."""
+    if column.dtype.kind in "fmM" and (missing := column != column).any():
+        row = int(np.argmax(missing))
+        _raise_missing(row, column[row], name)
+
+
+def _raise_missing(row: int, value: object, name: str) -> NoReturn:
+    """Raise the error for a row without an id."""
+    needed = "name its query" if name.startswith("groups") else "have a value"
+    raise ValueError(
+        f"{name} has a missing value at row {row} ({value}): every row must {needed}"
+    )
+
+
+def encode_ids(ids: list[Hashable], name: str) -> tuple[list[Hashable], IntArray]:
+    """Return the sorted distinct ids, and the index of each row's id in them."""
+    try:
+        distinct = list(dict.fromkeys(ids))
+    except TypeError:  # an id that cannot be hashed is of no type that names queries
+        distinct = ids
+    _check_types(distinct, ids, name)
+    try:
+        query_ids = sort_ids(distinct)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} holds values that have no order ({error}), so results would "
+            "depend on the order of the rows: name all queries alike"
+        ) from None
+    index_of = {label: index for index, label in enumerate(query_ids)}
+    return query_ids, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
+
+
+def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> None:
+    """Raise an error for the first row whose id is missing, or of another type."""
+    if set(map(type, distinct)) <= {str, int}:
+        return
+    for value in distinct:
+        for part in elements(value):
+            is_id = isinstance(part, ID_TYPES) or type(part).__name__ == PERIOD
+            is_na = part is None or type(part).__name__ in ("NAType", "NaTType")
+            if isinstance(part, Decimal):  # a signalling NaN cannot be compared
+                is_na = part.is_nan()
+            if is_id and not is_na and part == part:  # NaN and NaT are not themselves
+                continue
+            row = next(row for row, other in enumerate(ids) if other is value)
+            if is_id or is_na:
+                _raise_missing(row, value, name)
+            kind = type(part).__name__
+            found = f"a {kind}" if part is value else f"a tuple with a {kind}"
+            raise TypeError(
+                f"{name} must hold numbers, text, dates, booleans or tuples of these, "
+                f"but row {row} holds {found}: name each query by a number or by text, "
+                "or by a tuple of what tells it from the others"
+            )
+
+
+def elements(value: object) -> Iterator[object]:
+    """Yield a value, or the elements of a tuple and of the tuples in it."""
+    if isinstance(value, tuple):
+        for element in value:
+            yield from elements(element)
+    else:
+        yield value
+
+
+def sort_ids(ids: list[Any]) -> list[Any]:
+    """Return distinct ids in a fixed order; a TypeError if there is none."""
+    # Ids that Python can compare are sorted as they are.  Where it cannot, as text and
+    # numbers, they are sorted by the name of their kind; numbers of all types by value;
+    # tuples by the first element that differs.
+    try:
+        ordered = sorted(ids)
+        # numbers of numpy compare with each element of a tuple
+        if all(a < b for a, b in pairwise(ordered)):
+            return ordered
+    except (TypeError, ValueError):
+        pass
+    return sorted(ids, key=sort_key)
+
+
+def sort_key(value: Any) -> tuple[str, Any]:
+    """Return the kind of an id, and a key that orders the ids of one kind."""
+    if isinstance(value, tuple):
+        return "tuple", tuple(map(sort_key, value))
+    if isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, DATES):
+        # numbers of numpy would not compare exactly with large integers
+        return "number", value.item() if isinstance(value, np.generic) else value
+    for kind, name in KINDS.items():
+        if isinstance(value, kind):
+            return name, value
+    return f"{type(value).__module__}.{type(value).__qualname__}", value
+
+
+def _canonical_order(
+    keys: NDArray[Any],
+) -> tuple[NDArray[np.intp], IntArray, bool]:
+    """Return rows in stable order of keys, where each key starts, if all are sorted."""
+    in_order = bool((keys[1:] >= keys[:-1]).all())
+    if in_order:
+        order = np.arange(len(keys), dtype=np.intp)
+        ordered = keys
+    else:
+        order = np.argsort(as_uint16(keys), kind="stable")
+        ordered = keys[order]
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    offsets = np.concatenate(([0], starts, [len(keys)])).astype(np.int64)
+    return order, offsets, in_order
+
+
+def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
+    """Return integers in a range below 2^16 as uint16, which numpy radix-sorts."""
+    if keys.dtype.kind in "iu" and keys.dtype.itemsize > 2:
+        low = keys.min()
+        if int(keys.max()) - int(low) < 2**16:
+            return np.asarray(keys - low, dtype=np.uint16)
+    return keys
+
+
+def _merge_ids(a: QueryIds, b: QueryIds) -> tuple[QueryIds, IntArray]:
+    """Return the sorted distinct ids of both, and where each of a, then b, is."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        if a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "M":
+            return np.unique(np.concatenate((a, b)), return_inverse=True)
+    listed = [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in (a, b)]
+    return encode_ids(listed[0] + listed[1], "groups and groups_missing")

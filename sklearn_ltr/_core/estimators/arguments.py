@@ -1,0 +1,109 @@
+"""Errors for unknown arguments and attributes, which name those to use instead.
+
+Names of other libraries are in `_other_libraries`.  A name that nearly equals one of
+ours counts as misspelt.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from sklearn_ltr._core.other_libraries import OTHER_ATTRIBUTES, OTHER_NAMES
+from sklearn_ltr._core.parameters import no_such_arguments, with_close_match
+
+CLOSE = 0.8  # least similarity of a misspelt name
+
+METHODS = ("__init__", "fit", "partial_fit", "predict", "rank", "score")
+
+
+def check_arguments(cls: type) -> None:
+    """Make the methods of a class explain unknown arguments."""
+    for name in METHODS:
+        if inspect.isfunction(method := vars(cls).get(name)):
+            setattr(cls, name, with_checked_arguments(method))
+
+
+def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with TypeErrors that name the arguments to give."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return method
+    names = [p.name for p in parameters]
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    known, most = set(names), len(names) - len(by_name)
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if known.issuperset(kwargs) and len(args) <= most:
+            return method(self, *args, **kwargs)
+        cls, is_new = type(self), method.__name__ == "__init__"
+        call = cls.__name__ if is_new else f"{cls.__name__}.{method.__name__}"
+        if len(args) > most:
+            first = " and ".join(names[:most]) or "nothing"
+            others = ", ".join(f"{name}=" for name in by_name)
+            raise TypeError(f"{call}() takes {first} by position; by name, {others}")
+        raise no_such_arguments(
+            call, kwargs, names, lambda name: explain(name, call, cls, names)
+        )
+
+    return checked
+
+
+def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:
+    """Return an argument unknown to a call, and the arguments to give instead."""
+    ours, how = OTHER_NAMES.get(unknown, (unknown, ""))
+    if not ours:
+        return f"{unknown!r}: {how}"
+    how = f", {how}" if how else ""
+    others = {cls.__name__: cls, "fit": cls.fit}
+    if call.endswith(".predict") and hasattr(cls, "rank"):
+        others = {"rank": cls.rank} | others
+    calls = {
+        name: inspect.signature(other).parameters for name, other in others.items()
+    }
+    for other, known in {"": dict.fromkeys(names), **calls}.items():
+        meant = dict.fromkeys([unknown, *ours.split()])
+        given = [name for name in meant if name in known]
+        if given and other:
+            shown = f"{other}({', '.join(f'{name}=...' for name in given)})"
+            return f"{unknown!r}: give {shown}{how}"
+        if given:
+            return f"{unknown!r}: give {', '.join(given)}{how}"
+    return with_close_match(unknown, names, CLOSE)
+
+
+class OtherAttribute:
+    """An attribute that another library has: an AttributeError that names ours."""
+
+    # `__getattr__` would slow down the access to all attributes of the class
+
+    def __init__(self, name: str) -> None:
+        ours, how = OTHER_ATTRIBUTES[name]
+        self._name = name
+        self._how = ", ".join(filter(None, [ours and f"it is {ours} here", how]))
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        """Raise the error."""
+        raise AttributeError(
+            f"{owner.__name__} has no attribute {self._name!r}: {self._how}"
+        )
+
+
+def explain_attributes(cls: type[Any], fitted: Iterable[str]) -> None:
+    """Make a class explain attributes of other libraries that match its own."""
+    # `fitted` are the attributes that fits of the class set
+    there = {*fitted, *dir(cls), *inspect.signature(cls).parameters}
+    for name, (ours, _) in OTHER_ATTRIBUTES.items():
+        if name not in there and (not ours or ours in there):
+            setattr(cls, name, OtherAttribute(name))
+
+
+def is_of_others(instance: object, name: str) -> bool:
+    """Return whether an attribute is one of another library only."""
+    if name not in OTHER_ATTRIBUTES or name in vars(instance):
+        return False
+    found = inspect.getattr_static(type(instance), name, None)
+    return isinstance(found, OtherAttribute)

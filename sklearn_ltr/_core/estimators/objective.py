@@ -1,0 +1,36 @@
+"""What a fit asks of its objective, whatever it learns: rankers and MART alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.typing import FloatArray
+
+
+class Objective(Protocol):
+    """The cost that a fit descends, by its derivatives."""
+
+    def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return dC/ds and d2C/ds2 of all rows for their scores, (n_rows,) each."""
+
+    def after_step(
+        self, gradient: FloatArray, hessian: FloatArray, rate: float
+    ) -> None:
+        """Change what the objective itself learns, given the derivatives of a step."""
+
+    def fitted(self, n_steps: int) -> dict[str, object]:
+        """Return the attributes that the first steps of this fit have learned."""
+
+
+class Task(Protocol):
+    """What a fit descends, and what it is measured by."""
+
+    @property
+    def objective(self) -> Objective:
+        """The cost."""
+
+    @property
+    def measures(self) -> Sequence[Mapping[str, ScoredMeasure]]:
+        """Of training data, then of each validation set: the measures by name."""

@@ -1,0 +1,883 @@
+"""LambdaMART: boosted trees, lambdas, and the change of a metric by a swap.
+
+The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
+(C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
+documents, turns them into bins, and boosts.  Members of a bag share the bins of one
+table (`SharedBins`), and so do the candidates of a search.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags
+
+from sklearn_ltr._core.boosting.base_model import (
+    base_scores,
+    check_base_score_size,
+    check_init_score_given,
+    fitted_base_model,
+)
+from sklearn_ltr._core.boosting.bins import bin_data, fit_threads, learn_shared_table
+from sklearn_ltr._core.boosting.fitted_trees import (
+    CURVE,
+    TREE_ATTRIBUTES,
+    FittedTrees,
+    constraints_of,
+    read_categories,
+    read_tree_features,
+)
+from sklearn_ltr._core.boosting.loop import boost_trees
+from sklearn_ltr._core.boosting.parameters import BoostingParameters
+from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import FitArguments, FitData, describe_columns
+from sklearn_ltr._core.data.categories import FeatureCategories
+from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.data.tables import Matrix, Table
+from sklearn_ltr._core.estimators.attributes import (
+    Attribute,
+    Attributes,
+    known_by_reading,
+)
+from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
+from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.estimators.docstrings import describe_parameters
+from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
+from sklearn_ltr._core.lambdas.pair import NORMALIZATIONS, PairOptions
+from sklearn_ltr._core.lambdas.position_bias import number_of_lists
+from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
+from sklearn_ltr._core.parameters import Choice, Or, read_parameters, real
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.objective import FORCES
+from sklearn_ltr._core.ranking.parameters import (
+    MetricChoice,
+    PositionBiasValue,
+    RankerParameters,
+    ScoringChoice,
+)
+from sklearn_ltr._core.ranking.reading import choose_learned, hold_out_queries
+from sklearn_ltr._core.ranking.task import ranking_task
+from sklearn_ltr._core.trees.binning import BinnedTable
+from sklearn_ltr._core.trees.constraints import Constraints
+from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
+from sklearn_ltr._core.typing import (
+    ArraysLike,
+    FeaturesLike,
+    FloatArray,
+    IdArraysLike,
+    IdsLike,
+    InteractionConstraints,
+    LabelWeightsLike,
+    MatricesLike,
+    MatrixLike,
+    MonotonicConstraints,
+    Seed,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+Normalization: TypeAlias = bool | Literal["distance", "query"]
+# regression_weight="auto"
+REGRESSION_WEIGHT = 5.0
+FULL_WEIGHT_ROWS = 20_000
+# grow_policy="auto", see benchmarks/learning_curves.py
+MOST_SYMMETRIC_QUERIES = 500
+# Lists with a click and a document without one.  On made data of 500 queries an
+# additive bias costs 0.08 NDCG@10 at 1,000 sessions, about 500 of them such lists; at
+# 10,000 sessions, with 5,000 such lists, it gains (benchmarks/clicks_protocol.py).
+FEW_LISTS = 3_000
+LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are finite
+
+
+@dataclass(frozen=True, kw_only=True)
+class LambdaMARTParameters(RankerParameters, BoostingParameters):
+    """The parameters of LambdaMART, which documents them."""
+
+    grow_policy: Annotated[GrowPolicy, Choice("auto", *GROW_POLICIES)]
+    regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
+    normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
+    init: BaseEstimator | None
+    lambda_totals: ClassVar[tuple[float, float]] = LAMBDA_TOTALS
+    starts_from_scores: ClassVar[bool] = True
+
+    @property
+    def pair_options(self) -> PairOptions:
+        """How a pair counts."""
+        return PairOptions.read(self.sigma, self.normalize_lambdas)
+
+    def measures_metrics(self, has_validation: bool) -> bool:
+        """Return whether training data are measured by metrics."""
+        by_default = self.metric is not None and (has_validation or self.verbose > 0)
+        return self.measures_train or by_default
+
+    def weight_of_regression(self, n_rows: int) -> float:
+        """Return the weight of the regression on the grades of `n_rows` documents."""
+        if self.regression_weight == "auto":
+            return REGRESSION_WEIGHT * min(1.0, (FULL_WEIGHT_ROWS / n_rows) ** 2)
+        return float(self.regression_weight)
+
+    def grows_symmetric(self, n_queries: int) -> bool:
+        """Return whether trees are symmetric, given the queries to learn from."""
+        if self.grow_policy == "auto":
+            return n_queries <= MOST_SYMMETRIC_QUERIES
+        return super().grows_symmetric(n_queries)
+
+    @property
+    def has_additive_bias(self) -> bool:
+        """Whether an additive bias of positions is learned."""
+        bias = self.position_bias
+        return bias is not None and bias.method == "additive"
+
+
+class ShortClickLogWarning(UserWarning):
+    """Warning: the click log is too short to learn an additive position bias.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_ltr import LambdaMARTRanker, ShortClickLogWarning
+    >>> ranker = LambdaMARTRanker(n_estimators=1, position_bias="additive")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     ranker = ranker.fit(
+    ...         [[1.0], [2.0]], [0, 1], groups=[7, 7], positions=[0, 1]
+    ...     )
+    >>> caught[0].category is ShortClickLogWarning
+    True
+    """
+
+
+def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
+    """Warn of an additive bias from few lists, given their weights."""
+    if not parameters.has_additive_bias or len(weights) == 0:
+        return
+    n_lists = number_of_lists(weights)
+    if n_lists < FEW_LISTS:
+        warn_caller(
+            f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
+            "click and a document without one; on such short logs it ranked worse "
+            "than no correction: give position_bias=None, or a longer log",
+            ShortClickLogWarning,
+        )
+
+
+def documents_init_score(method: F) -> F:
+    """Document a method like that of every ranker, with `init_score` in addition."""
+    # indented alike by every Python: from 3.13 on, docstrings are not
+    text = inspect.cleandoc(getattr(BaseRanker, method.__name__).__doc__ or "")
+    returns = "\n\nReturns"
+    method.__doc__ = text.replace(
+        returns,
+        "\ninit_score : array-like of shape (n_documents,), default=None"
+        f"\n    As for `predict`.{returns}",
+    )
+    return method
+
+
+@describe_parameters(row="document", units="queries")
+class LambdaMARTRanker(BaseRanker):
+    r"""Boosted trees that rank the items of a list, such as the results of a search.
+
+    They are trained for a metric such as NDCG.  The parameters come in groups: what to
+    tune (`metric` to `regression_weight`), regularisation (`grow_policy` to
+    `max_bins`), the cost (`objective` to `label_weights`), categories and constraints
+    (`categorical_features` to `interaction_cst`), clicks (`position_bias`,
+    `min_propensity`), and running (`early_stopping` to `n_jobs`).
+
+    Queries whose grades are all equal have no pairs: the trees learn nothing from them,
+    and `min_samples_leaf` does not count their documents.  Judged pairs can be given to
+    `fit` in place of those of the grades.
+
+    The defaults add to Burges (2010) what ranked real data better: a sample of the rows
+    for each tree, a regression on the grades for few documents, splits by second-order
+    gain, and normalized lambdas of a deeper list.  The
+    published algorithm is ``LambdaMARTRanker(grow_policy="best_first", subsample=1,
+    split_gain="least_squares", regression_weight=0, truncation_level=None,
+    normalize_lambdas=False)``.
+
+    Parameters
+    ----------
+    metric : str, Metric, None or list of these, default="ndcg@10"
+        Metric to optimise, to report and to stop early by: a name (``"ndcg@10"``,
+        ``"map"``, ``"mrr@10"``, ``"err@20"``, ...), or an object of a class derived
+        from :class:`sklearn_ltr.metrics.Metric`.  None: learn from pairwise errors
+        alone (RankNet) and report NDCG@10.  Choose the one that you report.  Of several
+        labels (see `label_weights`) one metric for all, or a list of one for each.
+    {n_estimators} {learning_rate}
+        If you halve it, double the trees: 0.05 with 300 is a good pair.
+    max_leaf_nodes : int of at least 2, default=31
+        Maximum number of leaves of a best-first tree; L in Burges (2010).  The leaf
+        whose best split has the largest gain is split first.  A symmetric tree takes
+        its number of levels from it (see `grow_policy`).  Tune it: larger for many
+        documents, smaller if the model overfits.
+    {min_samples_leaf} {max_features}
+    regression_weight : float in [0, 1e6] or "auto", default="auto"
+        Weight of a regression of a query's scores on its grades, both centred, relative
+        to its pairs: the ratio of their mean hessians.  The regression helps if there
+        are few documents.  "auto": 5, times ``(20,000 / n)^2`` if there are
+        n > 20,000 documents (in queries of different grades).  0: pairs alone.  Tune
+        it: 2 and 10 are worth a try; set 0 if only the order of grades has a meaning.
+        Squares of residuals, and means, are weighted by `document_weight`.  Judged
+        pairs without grades have no regression.
+    {grow_policy}
+        "auto": symmetric with at most 500 queries (of different grades, or with judged
+        pairs; without `groups` these are one), which such trees rank better, else best
+        first.  Try both if there are about 500 queries.
+    {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+        Leave it, or set 1 for the published algorithm.
+    {max_bins}
+    objective : "lambdarank" or callable, default="lambdarank"
+        What trees learn from: lambdas of the metric, or the derivatives of a cost of
+        your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
+        gets arrays: float64 scores and grades, and int64 offsets; query q owns the
+        documents ``offsets[q]`` to ``offsets[q + 1] - 1``.  It returns dC/ds and
+        d2C/ds2 >= 0 of each document; of ones, the value of a leaf is minus its mean
+        gradient.  The fit multiplies both by the query's weight.
+        Each query has at least two different grades.  The content of queries and
+        documents decides their order, not X.  `metric` then only reports and stops;
+        `sigma`, `truncation_level`, `normalize_lambdas` and `regression_weight` are not
+        used.  To pickle the ranker, use a function defined in a module.  Leave it,
+        unless you have a cost of your own.
+    {truncation_level}
+        Raise it if relevant documents are often ranked below it.  For lists of more
+        than 500 documents, try 300.
+    normalize_lambdas : bool, "distance" or "query", default=True
+        "distance": divide a pair's swap delta by ``0.01 + sigma |s_i - s_j|``.
+        "query": multiply the lambdas of a query by ``log2(1 + S) / S``, with S the sum
+        of ``2 |lambda_ij| / sigma`` over its pairs, so that long lists do not dominate
+        short ones.  True: both.  Leave it, or set False for the published algorithm.
+    sigma : float above 0, default=1.0
+        Steepness of the sigmoid.  With ``l2_regularization=0`` and without `init`, it
+        only scales the scores by 1 / sigma (Burges 2010, section 7).  Leave
+        it, unless `l2_regularization` is above 0.
+    {split_gain}
+    init : estimator or None, default=None
+        The base model F_0, to which trees are added: a ranker, a regressor, or a
+        Pipeline that ends in one.  A fitted model is used as it is (model adaptation);
+        an unfitted model is cloned and fitted first, on the same data.  In a search,
+        wrap a fitted model in :class:`sklearn.frozen.FrozenEstimator`.  None:
+        F_0 = 0, or the `init_score` given to `fit`.  Use it to improve on a model that
+        you have.
+    label_weights : array-like of shape (n_labels,), dict or None, default=None
+        Shares of several labels, where y has a column for each, in their order or by
+        their names, ``{"clicks": 1, "purchases": 3}``; None: equal.  Label l
+        has lambdas and hessians of its own, with its regression; they are multiplied by
+        :math:`w_l \bar F / F_l` and added up, where :math:`F_l` is the sum of
+        :math:`|\lambda_i|` over its documents at the scores that training starts from,
+        weights w sum to 1, and :math:`\bar F = \sum_l w_l F_l`.  So label l has the
+        share w_l of the force at the start, whatever the sizes of the labels are.
+        0: as if the label were not there, but in validation data it is measured.  Try
+        a few, and look at the curve (:class:`sklearn_ltr.plotting.ParetoDisplay`).
+    {categorical_features}
+        The others share one sixteenth of the bins: categories share a bin if the
+        average grades of their documents, relative to the query's mean, are similar.
+        (In training this average leaves out the row's own fold, of five folds of whole
+        queries.)  Categories unseen in `fit`, and those of fewer than
+        `min_samples_leaf` rows of a node, go where missing values go.  Name the
+        features if X is an array, or if the dtypes of the frame do not say so.
+    {category_smoothing}
+    {monotonic_cst}
+        It holds for the trees, not for a base model.  Use it where you know the
+        direction: more sales must not lower a score.
+    {interaction_cst}
+    position_bias : "additive", "pairwise", dict or None, default=None
+        What to learn about the `positions` given to `fit`, if y are clicks.
+        "additive": a bias of each position, which training adds to the scores.
+        "pairwise": ratios that divide pairs (Hu et al.).  Predictions leave it out.
+        A dict has one of these as "method" and a "regularization" p, a number >= 0 that
+        shrinks it towards no bias.  Additive: :math:`b_k \leftarrow b_k - \eta (G_k + p
+        \bar H b_k) / (H_k + p \bar H)` with each tree, G and H being the sums of
+        gradients and hessians at position k and :math:`\bar H` the mean of H; by
+        default ``p = 0.3 min(1, 5,000 / n)`` for n lists with a click and a document
+        without one, or for the sum of their weights if that is larger.  Pairwise:
+        ratios of costs are raised to ``1 / (1 + p)``, by default p = 1.  Use it if y
+        are clicks on lists whose positions you know.
+    min_propensity : float in [1e-6, 1], default=0.05
+        Smaller `propensities` given to `fit`, and ratios of "pairwise", are set to it;
+        a warning says so if all are smaller.  Raise it if a few documents of small
+        propensity outweigh the others.
+    {early_stopping} {validation_fraction} {n_iter_no_change} {tol}
+    scoring : str, Metric, list or dict of these or None, default=None
+        Metric measured during the fit, which decides early stopping; None: `metric`.
+        The first of a list decides.  Use it to stop
+        by another metric than the one that is optimised.  Of several labels each is
+        measured, and the weighted mean, which is followed; or, of a dict from labels
+        (names or numbers of columns) to metrics, its first label.
+    warm_start : bool, default=False
+        Keep the trees, bins, seed and base model of the last `fit`, and add trees up to
+        `n_estimators`.  Use it to add trees without growing the first ones again.
+    {random_state} {verbose} {n_jobs}
+
+    Attributes
+    ----------
+    ensemble_ : TreeEnsemble
+        The trees, as arrays.
+    n_iter_ : int
+        Number of trees kept; with early stopping, those up to the best score (like
+        LightGBM's ``best_iteration_`` and XGBoost's ``best_iteration + 1``).
+    init_ : estimator or None
+        The base model.
+    evals_result_ : dict of str to dict of str to ndarray of shape (n_trees + 1,)
+        By set, "train" and "validation" (several: "validation_0", "validation_1", ...),
+        and metric: the values before the first tree and after each tree, including
+        trees that early stopping drops.  "train" is measured if a validation set is,
+        with ``verbose > 0``, if `scoring` is a list, or, by RankNet's cost, with
+        ``metric=None``.
+    train_score_, validation_score_ : ndarrays of shape (n_trees + 1,), float64
+        The training scores by the first metric, and the scores that decided early
+        stopping; empty if there are none.
+    loss_curve_ : ndarray of shape (n_trees + 1,), float64
+        With ``metric=None``, in place of `train_score_`: RankNet's cost, the mean over
+        the pairs of the training queries, with the weights given to `fit`.
+    position_bias_ : ndarray of shape (n_positions,) or (2, n_positions), float64
+        Of "additive", in units of scores: 0 for position 0.  Of "pairwise", t+ of the
+        clicked document of a pair and t- of the other: 1 for position 0.
+    {label_forces_}
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Share of each feature in the gain of all splits.  Shares sum to 1; without
+        splits all are 0.
+    is_categorical_ : ndarray of shape (n_features,), bool
+        Whether each feature is categorical.
+    {n_features_in_} {feature_names_in_}
+
+    Notes
+    -----
+    Each tree predicts the gradient of a cost, and each leaf takes a Newton step
+    (Burges, MSR-TR-2010-82, 2010, section 7):
+
+    .. math::
+
+        \frac{\partial C}{\partial s_i} = \sum_{\{i,j\} \rightleftharpoons I}
+        \frac{-\sigma |\Delta Z_{ij}|}{1 + e^{\sigma (s_i - s_j)}},
+
+        \gamma = - \frac{\sum_{i \in R} \partial C / \partial s_i}
+        {\sum_{i \in R} \partial^2 C / \partial s_i^2}, \qquad
+        F_m(x) = F_{m-1}(x) + \eta \gamma.
+
+    References
+    ----------
+    C. Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82.
+    Z. Hu et al., "Unbiased LambdaMART", WWW 2019.
+
+    Examples
+    --------
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> X = [[0.1], [0.9], [0.4], [0.8], [0.2], [0.6]]
+    >>> y, groups = [0, 2, 1, 1, 0, 2], ["a", "b", "a", "b", "b", "a"]
+    >>> ranker = LambdaMARTRanker(n_estimators=5, min_samples_leaf=1)
+    >>> ranker.fit(X, y, groups=groups).rank(X, groups=groups)
+    array([3, 1, 2, 2, 3, 1])
+    """
+
+    def __init__(
+        self,
+        metric: MetricChoice = "ndcg@10",
+        *,
+        n_estimators: int = 100,
+        learning_rate: LearningRate = 0.1,
+        max_leaf_nodes: int = 31,
+        min_samples_leaf: int | Literal["auto"] = "auto",
+        max_features: float = 1.0,
+        regression_weight: float | Literal["auto"] = "auto",
+        grow_policy: GrowPolicy = "auto",
+        max_depth: int | None = None,
+        l2_regularization: float = 0.0,
+        colsample_bytree: float = 1.0,
+        subsample: float | Literal["auto"] = "auto",
+        max_bins: int = 255,
+        objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
+        truncation_level: int | None = 30,
+        normalize_lambdas: Normalization = True,
+        sigma: float = 1.0,
+        split_gain: Literal["second_order", "least_squares"] = "second_order",
+        init: BaseEstimator | None = None,
+        label_weights: LabelWeightsLike | None = None,
+        categorical_features: FeaturesLike = "from_dtype",
+        category_smoothing: float = 10.0,
+        monotonic_cst: MonotonicConstraints = None,
+        interaction_cst: InteractionConstraints = None,
+        position_bias: PositionBiasValue = None,
+        min_propensity: float = 0.05,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 0.0,
+        scoring: ScoringChoice = None,
+        warm_start: bool = False,
+        random_state: Seed = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.metric = metric
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.regression_weight = regression_weight
+        self.grow_policy = grow_policy
+        self.max_depth = max_depth
+        self.l2_regularization = l2_regularization
+        self.colsample_bytree = colsample_bytree
+        self.subsample = subsample
+        self.max_bins = max_bins
+        self.objective = objective
+        self.truncation_level = truncation_level
+        self.normalize_lambdas = normalize_lambdas
+        self.sigma = sigma
+        self.split_gain = split_gain
+        self.init = init
+        self.label_weights = label_weights
+        self.categorical_features = categorical_features
+        self.category_smoothing = category_smoothing
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.position_bias = position_bias
+        self.min_propensity = min_propensity
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.scoring = scoring
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    _parameters = LambdaMARTParameters
+    init_: BaseEstimator | None
+    ensemble_: TreeEnsemble
+    n_features_in_: int
+    _uses_init_score: bool
+    _categories: FeatureCategories
+    _takes_labels = True
+    _is_imported = False  # trees of another library, or joined from two models
+    _absent_is_missing = False  # what a sparse X does not store
+    _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
+        "train_score_": Attribute(CURVE, when="metric is not None"),
+        **TREE_ATTRIBUTES,
+        "init_": Attribute(by_reading=True),
+        "_uses_init_score": Attribute(by_reading=True),
+        "loss_curve_": Attribute(CURVE, when="metric=None"),
+        "position_bias_": Attribute(
+            "(n_positions,) or (2, n_positions)", when="position_bias is given"
+        ),
+        FORCES: Attribute("(n_labels,)", when="y has several labels"),
+    }
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "init_score": True,
+        "init_score_val": True,
+    }
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"init_score": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"init_score": True}
+
+    @with_callbacks
+    @describe_columns
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        propensities: ArrayLike | None = None,
+        users: IdsLike | None = None,
+        order: IdsLike | None = None,
+        pairs: ArrayLike | None = None,
+        pair_probabilities: ArrayLike | None = None,
+        pair_weights: ArrayLike | None = None,
+        X_val: MatricesLike | None = None,
+        y_val: ArraysLike | None = None,
+        groups_val: IdArraysLike | None = None,
+        sample_weight_val: ArraysLike | None = None,
+        init_score_val: ArraysLike | None = None,
+    ) -> Self:
+        """Learn to rank, from grades or from judged pairs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Numbers, and text in categorical features.  NaN means missing; each split
+            sends it to the better side.  float32, float64 and CSR are not converted.
+        y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
+            Relevance grades, finite and >= 0, not necessarily integers.  Columns are
+            several labels, such as clicks and purchases; NaN in one of them: the label
+            has not judged this document, which then takes no part in the label.  None:
+            with ``metric=None``, learn from `pairs`.
+        {groups}
+        {sample_weight}
+        {document_weight}
+        {init_score}
+        {positions}
+        {propensities}
+        {users}
+        {order}
+        {judgements}
+        X_val, y_val, groups_val, sample_weight_val, init_score_val : array-likes or \
+tuples, default=None
+            The same for validation data, which are measured after each tree.  Tuples
+            are several sets: ``X_val=(X_1, X_2), y_val=(y_1, y_2), ...``; the first
+            decides early stopping.  A Pipeline transforms X_val only with
+            ``transform_input=["X_val"]``.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of its range, arguments of different lengths, an empty
+            X, infinite features, columns that are not numbers, grades that are
+            negative, not finite or too large for the metric's gain, weights that
+            change within a query, if no query has two different grades, for pairs that
+            are not two different rows of X or of one query, probabilities outside
+            [0, 1] or weights of pairs that are negative, not finite or all zero, for
+            both `y` and `pairs` with ``metric=None``, or one of them alone with a
+            metric.  The estimator is left as it was.
+        """
+        with refit(self) as model:
+            # read
+            p = read_parameters(LambdaMARTParameters, model)
+            kept = keep_trees(vars(self), p)
+            given = FitArguments.of(
+                X,
+                y,
+                groups,
+                sample_weight=sample_weight,
+                document_weight=document_weight,
+                init_score=init_score,
+                positions=positions,
+                propensities=propensities,
+                users=users,
+                order=order,
+                pairs=pairs,
+                pair_probabilities=pair_probabilities,
+                pair_weights=pair_weights,
+                X_val=X_val,
+                y_val=y_val,
+                groups_val=groups_val,
+                sample_weight_val=sample_weight_val,
+                init_score_val=init_score_val,
+            )
+            n_new = p.n_estimators - kept.n_trees
+            seen = given._replace(X=given_values(given.X))
+            tasks = FitTasks(self, model, "tree", n_new, seen)
+            data = model._read(given, p, kept)
+
+            # bin, boost
+            with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
+                binned = bin_data(data, p, model._categories.feature, kept, team)
+                data = data._replace(learned=binned.rows)
+                task = ranking_task(p, data, kept.attributes, team)
+                del data  # trees need no X, and no rows in the order they came in
+                model.__dict__.update(
+                    boost_trees(binned, task, p, model._constraints(p), kept, tasks)
+                )
+        tasks.end()
+        return self
+
+    def predict(
+        self, X: MatrixLike, *, init_score: ArrayLike | None = None
+    ) -> FloatArray:
+        """Score documents; scores are comparable within a query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Real and finite, or NaN.
+        init_score : array-like of shape (n_documents,), default=None
+            F_0 of each document; needed if `fit` got an `init_score`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_documents,), float64
+            Higher is ranked first: F_0 plus the sum of the trees.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value or no numbers, or
+            if `init_score` was given to one of `fit` and `predict` only.
+        """
+        model = self._fitted()
+        # refuse infinite values before the base model gets them
+        features = read_tree_features(
+            model, X, model._categories, check_values=model.init_ is not None
+        )
+        base_score = model._base_scores(X, features.shape[0], init_score)
+        return model._trees.scores(features, base_score, model.n_jobs)
+
+    def staged_predict(
+        self, X: MatrixLike, *, init_score: ArrayLike | None = None
+    ) -> Iterator[FloatArray]:
+        """Score documents after each tree.
+
+        Parameters
+        ----------
+        X, init_score : array-likes
+            As for `predict`.
+
+        Yields
+        ------
+        scores : ndarray of shape (n_documents,), float64
+            F_0 plus the first 1, 2, ..., `n_iter_` trees.
+        """
+        model = self._fitted()
+        features = model._read_features(X)
+        base_score = model._base_scores(X, features.shape[0], init_score)
+        yield from model._trees.stages(features, base_score)
+
+    @documents_init_score
+    def rank(
+        self,
+        X: MatrixLike,
+        *,
+        groups: IdsLike | None = None,
+        init_score: ArrayLike | None = None,
+    ) -> NDArray[np.int64]:
+        return self._ranks(self.predict(X, init_score=init_score), groups, X)
+
+    @documents_init_score
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        *,
+        groups: IdsLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        label: int | str | None = None,
+        init_score: ArrayLike | None = None,
+    ) -> float:
+        scores = self.predict(X, init_score=init_score)
+        return self._mean_metric(scores, y, groups, sample_weight, label, X)
+
+    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
+        """Return the leaf that each document reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            As for `predict`.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_documents, n_trees), int64
+            Number of the leaf among the nodes of its tree, from 0 for the root, as in
+            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
+            gaps: encode them by a OneHotEncoder to use leaves as features.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value, or no numbers.
+
+        References
+        ----------
+        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
+        ADKDD 2014: the leaves of boosted trees as features of a linear model.
+        """
+        model = self._fitted()
+        return model._trees.leaves(model._read_features(X), model.n_jobs)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gain of all splits, (n_features,) float64."""
+        model = self._fitted()
+        return model._trees.importances(model.n_features_in_)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Whether each feature is categorical, (n_features,) bool."""
+        model = self._fitted()
+        return model._categories.mask(model.n_features_in_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _read(
+        self, given: FitArguments, parameters: LambdaMARTParameters, kept: KeptTrees
+    ) -> FitData:
+        """Read the arguments of `fit`, hold out queries, and find F_0."""
+        p, X = parameters, given.X
+        if isinstance(X, SharedBins):
+            self.__dict__.update(X.known)
+        else:
+            self._categories = read_categories(X, p.categorical_features, kept)
+        data = self._read_fit(given, p, is_new=kept.is_new)
+        train, sets = data.train, data.validation
+        warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
+        data = hold_out_queries(data, p, kept.seed)
+        warn_if_short(p, data.train.sample_weight[data.train.has_pairs])
+        data = self._with_base_scores(data, given, p, kept)
+        data = choose_learned(data, p)
+        for scored in (data.learned, *data.validation):
+            check_base_score_size(p.sigma, scored.init_score)
+        return data
+
+    def _with_base_scores(
+        self,
+        data: FitData,
+        given: FitArguments,
+        parameters: LambdaMARTParameters,
+        kept: KeptTrees,
+    ) -> FitData:
+        """Fit the base model, if there is one, and have it score all rows."""
+        rows = data.train.rows
+        self._set_base_model(parameters.init, given, rows, kept)
+        for one in given.sets():
+            given_score = one.columns.init_score
+            check_init_score_given(self._uses_init_score, given_score, one.suffix)
+        if self.init_ is None:
+            return data
+        score = partial(score_rows, self.init_)
+        train_scores = score(given.X)
+        train = data.train.with_init_score(train_scores[rows])
+        # the sets that were given, or were held out of X
+        scores = [score(one.X) for one in given.validation]
+        scores = scores or [train_scores] * len(data.validation)
+        sets = [
+            held.with_init_score(own[held.rows])
+            for held, own in zip(data.validation, scores, strict=True)
+        ]
+        return FitData(train, train, sets)
+
+    def _read_features(
+        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
+    ) -> Matrix:
+        """Return X as a checked matrix, with numbers in its categorical columns."""
+        return read_tree_features(self, X, self._categories, name, reset=reset)
+
+    def _read_table(self, is_new: bool, X: MatrixLike, name: str) -> Table:
+        """Return X as a table, whose bins may be known."""
+        if isinstance(X, SharedBins):
+            return X.table
+        return super()._read_table(is_new, X, name)
+
+    def _constraints(self, parameters: LambdaMARTParameters) -> Constraints:
+        """Return the constraints of trees on the columns of X."""
+        return constraints_of(parameters, self)
+
+    def _set_base_model(
+        self,
+        init: BaseEstimator | None,
+        given: FitArguments,
+        rows: NDArray[np.intp],
+        kept: KeptTrees,
+    ) -> None:
+        """Set the base model, fitted on these rows; a warm start keeps the last one."""
+        if init is not None and given.columns.init_score is not None:
+            raise ValueError("init and init_score were both given: give one of the two")
+        if not kept.is_new:
+            if (init is None) != (self.init_ is None):
+                raise ValueError(
+                    f"init is {'no' if init is None else 'a'} model, unlike in the "
+                    "fit whose trees warm_start keeps: fit with warm_start=False"
+                )
+            return
+        self._uses_init_score = given.columns.init_score is not None
+        self.init_ = init
+        if init is not None:
+            X = given_values(given.X)
+            self.init_ = fitted_base_model(init, X, given.y, rows, **given.metadata)
+
+    def _base_scores(
+        self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
+    ) -> FloatArray:
+        """Return F_0 of the rows of X, to predict."""
+        check_init_score_given(self._uses_init_score, init_score)
+        return base_scores(self.init_, X, n_rows, init_score)
+
+    @property
+    def _trees(self) -> FittedTrees:
+        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        self._trees.check(self.n_features_in_, self.n_iter_)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedBins:
+    """An X with known bins, which a bag or a search gives to its members.
+
+    Attributes
+    ----------
+    values : array-like, sparse matrix or DataFrame
+        X as it was given to the bag or the search.
+    table : BinnedTable
+        Of the same rows.
+    known : dict of str to object
+        Attributes that a fit sets by reading X.
+    """
+
+    values: MatrixLike
+    table: BinnedTable
+    known: dict[str, object]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return self.table.shape
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> SharedBins:
+        """Return some of the rows."""
+        return SharedBins(index_rows(self.values, rows), self.table[rows], self.known)
+
+    @classmethod
+    def learn(
+        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int, hold_out: bool
+    ) -> SharedBins:
+        """Read and bin rows for rankers with the bins of this one."""
+        # Bins of categories depend on the grades: with them, all learn from all rows,
+        # and none of them may `hold_out` queries
+        model = clone(ranker)
+        p = read_parameters(LambdaMARTParameters, model)
+        model._categories = read_categories(
+            given.X, p.categorical_features, KeptTrees(seed)
+        )
+        data = choose_learned(model._read_fit(given, p, is_new=True), p)
+        # rows of queries without pairs are needed only where they are held out
+        categorical = model._categories.feature
+        needed = data.train if hold_out else data.learned
+        table = learn_shared_table(needed, data.learned, p, categorical, seed)
+        known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
+        return cls(given.X, table, known)
+
+
+def given_values(X: MatrixLike | SharedBins) -> MatrixLike:
+    """Return X as it was given, also where its bins are known."""
+    return X.values if isinstance(X, SharedBins) else X
+
+
+def score_rows(model: BaseEstimator, X: MatrixLike | SharedBins) -> FloatArray:
+    """Return F_0 of all rows of X by a fitted base model."""
+    return base_scores(model, given_values(X), n_rows(X), None)

@@ -1,0 +1,71 @@
+"""What a ranker descends and what it is measured by, for trees and networks alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.data import FitData, TrainingData
+from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.unused_positions import UnusedPositionsWarning
+from sklearn_ltr._core.lambdas.position_bias import new_bias
+from sklearn_ltr._core.ranking.measures import training_measures, validation_measures
+from sklearn_ltr._core.ranking.objective import RankingObjective, ranking_objective
+from sklearn_ltr._core.ranking.parameters import RankerParameters
+
+UNUSED_POSITIONS = (
+    "positions were given, but position_bias=None learns nothing from them: if y are "
+    "clicks, give position_bias='additive', or 'pairwise' of trees; else leave "
+    "positions out"
+)
+
+
+class RankingTask(NamedTuple):
+    """The objective of a fit, and its measures."""
+
+    objective: RankingObjective
+    measures: list[dict[str, ScoredMeasure]]  # of training data, then of each set
+
+
+def ranking_task(
+    parameters: RankerParameters,
+    data: FitData,
+    earlier: Mapping[str, Any],
+    team: ThreadTeam,
+    comm: Comm = ONE_PROCESS,
+) -> RankingTask:
+    """Return the task of a fit; all workers call this together."""
+    # `earlier` are the attributes of the fit that is continued, empty if it is new
+    p, learned = parameters, data.learned
+    warn_if_clipped(learned, p.min_propensity, comm)
+    columns = learned.columns
+    if p.position_bias is None and columns.propensities is None:
+        if columns.positions is not None:
+            warn_caller(UNUSED_POSITIONS, UnusedPositionsWarning)
+    known = earlier.get("position_bias_")
+    bias = new_bias(p.position_bias, learned, known, p.min_propensity, comm)
+    measures = [training_measures(p, data, bias, comm)]
+    for held in data.validation:
+        measures.append(validation_measures(p, held, comm))
+    objective = ranking_objective(p, learned, bias, earlier, team, comm)
+    return RankingTask(objective, measures)
+
+
+def warn_if_clipped(data: TrainingData, smallest: float, comm: Comm) -> None:
+    """Warn of propensities that are all below `smallest`; all workers call this."""
+    propensities = data.columns.propensities
+    if propensities is None:
+        return
+    largest = max(comm.gather(float(propensities.max(initial=0.0))))
+    if largest < smallest:
+        warn_caller(
+            f"propensities are all below min_propensity={smallest:g} (the largest is "
+            f"{largest:.2g}), so all count as {smallest:g}, and correct nothing: give "
+            "the probability that users examine the document, which is near 1 at the "
+            "first position (how often a policy shows it is another thing); or lower "
+            "min_propensity",
+            UserWarning,
+        )

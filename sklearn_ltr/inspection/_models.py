@@ -1,0 +1,152 @@
+"""Take fitted models out of Pipelines, or present rankers as regressors."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import RegressorTags, Tags
+
+from sklearn_ltr._core.data.cross_validation import caller_of_package, is_called_by_loop
+from sklearn_ltr._core.estimators.base import DOC_LINK_MODULE, PAGE
+from sklearn_ltr._core.estimators.parts import part_with
+from sklearn_ltr._core.typing import MatrixLike, NamesLike
+
+
+def nested(estimator: BaseEstimator) -> list[BaseEstimator]:
+    """Return an estimator, what scores in it, what scores in that, ..., the model."""
+    found = [estimator]
+    while (part := scoring_part(found[-1])) is not None:
+        found.append(part)
+    return found
+
+
+def scoring_part(estimator: BaseEstimator) -> BaseEstimator | None:
+    """Return what scores for a search, calibration or Pipeline; None for a model."""
+    for name in ("best_estimator_", "ranker_"):
+        if hasattr(estimator, name):
+            part: BaseEstimator = getattr(estimator, name)
+            return part
+    return estimator.steps[-1][1] if hasattr(estimator, "steps") else None
+
+
+def transformers_in(estimator: BaseEstimator) -> list[BaseEstimator]:
+    """Return what transforms X for the model: a Pipeline of each Pipeline's steps."""
+    outer = nested(estimator)[:-1]
+    return [each[:-1] for each in outer if hasattr(each, "steps") and len(each) > 1]
+
+
+def hint(model: BaseEstimator, name: str) -> str:
+    """Return which part of a model has an attribute that it lacks, for its error."""
+    part = part_with(model, name)
+    return f" (take its {part})" if part else ""
+
+
+def find_model(estimator: BaseEstimator) -> tuple[BaseEstimator, NamesLike | None]:
+    """Return the model in Pipelines, searches, calibration; and its feature names."""
+    names = None  # not known
+    for transformers in transformers_in(estimator):
+        try:
+            names = transformers.get_feature_names_out(names)
+        except AttributeError:  # a transformer without that method
+            names = None
+    model = nested(estimator)[-1]
+    return model, getattr(model, "feature_names_in_", names)
+
+
+def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:
+    """Return X as transformed by the steps before the model of :func:`find_model`."""
+    for transformers in transformers_in(estimator):
+        X = transformers.transform(X)
+    return X
+
+
+class ScoreRegressor(FrozenEstimator):
+    """A fitted ranker as a regressor whose predictions are the ranker's scores.
+
+    scikit-learn's ``partial_dependence`` and ``PartialDependenceDisplay`` refuse
+    rankers: they take regressors and classifiers.  This one is a
+    :class:`sklearn.frozen.FrozenEstimator` in all but its type: methods and fitted
+    attributes are those of the ranker, `fit` does nothing, and `clone` returns it.
+    So cross-validation would score the rows that the ranker has learned from: `fit`
+    refuses it, and with it scikit-learn's StackingRegressor.
+    :class:`sklearn_ltr.ensemble.BlendedRanker` combines rankers by scores of queries
+    that they have not seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted ranker, or a fitted Pipeline or search that ends in one.
+
+    Notes
+    -----
+    Scores are comparable within a query only: the slope of a curve has a meaning, its
+    level has none.  A feature that is the same for all documents of a query changes no
+    ranking, however steep its curve.  Curves of single documents (ICE) start at heights
+    that differ between queries: draw them with ``kind="both", centered=True``, so that
+    all start at 0.
+
+    Name columns of categories in ``categorical_features`` of the tool, too.  For
+    features with missing values give a grid without them, ``custom_values={name:
+    grid}`` (from scikit-learn 1.7 on).
+
+    References
+    ----------
+    A. Goldstein, A. Kapelner, J. Bleich and E. Pitkin, "Peeking Inside the Black Box:
+    Visualizing Statistical Learning With Plots of Individual Conditional Expectation",
+    Journal of Computational and Graphical Statistics 24(1), 2015.
+
+    Examples
+    --------
+    >>> from sklearn.inspection import partial_dependence
+    >>> from sklearn_ltr import LambdaMARTRanker
+    >>> from sklearn_ltr.datasets import make_ranking
+    >>> from sklearn_ltr.inspection import ScoreRegressor
+    >>> data = make_ranking(30, random_state=0)
+    >>> ranker = LambdaMARTRanker(n_estimators=10, random_state=0)
+    >>> ranker = ranker.fit(data.data, data.target, groups=data.groups)
+    >>> curve = partial_dependence(
+    ...     ScoreRegressor(ranker), data.data, [0], grid_resolution=3
+    ... )
+    >>> curve["average"].shape
+    (1, 3)
+    """
+
+    _doc_link_module: ClassVar[str] = DOC_LINK_MODULE
+    _doc_link_template: ClassVar[str] = PAGE
+
+    def fit(self, X: MatrixLike, y: object, *args: object, **kwargs: object) -> Self:
+        """Do nothing, as the ranker is fitted.
+
+        Parameters
+        ----------
+        X, y, *args, **kwargs : object
+            Ignored.
+
+        Returns
+        -------
+        self : ScoreRegressor
+
+        Raises
+        ------
+        ValueError
+            In cross-validation by scikit-learn, as within a StackingRegressor.
+        """
+        if is_called_by_loop(caller_of_package()):
+            raise ValueError(
+                "ScoreRegressor holds a fitted ranker, which no fold fits again, so "
+                "cross-validation would score rows that it has learned from. To "
+                "combine rankers with others use sklearn_ltr.ensemble.BlendedRanker, "
+                'or fit a StackingRegressor(cv="prefit") to queries that the ranker '
+                "has not seen"
+            )
+        super().fit(X, y, *args, **kwargs)
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator, but of a regressor."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags()
+        return tags
