@@ -43,7 +43,7 @@ def _all_work_is_shared():
 def _no_helper_is_started():
     """Let no process compile beside the tests what they may not need."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(helper, "_started", ["none"])
+        patch.setenv(helper.SWITCH, "0")
         yield
 
 

@@ -1,6 +1,6 @@
 """The command compile: compile all kernels before they are needed.
 
-It runs processes that each take all steps (`_ahead_of_time`), beginning with another
+It runs processes that each take all steps (:mod:`.small_fits`), beginning with another
 one; each claims what it compiles, and reads what others have compiled.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import queue
 import subprocess
 import tempfile
@@ -67,14 +68,16 @@ def compile_for(level: str, folder: Path) -> None:
 
 def compile_all(environment: dict[str, str]) -> None:
     """Compile all kernels by as many processes as there are CPUs."""
-    from sklearn_ltr._ahead_of_time.small_fits import STEPS
+    from sklearn_ltr._commands import small_fits
 
-    start, steps = time.perf_counter(), list(STEPS)
+    start, steps = time.perf_counter(), list(small_fits.STEPS)
     n_processes = min(joblib.cpu_count(), len(steps))
     firsts = [i * len(steps) // n_processes for i in range(n_processes)]
     orders = [steps[first:] + steps[:first] for first in firsts]
     done: dict[str, None] = {}
-    for step in lines_of([helper.command(*order) for order in orders], environment):
+    module = small_fits.__name__
+    commands = [helper.command(module, *order) for order in orders]
+    for step in lines_of(commands, environment):
         if step not in done:
             done[step] = None
             print(f"{step:<40}{time.perf_counter() - start:6.1f} s", flush=True)
@@ -90,7 +93,7 @@ def lines_of(commands: list[list[str]], environment: dict[str, str]) -> Iterator
         lines.put(None)
 
     with contextlib.ExitStack() as stack:
-        processes, own = [], helper.environment() | environment
+        processes, own = [], os.environ | {helper.SWITCH: "0"} | environment
         for command in commands:
             process = subprocess.Popen(
                 command, env=own, stdout=subprocess.PIPE, text=True

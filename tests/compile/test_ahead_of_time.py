@@ -10,8 +10,7 @@ import sys
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker, __main__
-from sklearn_ltr._ahead_of_time import small_fits
-from sklearn_ltr._commands import compiling
+from sklearn_ltr._commands import compiling, small_fits
 from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from sklearn_ltr.datasets import make_ranking
@@ -111,7 +110,7 @@ local_optimality(n, Z, y, groups=g, n_directions=2)
 # Prints the kernels that compiling ahead of time leaves out, and what then is compiled
 COMPILE_AND_USE = """
 import importlib, pkgutil, sklearn_ltr
-from sklearn_ltr._ahead_of_time.small_fits import STEPS
+from sklearn_ltr._commands.small_fits import STEPS
 from sklearn_ltr._core.compile import KERNELS
 
 for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):

@@ -7,14 +7,10 @@ import subprocess
 import sys
 import time
 
-import joblib
-import numba
 import pytest
 
-from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.compile import claims, helper
+from sklearn_ltr._core.compile import claims
 from sklearn_ltr._core.compile.kernels import USES_INTERNALS
-from sklearn_ltr.datasets import make_ranking
 
 pytestmark = pytest.mark.skipif(
     not USES_INTERNALS or claims.fcntl is None, reason="nothing is claimed"
@@ -100,71 +96,8 @@ def test_processes_that_begin_together_compile_each_kernel_once(tmp_path):
     assert sum(n_compiled) == len(list(tmp_path.rglob("*.nbc"))) == 3
 
 
-# --- the process that helps a first fit -----------------------------------------------
-
-
-@pytest.fixture
-def started(monkeypatch):
-    """The commands of helpers that would have been started."""
-    commands = []
-
-    def note(command, **options):
-        commands.append(command)
-        raise OSError("none is started")
-
-    monkeypatch.setattr(helper.subprocess, "Popen", note)
-    monkeypatch.setattr(helper, "_started", [])
-    monkeypatch.setattr(helper, "_wanted", [])
-    monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: 2)
-    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
-    return commands
-
-
-@pytest.mark.parametrize(
-    "options, step",
-    [
-        ({}, "symmetric"),  # there are few queries
-        ({"grow_policy": "best_first"}, "best_first"),
-        ({"categorical_features": [0]}, "symmetric, categories"),
-    ],
-)
-def test_a_fit_wants_the_kernel_of_its_trees_compiled(started, options, step):
-    data = make_ranking(5, n_features=4, n_informative=2, random_state=0)
-    X = abs(data.data).astype(int)
-    ranker = LambdaMARTRanker(n_estimators=1, **options)
-    ranker.fit(X, data.target, groups=data.groups)
-    helper.start()
-    (command,) = started
-    assert command == [*helper.command(step), helper.WHILE_STDIN]
-
-
-def test_no_helper_is_started_where_it_would_not_help(started, monkeypatch):
-    helper.start()  # no fit wants one
-    helper.want("symmetric", n_jobs=1)
-    helper.start()
-    helper.want("symmetric", n_jobs=None)
-    with monkeypatch.context() as context:
-        context.setattr(joblib, "effective_n_jobs", lambda n_jobs: 1)
-        helper.start()
-    with monkeypatch.context() as context:  # as in a worker of joblib
-        context.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
-        helper.start()
-    with monkeypatch.context() as context:
-        context.setattr(helper.sys, "executable", None)
-        helper.start()
-    assert started == []
-    helper.start()
-    assert len(started) == 1
-
-
-def test_a_helper_ends_with_the_process_that_has_started_it(tmp_path):
-    environment = helper.environment() | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [*helper.command("threads"), helper.WHILE_STDIN]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, **pipes) as process:
-        assert process.stdout.readline() == b"threads\n"
-        process.stdin.close()
-        assert process.wait(timeout=60) == 0
-    names = {path.name.partition("-")[0] for path in tmp_path.rglob("*.nbc")}
-    assert {"shared_kernels.serve", "shared_kernels.release"} <= names
-    assert len(names) < 10  # not all
+def test_a_claim_can_be_tried_without_waiting(holder, tmp_path):
+    assert not claims.claim_now(str(tmp_path), "a")
+    assert claims.claim_now(str(tmp_path), "b")
+    (tmp_path / "file").write_text("")
+    assert not claims.claim_now(str(tmp_path / "file" / "folder"), "a")

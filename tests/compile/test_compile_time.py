@@ -8,7 +8,7 @@ import numba
 import pytest
 
 from sklearn_ltr._core.compile import COMPILE_CLOCK, INTERPRETED, working_time
-from sklearn_ltr._core.compile.compile_time import PAUSE, CompileClock
+from sklearn_ltr._core.compile.compile_time import CompileClock
 
 
 @pytest.fixture
@@ -32,21 +32,7 @@ def test_what_is_compiled_within_another_counts_once(now):
         now[0] += 4
         1 / 0  # noqa: B018
     assert clock.seconds() == 7
-
-
-def test_after_a_pause_the_wait_begins_anew(now):
-    clock = CompileClock()
-    for seconds in (1, 2):
-        with clock.running():
-            now[0] += seconds
-        now[0] += PAUSE - 1
-    before = clock.n_pauses
-    assert clock.seconds_since_pause() == 3
-    now[0] += 2
-    with clock.running():
-        now[0] += 5
-    assert (clock.n_pauses, clock.seconds_since_pause()) == (before + 1, 5)
-    assert clock.seconds() == 8
+    assert not clock.is_running
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")

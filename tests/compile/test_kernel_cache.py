@@ -35,46 +35,9 @@ from sklearn_ltr._core.compile.keys import UnknownContentError, kernel_key
 
 pytestmark = pytest.mark.skipif(not USES_INTERNALS, reason="nothing is stored")
 
-COMPILE_TWO = """
-import logging, sys
-from sklearn_ltr._core.compile import cache
-from sklearn_ltr._core.compile.arithmetic import exp2_of, log2_of
-cache.LONG_WAIT = float(sys.argv[1])
-if "quiet" in sys.argv:
-    logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)
-exp2_of([0.1, 0.7])
-log2_of([1.0, 7.0])
-exp2_of(log2_of([1.0, 7.0]))
-"""
-
-
-@pytest.mark.long
-def test_compiling_is_said_once_where_it_takes_long(tmp_path):
-    """On stderr, so that what is printed stays; and no warning, which may be errors."""
-
-    def printed(*arguments, folder=tmp_path):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", COMPILE_TWO, *arguments],
-            env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert done.stdout == ""
-        return done.stderr.splitlines()
-
-    (line,) = printed("0")
-    assert line.startswith("sklearn_ltr compiles kernels for this CPU, ")
-    assert f"read them from {tmp_path / 'sklearn_ltr'}.  " in line
-    assert line.endswith(": python -m sklearn_ltr compile")
-    assert len(list((tmp_path / "sklearn_ltr").glob("*.nbc"))) == 2
-    assert printed("0") == []
-    assert printed("0", "quiet", folder=tmp_path / "other") == []
-    assert printed("60", folder=tmp_path / "third") == []
-
 
 @pytest.mark.parametrize("writable", [True, False])
-def test_where_kernels_are_stored_is_said_of_the_folders_used(
-    writable, tmp_path, monkeypatch, caplog
-):
+def test_the_place_of_the_last_stored_kernel_is_known(writable, tmp_path, monkeypatch):
     """Each room of the package has its own; none, if the package cannot be written."""
     package = tmp_path / "package"
 
@@ -86,33 +49,15 @@ def test_where_kernels_are_stored_is_said_of_the_folders_used(
             raise PermissionError(path)
 
     monkeypatch.setattr(cache, "PACKAGE", str(package))
-    monkeypatch.setattr(cache, "_STORED_IN", {})
-    monkeypatch.setattr(cache, "_WARNED", set())
-    monkeypatch.setattr(cache, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(cache.TELLER, "place", "")
     monkeypatch.setattr(cache, "_write", write)
     monkeypatch.setattr(Folders, "_file_name", lambda *_: "kernel.nbc")
-    monkeypatch.setattr(Folders, "_paths", lambda *_: [])
     monkeypatch.setattr(cache, "packed", lambda _: b"")
     library = types.SimpleNamespace(has_dynamic_globals=False)
     result = types.SimpleNamespace(library=library, codegen=None, _reduce=tuple)
-    context = types.SimpleNamespace(refresh=tuple, codegen=tuple)
-    assert Folders(None).load_overload("(double,)", context) is None
-    assert caplog.messages == []  # nothing is known of where it will be stored
     Folders(None).save_overload("(double,)", result)
-    for _ in range(2):
-        assert Folders(None).load_overload("(double,)", context) is None
-    for _ in range(2):
-        cache.tell_compiled()
-    message, end = caplog.messages
-    assert re.fullmatch(r"sklearn_ltr has compiled .* in \d+ s; the fit goes on", end)
     place = f"the __pycache__ folders of {package}" if writable else tmp_path / "user"
-    assert f"read them from {place}.  " in message
-
-
-def test_the_end_of_compiling_is_not_said_where_its_begin_was_not(monkeypatch, caplog):
-    monkeypatch.setattr(cache, "_WARNED", set())
-    cache.tell_compiled()
-    assert caplog.messages == []
+    assert cache.TELLER.place == str(place)
 
 
 CALLEES = '''

@@ -121,20 +121,12 @@ ANNEXES = {
         "ensemble",
         "preprocessing",
     },
-    "_ahead_of_time": {
+    "_commands": {
         "__init__",
         "data",
         "trees",
-        "metrics",
-        "datasets",
         "dask",
         "ensemble",
-        "inspection",
-        "mart",
-    },
-    "_commands": {
-        "__init__",
-        "_ahead_of_time",
         "metrics",
         "scorers",
         "datasets",

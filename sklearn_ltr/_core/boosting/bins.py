@@ -19,7 +19,7 @@ from sklearn_ltr._core.compile import (
     STEPS_PER_THREAD,
     ThreadTeam,
     effective_n_threads,
-    helper,
+    stage,
 )
 from sklearn_ltr._core.data import FitData, TrainingData
 from sklearn_ltr._core.data.query_index import QueryIndex
@@ -36,7 +36,8 @@ from sklearn_ltr._core.trees.binning import (
 )
 from sklearn_ltr._core.trees.categories import CategoryBins, TrainingCategories
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._core.trees.parameters import TreeParameters, step_of_growth
+from sklearn_ltr._core.trees.growth import ahead_of_time
+from sklearn_ltr._core.trees.parameters import TreeParameters
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 STEPS_PER_VALUE = 4  # of X: a fit of 500,000 values is faster with two threads
@@ -79,10 +80,11 @@ def bin_data(
 ) -> BinnedFit:
     """Turn all rows into bins; all workers of a fit call this together."""
     index = QueryIndex.locate(data.learned, comm)
-    if comm.n_workers == 1:
+    if comm is ONE_PROCESS:
         symmetric = parameters.grows_symmetric(index.n_queries)
-        step = step_of_growth(symmetric, len(categorical) > 0, data.learned.X.is_sparse)
-        helper.want(step, n_jobs=parameters.n_jobs)
+        kind = symmetric, len(categorical) > 0, data.learned.X.is_sparse
+        ahead_of_time.want_growth(*kind, n_jobs=parameters.n_jobs)
+    stage("binning")
     mapper, rows, bins = bin_learned(
         data.learned, parameters, categorical, kept, index, team
     )

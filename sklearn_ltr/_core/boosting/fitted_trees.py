@@ -10,7 +10,12 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from sklearn_ltr._core.boosting.warm_start import KeptTrees
-from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam, effective_n_threads
+from sklearn_ltr._core.compile import (
+    ONE_THREAD,
+    ThreadTeam,
+    effective_n_threads,
+    task,
+)
 from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.data.features import (
     check_columns,
@@ -128,8 +133,11 @@ class FittedTrees(NamedTuple):
         encoded = self.mapper.categories.encode(X)
         n_threads = effective_n_threads(n_jobs, X.shape[0] * len(self.ensemble))
         # a team takes as long to make as one row to score
-        with ONE_THREAD if n_threads == 1 else ThreadTeam(n_threads) as team:
-            scores = self.ensemble.predict(encoded, team, base_score)
+        if n_threads == 1:
+            scores = self.ensemble.predict(encoded, ONE_THREAD, base_score)
+        else:
+            with task(f"scoring {X.shape[0]:,} rows"), ThreadTeam(n_threads) as team:
+                scores = self.ensemble.predict(encoded, team, base_score)
         if np.count_nonzero(np.isnan(scores)) > 0:
             check_finite(X, "X", allow_nan=True)
         return scores

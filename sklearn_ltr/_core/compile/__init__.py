@@ -55,7 +55,6 @@ from sklearn_ltr._core.compile.bit_vectors import (
     select_bits,
     transpose_bits,
 )
-from sklearn_ltr._core.compile.cache import tell_compiled
 from sklearn_ltr._core.compile.compile_time import COMPILE_CLOCK, working_time
 from sklearn_ltr._core.compile.kernels import (
     INTERPRETED,
@@ -80,3 +79,4 @@ from sklearn_ltr._core.compile.threads import (
     effective_n_threads,
     one_blas_thread,
 )
+from sklearn_ltr._core.compile.waiting import stage, task

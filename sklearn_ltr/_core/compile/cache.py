@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import hashlib
-import logging
 import os
 import uuid
 import warnings
@@ -38,10 +38,9 @@ from sklearn_ltr._core.compile.numba_internals import (
     packed,
     unpacked,
 )
+from sklearn_ltr._core.compile.waiting import TELLER
 
 PACKAGE = os.path.abspath(os.path.join(__file__, *[os.pardir] * 3))
-LOGGER = logging.getLogger("sklearn_ltr")
-LONG_WAIT = 2.0  # seconds of compiling, from which on a line tells of it
 DIGEST_SIZE = hashlib.sha256().digest_size  # a file: digest of the rest, kernel
 
 
@@ -61,19 +60,18 @@ class KernelCache(NullCache):
         with COMPILE_CLOCK.running():
             target_context.refresh()  # registers what the machine code refers to
             name = self._file_name(signature, target_context.codegen())
-            loaded = None
-            if name is not None:
-                loaded = self._load_or_claim(name, signature, target_context)
-        if loaded is None:
-            _tell_if_long()
-        return loaded
+            if name is None:
+                return None
+            return self._load_or_claim(name, signature, target_context)
 
     def _load_or_claim(self, name: str, signature: Any, target_context: Any) -> Any:
         """Return the signature that is stored; None if this process compiles it."""
         loaded = self._load(name, signature, target_context)
         if loaded is None:
+            TELLER.begin(f"another process compiles {self._title}")
             helper.start()
             claims.claim(self.cache_path, name)
+            TELLER.begin(f"compiling {self._title}")
             # another process may have compiled it meanwhile
             loaded = self._load(name, signature, target_context)
             if loaded is not None:
@@ -132,7 +130,7 @@ class KernelCache(NullCache):
         """Yield the files that may hold a signature, the best code first."""
         for folder in self._folders:
             yield os.path.join(folder, name)
-        if not helper.only_compiles():  # code for this CPU is better
+        if not _SHIPPED_LEFT_ASIDE:
             for level in cpus.levels_of(codegen.magic_tuple()[2]):
                 name = self._name(signature, cpus.level_described(level))
                 yield os.path.join(cpus.COMPILED, level, name)
@@ -145,11 +143,28 @@ class KernelCache(NullCache):
 
     def _name(self, signature: Any, cpu: tuple[str, ...]) -> str:
         """Return the name of the file of a signature for a CPU."""
+        key = signature_key(argument_types(signature), cpu)
+        return f"{self._start_of_name}{key}.nbc"
+
+    @functools.cached_property
+    def _start_of_name(self) -> str:
+        """What the names of all files of the kernel begin with."""
         function = self._dispatcher.py_func
         module = function.__module__.rpartition(".")[2]
         name = f"{module}.{function.__qualname__}".replace("<", "").replace(">", "")
-        key = signature_key(argument_types(signature), cpu)
-        return f"{name}-{self._key}-{key}.nbc"
+        return f"{name}-{self._key}-"
+
+    def is_stored(self) -> bool:
+        """Return whether the kernel is stored for arguments of some types."""
+        folders = [*self._folders, *glob.glob(os.path.join(cpus.COMPILED, "*"))]
+        pattern = glob.escape(self._start_of_name) + "*"
+        return any(glob.glob(pattern, root_dir=folder) for folder in folders)
+
+    @property
+    def _title(self) -> str:
+        """The kernel in a line for users: its name, and the folder of its file."""
+        function = self._dispatcher.py_func
+        return f"{function.__module__.split('.')[-2]}.{function.__name__}"
 
     @functools.cached_property
     def _key(self) -> str | None:
@@ -190,8 +205,7 @@ def _store(folder: str, name: str, content: bytes) -> None:
     _write(os.path.join(folder, name), content)
     # each room of the package has a folder of its own
     is_ours = folder.startswith(PACKAGE + os.sep)
-    place = f"the __pycache__ folders of {PACKAGE}" if is_ours else folder
-    _STORED_IN[place] = None
+    TELLER.place = f"the __pycache__ folders of {PACKAGE}" if is_ours else folder
 
 
 def _write(path: str, content: bytes) -> None:
@@ -214,35 +228,10 @@ def _warn_once(kind: str, message: str) -> None:
         warnings.warn(message, stacklevel=1)
 
 
-def _tell_if_long() -> None:
-    """Say that kernels are compiled, once until a pause, if it takes long already."""
-    kind = f"compiling, after {COMPILE_CLOCK.n_pauses} pauses"
-    seconds = COMPILE_CLOCK.seconds_since_pause()
-    if seconds < LONG_WAIT or kind in _WARNED or not _STORED_IN:
-        return
-    _WARNED.add(kind)
-    # `warnings` are errors for many users; a logger prints this on stderr, unless they
-    # set its level or a handler
-    LOGGER.warning(
-        "sklearn_ltr compiles kernels for this CPU, some ten seconds for each kind of "
-        "fit, %.0f s so far; later processes read them from %s.  To compile all of "
-        "them beforehand: python -m sklearn_ltr compile",
-        seconds,
-        " and ".join(_STORED_IN),
-    )
+def leave_shipped_aside() -> None:
+    """Let this process compile for this CPU what comes with the package for a level."""
+    _SHIPPED_LEFT_ASIDE.append(True)
 
 
-def tell_compiled() -> None:
-    """Say that the kernels of a fit are compiled, if a line has told that they are."""
-    n_pauses = COMPILE_CLOCK.n_pauses
-    kind = f"compiled, after {n_pauses} pauses"
-    if f"compiling, after {n_pauses} pauses" in _WARNED and kind not in _WARNED:
-        _WARNED.add(kind)
-        LOGGER.warning(
-            "sklearn_ltr has compiled kernels for this CPU, in %.0f s; the fit goes on",
-            COMPILE_CLOCK.seconds_since_pause(),
-        )
-
-
+_SHIPPED_LEFT_ASIDE: list[bool] = []
 _WARNED: set[str] = set()  # kinds of messages that were given
-_STORED_IN: dict[str, None] = {}  # where new files were stored, in this order

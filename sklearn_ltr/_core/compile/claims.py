@@ -18,6 +18,7 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+ARE_KNOWN = fcntl is not None  # whether processes know each other's claims
 FILE = ".claims"
 MOST_SECONDS = 30.0  # to wait for a claim: another process may have been stopped
 LOOK_AGAIN = 0.02  # seconds
@@ -31,6 +32,13 @@ def claim(folder: str, name: str) -> None:
     with contextlib.suppress(OSError):
         while not _try_to_lock(folder, name) and time.monotonic() < end:
             time.sleep(LOOK_AGAIN)
+
+
+def claim_now(folder: str, name: str) -> bool:
+    """Claim something without waiting; return whether no other process has it."""
+    with contextlib.suppress(OSError):
+        return _try_to_lock(folder, name)
+    return False
 
 
 def give_up(folder: str, name: str) -> None:

@@ -9,43 +9,34 @@ from typing import Any
 
 from numba.core import event
 
-PAUSE = 60.0  # seconds without compiling, after which it begins anew
-
 
 class CompileClock(event.Listener):
     """The seconds of all compilations by numba in this process.
 
     One within another counts once.  numba lets only one thread compile at a time.
-
-    Attributes
-    ----------
-    n_pauses : int
-        How often nothing was compiled for a while (`PAUSE`).
     """
 
     def __init__(self) -> None:
         self._depth = 0  # compilations that have begun and not ended
         self._start = 0.0  # of the outermost one
-        self._end = 0.0  # of the last one
         self._seconds = 0.0  # of those that have ended
-        self.n_pauses = 0
-        self._before_pause = 0.0  # seconds before the last pause
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something is compiled now."""
+        return self._depth > 0
 
     def on_start(self, event: Any) -> None:
         """Note that a compilation begins."""
         if self._depth == 0:
             self._start = time.perf_counter()
-            if self._start - self._end > PAUSE:
-                self.n_pauses += 1
-                self._before_pause = self._seconds
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
         """Note that a compilation has ended."""
         self._depth -= 1
         if self._depth == 0:
-            self._end = time.perf_counter()
-            self._seconds += self._end - self._start
+            self._seconds += time.perf_counter() - self._start
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -60,10 +51,6 @@ class CompileClock(event.Listener):
         """Return the seconds so far."""
         running = time.perf_counter() - self._start if self._depth > 0 else 0.0
         return self._seconds + running
-
-    def seconds_since_pause(self) -> float:
-        """Return the seconds since the last pause."""
-        return self.seconds() - self._before_pause
 
 
 COMPILE_CLOCK = CompileClock()

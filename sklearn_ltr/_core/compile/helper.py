@@ -1,101 +1,135 @@
-"""A process that compiles beside this one.
+"""A process that compiles one kernel while a first fit compiles the others.
 
-Where a first fit finds its kernels not compiled, it starts another process
-(`_ahead_of_time`), which compiles first what the fit needs last, then all others.  Each
-of the two claims what it compiles (:mod:`.claims`).  The helper ends with the process
-that has started it.  It never imports the user's ``__main__``.
+The kernel that grows trees takes a third of the time that a first fit compiles.  So a
+fit of trees says that it wants this kernel (`want`), and where it finds any kernel not
+compiled, one other process compiles it (`start`).  Each of the two claims what it
+compiles (:mod:`.claims`).  The helper ends with its work, at the latest with the fit
+(`end`) or with the process that has started it, and starts no process itself.
+
+A process that is itself somebody's worker starts none, nor one that may be no Python,
+has but one CPU, or has no memory or processes left; `obstacle` lists all of them.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
+from multiprocessing import parent_process
+from typing import Any, NamedTuple
 
-WHILE_STDIN = "--while-stdin"  # an argument of its command
-INSTALLED = "site-packages", "dist-packages"  # folders that every process looks into
+from sklearn_ltr._core.compile import claims, helper_process, room_left
 
-_PACKAGES = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))
-_wanted: list[str] = []  # steps that the helper should take first
-_started: list[subprocess.Popen[bytes]] = []
-_only_compiles = False
+SWITCH = "SKLEARN_LTR_COMPILE_HELPER"  # an environment variable; "0": none is started
+NEEDED_BYTES = 700 * 2**20  # of memory, for a helper of 300 to 450 MB and its fit
+NEEDED_ADDRESSES = 4 * 2**30  # of RLIMIT_AS, most of which is never used
+NEEDED_PROCESSES = 100  # threads of BLAS included
+CLAIM = "the helper"  # of which a folder of kernels has one
+PYTHON = re.compile(r"(python|pypy)[\d.]*[dtw]?(-intel64)?", re.IGNORECASE)
 
-
-def command(*steps: str) -> list[str]:
-    """Return the command of a process that compiles, beginning with some steps."""
-    # -P: no module of the current folder is taken for another
-    return [sys.executable, "-P", "-m", "sklearn_ltr._ahead_of_time", *steps]
-
-
-def environment() -> dict[str, str]:
-    """Return the environment variables of a process that compiles."""
-    if os.path.basename(_PACKAGES) in INSTALLED:
-        return dict(os.environ)
-    # it finds the package where this process has found it
-    paths = [_PACKAGES, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+_FOLDER = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))  # of the package
+LOGGER = logging.getLogger("sklearn_ltr")
 
 
-# --- in a process that fits -----------------------------------------------------------
+class Need(NamedTuple):
+    """What a helper should do."""
+
+    cache: Any  # the `KernelCache` of the kernel that it should compile
+    module: str
+    arguments: tuple[str, ...]
 
 
-def want(*steps: str, n_jobs: int | None) -> None:
-    """Say what a helper should compile first, if it is not compiled yet."""
-    _wanted[:] = steps if n_jobs != 1 else ()
+class Helper(NamedTuple):
+    """A helper that was started."""
+
+    process: subprocess.Popen[bytes]
+    folder: str  # of the kernels
+    owner: int  # the process that has started it
+
+
+_needs: list[Need] = []  # of the present fit, at most one
+_helpers: list[Helper] = []  # at most one
+_was_forked: list[bool] = []  # not empty in a forked child
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _was_forked.append(True))
+
+
+def want(kernel: Any, module: str, *arguments: str, n_jobs: int | None) -> None:
+    """Say which kernel a helper should compile, by the ``main`` of which module."""
+    _needs[:] = [Need(kernel.cache, module, arguments)] if n_jobs != 1 else []
 
 
 def start() -> None:
-    """Start a helper, once, if one is wanted and this process may use two CPUs."""
-    if not _wanted or _started or not sys.executable:
+    """Start a helper if the present fit wants one, and nothing speaks against it."""
+    if not _needs or _helpers:
         return
-    from sklearn_ltr._core.compile.threads import STEPS_PER_THREAD, effective_n_threads
-
-    # as many threads as affinity, quotas, and the parent of a worker grant a large fit
-    if effective_n_threads(None, 2 * STEPS_PER_THREAD) == 1:
+    need = _needs.pop()
+    folder = need.cache.cache_path
+    why = obstacle() or need.cache.is_stored() and "the kernel is compiled"
+    if not why and not claims.claim_now(folder, CLAIM):
+        why = "another process has one"
+    if why:
+        LOGGER.debug("sklearn_ltr starts no process that compiles: %s", why)
         return
-    with contextlib.suppress(OSError):  # then this process compiles by itself
+    try:
         process = subprocess.Popen(
-            [*command(*_wanted), WHILE_STDIN],
-            env=environment(),
-            stdin=subprocess.PIPE,
+            command(need.module, *need.arguments),
+            env=os.environ | {SWITCH: "0"},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        _started.append(process)
-        atexit.register(_end, process, os.getpid())
+    except OSError as error:  # then this process compiles by itself
+        claims.give_up(folder, CLAIM)
+        LOGGER.debug("sklearn_ltr could start no process that compiles: %s", error)
+    else:
+        _helpers.append(Helper(process, folder, os.getpid()))
 
 
-def _end(process: subprocess.Popen[bytes], owner: int) -> None:
-    """End the helper, unless this is a forked child of its owner."""
-    if os.getpid() == owner:
-        process.kill()
-        process.communicate()  # closes the pipe, and waits
+def end() -> None:
+    """End the helper, if there is one: the fit needs no kernel any more."""
+    _needs.clear()
+    while _helpers:
+        process, folder, owner = _helpers.pop()
+        if owner == os.getpid():  # not in a forked child
+            process.kill()
+            process.wait()
+            claims.give_up(folder, CLAIM)
 
 
-# --- in a process that compiles -------------------------------------------------------
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command of a process that runs ``main`` of a module, and compiles."""
+    # -P: no module of the current folder is taken for another; -S: it starts faster
+    own = str(os.getpid()), _FOLDER
+    script = os.path.abspath(helper_process.__file__)
+    return [sys.executable, "-P", "-S", script, *own, module, *arguments]
 
 
-def only_compile() -> None:
-    """Let this process compile for this CPU whatever is not compiled for it."""
-    global _only_compiles
-    _only_compiles = True
-    logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)  # no line that tells of it
+def obstacle() -> str | None:
+    """Return why this process should start no helper, None if nothing is in the way."""
+    from sklearn_ltr._core.compile.threads import STEPS_PER_THREAD, effective_n_threads
 
-
-def only_compiles() -> bool:
-    """Return whether this process does nothing but compile."""
-    return _only_compiles
-
-
-def end_with_stdin() -> None:
-    """Let this process end when its standard input does, with the process it helps."""
-
-    def wait() -> None:
-        sys.stdin.buffer.read()
-        os._exit(0)
-
-    threading.Thread(target=wait, daemon=True).start()
+    if os.environ.get(SWITCH) == "0":
+        return f"{SWITCH}=0"
+    program = os.path.basename(sys.executable or "")
+    if getattr(sys, "frozen", False) or not PYTHON.fullmatch(program):
+        return "this program may be no Python interpreter"
+    if not claims.ARE_KNOWN or not os.path.isfile(helper_process.__file__):
+        return "processes cannot share what they compile here"
+    if parent_process() is not None or _was_forked:
+        return "this process is a worker"
+    if threading.current_thread() is not threading.main_thread():
+        return "this is not the main thread"
+    # as many threads as affinity, quotas, and the parent of a worker grant a large fit
+    if effective_n_threads(None, 2 * STEPS_PER_THREAD) == 1:
+        return "there is one CPU"
+    if room_left.bytes_left() < NEEDED_BYTES:
+        return "there is not enough memory"
+    if room_left.addresses_left() < NEEDED_ADDRESSES:
+        return "RLIMIT_AS leaves too little memory"
+    if room_left.processes_left() < NEEDED_PROCESSES:
+        return "there is a limit of processes"
+    return None

@@ -380,6 +380,11 @@ class SharedKernel:
             self._part = part  # which its numba type holds by a weak reference
             self._numba_type_ = part._numba_type_
 
+    @property
+    def cache(self) -> Any:
+        """The files of its machine code, if it is stored in our way."""
+        return getattr(self._entry, "_cache", None)
+
     def __call__(self, thread: int, n_threads: int, *arguments: Any) -> None:
         """Do the part of one thread."""
         self._run(_NO_TEAM, thread, n_threads, 0.0, arguments)

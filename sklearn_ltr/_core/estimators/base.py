@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._core.compile import check_n_jobs
+from sklearn_ltr._core.compile import check_n_jobs, helper, task
 from sklearn_ltr._core.data import FitArguments
 from sklearn_ltr._core.estimators.arguments import (
     check_arguments,
@@ -319,7 +319,11 @@ def refit(estimator: M) -> Iterator[M]:
     for name, attribute in estimator._attributes.items():
         if not attribute.by_reading:
             model.__dict__.pop(name, None)
-    yield model
+    with task(f"the fit of {type(estimator).__name__}"):
+        try:
+            yield model
+        finally:
+            helper.end()
     gone = before - vars(model).keys()
     kept = {n: value for n, value in vars(estimator).items() if n not in gone}
     estimator.__dict__ = kept | fitted_attributes(model, estimator)

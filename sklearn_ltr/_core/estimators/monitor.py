@@ -16,7 +16,8 @@ from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import (
     COMPILE_CLOCK,
     ThreadTeam,
-    tell_compiled,
+    helper,
+    stage,
     working_time,
 )
 from sklearn_ltr._core.estimators.base import FitParameters
@@ -120,9 +121,11 @@ class Monitor:
             curve.values.append(curve.measure.value())
         if self.followed is not None:
             self._compare(self.followed, self._last_index)
+        stage(f"{self.kind} {step:,} of {self.n_steps:,}")
         compiled = COMPILE_CLOCK.seconds()
-        if compiled == self._compiled_so_far:  # a step that needs no other kernel
-            tell_compiled()
+        if step > self.n_earlier and compiled == self._compiled_so_far:
+            # the steps that follow need no other kernel
+            helper.end()
         self._compiled_so_far = compiled
         seconds = time.perf_counter() - self._line_time
         verbose = self.parameters.verbose

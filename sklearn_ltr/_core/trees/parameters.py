@@ -36,12 +36,6 @@ GrowPolicy: TypeAlias = Literal["auto", "best_first", "symmetric"]
 GROW_POLICIES = ("best_first", "symmetric")
 
 
-def step_of_growth(symmetric: bool, has_categories: bool, is_sparse: bool) -> str:
-    """Return the name of the step of ``compile`` that grows such trees."""
-    kinds = [", categories"] * has_categories + [", sparse columns"] * is_sparse
-    return "".join([GROW_POLICIES[symmetric], *kinds])
-
-
 LearningRate = float | Callable[[int], float]
 
 

@@ -1,13 +1,14 @@
 """Small fits and calls that together run every kernel, so that numba compiles them.
 
 A kernel is compiled when it is first called, for each type of its arguments: so these
-are of all kinds, in float64 and float32.  What is needed after a first fit stands
-first.  Each step imports what it needs, so that a process that helps begins at once.
+are of all kinds, in float64 and float32.  The command ``compile`` runs processes that
+each take all steps (`main`), and claim what they compile.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
@@ -21,24 +22,18 @@ from sklearn.utils import Bunch
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm, OneProcess
 from sklearn_ltr._core.compile import INTERPRETED, ONE_THREAD
+from sklearn_ltr._core.compile.cache import leave_shipped_aside
 from sklearn_ltr._core.compile.shared_kernels import new_announcements, release, serve
-from sklearn_ltr._core.data.binned_columns import (
-    BinnedColumns,
-    SparseColumns,
-    sort_entries,
-)
 from sklearn_ltr._core.data.tables import hash_values
-from sklearn_ltr._core.parameters import read_parameters
-from sklearn_ltr._core.trees.binning import BinnedData, hash_bins
-from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
-from sklearn_ltr._core.trees.growth.grower import TreeGrower
-from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
-from sklearn_ltr._core.trees.growth.sampling import TreeSampler
+from sklearn_ltr._core.trees.growth.ahead_of_time import (
+    CATEGORIES,
+    PLAIN,
+    SPARSE,
+    grow_a_tree,
+    kind_of_growth,
+)
 from sklearn_ltr._core.trees.parameters import (
     GROW_POLICIES,
-    TreeParameters,
-    growth_parameters,
-    step_of_growth,
 )
 from sklearn_ltr._core.typing import FloatArray
 
@@ -135,33 +130,6 @@ class _OneOfTwo(OneProcess):
     """The Comm of one of two workers, of which the other has no rows."""
 
     n_workers = 2
-
-
-def _grow(comm: Comm, symmetric: bool, has_categories: bool, is_sparse: bool) -> None:
-    """Grow a tree; the kernels that take longest to compile are called first."""
-    n_features, n_rows = 2, 100
-    columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
-    sparse = None
-    if is_sparse:  # the last of them
-        columns, rows = columns[:-1], np.arange(n_rows // 2)
-        entries = sort_entries(np.zeros_like(rows), np.ones_like(rows), rows)
-        default_bin = np.zeros(1, dtype=np.uint8)
-        sparse = SparseColumns(np.ones(1, dtype=np.int64), default_bin, entries, n_rows)
-    derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
-    ranker = LambdaMARTRanker().set_params(grow_policy=GROW_POLICIES[symmetric])
-    parameters = read_parameters(TreeParameters, ranker)
-    growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
-    n_nodes = 2 * growth.max_leaf_nodes - 1
-    sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
-    stored, n_categories = BinnedColumns(columns, sparse), 255 * has_categories
-    binned = BinnedData(stored, np.full(2, 255), np.full(2, n_categories))
-    numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
-    grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
-    scores = np.zeros(n_rows)
-    grower.call_kernels(derivatives, drawn, scores)
-    grower.grow(derivatives, drawn, 0.1, scores)
-    if is_sparse:
-        hash_bins(binned, ONE_THREAD)
 
 
 def _compute_objectives() -> None:
@@ -265,15 +233,15 @@ def _blend() -> None:
 def _steps_of_growth(
     comm: Comm, kinds: Iterable[tuple[bool, bool]], where: str = ""
 ) -> dict[str, Callable[[], object]]:
-    """Return steps that grow trees of both policies, by features of some kinds."""
-    # a kind is whether there are categories, and whether there are sparse columns
+    """Return steps that grow trees of both policies, from features of some kinds."""
     return {
-        step_of_growth(symmetric, *kind) + where: partial(_grow, comm, symmetric, *kind)
+        kind_of_growth(symmetric, *kind) + where: partial(
+            grow_a_tree, comm, symmetric, *kind
+        )
         for kind, symmetric in product(kinds, (False, True))
     }
 
 
-PLAIN, CATEGORIES, SPARSE = (False, False), (True, False), (False, True)
 #: functions that together call every kernel, by name
 STEPS: dict[str, Callable[[], object]] = {
     "LambdaMART": partial(_fit_trees, np.asarray),
@@ -295,3 +263,12 @@ STEPS: dict[str, Callable[[], object]] = {
     "a fit on a cluster": _fit_on_worker,
     **_steps_of_growth(_OneOfTwo(), (PLAIN, CATEGORIES), ", on a cluster"),
 }
+
+
+def main(*names: str) -> None:
+    """Take some steps, and then all others; print each when it is done."""
+    leave_shipped_aside()
+    logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)  # no line that tells of it
+    for name in dict.fromkeys([*names, *STEPS]):
+        STEPS[name]()
+        print(name, flush=True)
