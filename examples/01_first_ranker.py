@@ -43,6 +43,7 @@ print(docs.DESCR)
 # %%
 # Train and rank
 # --------------
+print("Training. The first run compiles code for this CPU, for 10 to 30 s.", flush=True)
 start = time.perf_counter()
 scores = np.empty(len(y))
 for part, (train, test) in enumerate(GroupKFold(5).split(X, y, groups), start=1):

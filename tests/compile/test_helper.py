@@ -173,14 +173,20 @@ def test_processes_that_share_a_folder_have_one_helper(started, tmp_path):
 # --- real processes -------------------------------------------------------------------
 
 
+def state_and_parent(process):
+    """One letter, Z if it has ended and nobody has asked how, and an id."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return "Z", "0"
+    return status.rpartition(")")[2].split()[:2]
+
+
 def children_of(process):
     """The processes below a process, which have not ended; at any depth."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
+        state, parent = state_and_parent(folder.name)
         if state != "Z":
             parents.setdefault(int(parent), []).append(int(folder.name))
     below = list(parents.get(process, ()))
@@ -329,7 +335,7 @@ def test_a_helper_ends_within_a_second_of_its_parent(ends_by, tmp_path):
         process.send_signal(getattr(signal, ends_by))
         process.wait(timeout=60)
     end = time.monotonic() + 1
-    while any(Path(f"/proc/{one}/task").exists() for one in below):
+    while any(state_and_parent(one)[0] != "Z" for one in below):
         assert time.monotonic() < end
         time.sleep(0.01)
 
