@@ -15,8 +15,6 @@ from sklearn_ltr._core.data import (
     FitArguments,
     QueryGroups,
     TrainingData,
-    describe_columns,
-    takes_columns,
 )
 from sklearn_ltr._core.data.labels import check_label, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
@@ -52,6 +50,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     check_estimator,
     features_of,
+    takes_columns,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
@@ -235,7 +234,6 @@ class CalibratedRanker(BaseRanker):
     __getattr__ = name_part
 
     @takes_columns(pairs=True)
-    @describe_columns
     def fit(
         self,
         X: MatrixLike,

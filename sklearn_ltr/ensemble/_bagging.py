@@ -26,10 +26,9 @@ from sklearn_ltr._core.data import (
     QueryGroups,
     TrainingData,
     check_base_scores,
-    takes_columns,
 )
 from sklearn_ltr._core.data.features import find_features
-from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
@@ -55,7 +54,6 @@ from sklearn_ltr._core.parameters import (
     read_parameters,
 )
 from sklearn_ltr._core.rankers.base import BaseRanker
-from sklearn_ltr._core.rankers.lambdamart import SharedBins
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._core.ranking.objective import FORCES
 from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
@@ -82,8 +80,10 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     check_estimator,
     features_of,
+    takes_columns,
     with_seeds,
 )
+from sklearn_ltr.ensemble._shared_bins import SharedBins
 from sklearn_ltr.metrics import Metric, get_metric
 
 POOL_THREADS = 3  # threads that joblib starts beside those that fit
@@ -555,7 +555,7 @@ def with_known_bins(
     `taken` are the columns that a ranker takes beside X and y; the others say whether
     all learn from all queries, and whether some hold out queries of these.
     """
-    if type(member) is not LambdaMARTRanker or {*JUDGED_ARGUMENTS} & {*taken}:
+    if type(member) is not LambdaMARTRanker or {*PAIR_ARGUMENTS} & {*taken}:
         return rows  # of pairs, bins are those of the rows of queries that have any
     # The bins of categories depend on grades, which a member must not learn from where
     # queries are left out, or held out.

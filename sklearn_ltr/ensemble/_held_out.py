@@ -22,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
+from sklearn_ltr._core.data.feature_reader import given_values
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.estimators.caller import (
     Found,
@@ -30,7 +31,6 @@ from sklearn_ltr._core.estimators.caller import (
     warn_of_members,
 )
 from sklearn_ltr._core.estimators.routing import requested_metadata
-from sklearn_ltr._core.rankers.lambdamart import given_values
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
 from sklearn_ltr.ensemble._members import FitRows, check_taken
 

@@ -19,7 +19,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import check_columns
 from sklearn_ltr._core.data.labels import label_names, label_shares, n_label_columns
-from sklearn_ltr._core.data.pairs import GivenJudgements
+from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.reading import (
@@ -40,7 +40,7 @@ class FitRows(NamedTuple):
     y: ArrayLike | None
     # groups and the other columns that were given, in the order of the rows
     columns: dict[str, Any]
-    pairs: GivenJudgements
+    pairs: GivenPairs
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
     kept: NDArray[np.bool_]  # which of the given rows these are,
@@ -80,7 +80,7 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
             )
         data = read_targets(y, queries, given.columns, labels=labels)
     if judged:
-        pairs.read_alone(queries, by_query=groups is not None)
+        pairs.read(queries, by_query=groups is not None)
         pairs = pairs.as_arrays()
     read: dict[str, Any] = {
         name: queries.unsort(values)

@@ -17,7 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.boosting.fitted_trees import CURVE, constraints_of
+from sklearn_ltr._core.boosting.fitted_trees import CURVE
 from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.parameters import Choice, read_parameters
 from sklearn_ltr._core.trees.binning import MISSING_BIN, BinMapper
@@ -301,7 +301,7 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
     set_fitted_state(estimator, model)
     try:
         parameters = read_parameters(cls._parameters, estimator)
-        constraints_of(parameters, estimator)
+        parameters.constraints(estimator._features)
     except (TypeError, ValueError) as error:
         raise ValueError(f"parameters: {error}") from None
     estimator._check_state()

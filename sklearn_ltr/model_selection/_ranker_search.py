@@ -31,9 +31,7 @@ from sklearn_ltr._core.data import (
     FitArguments,
     TrainingData,
     check_base_scores,
-    describe_columns,
     rescale,
-    takes_columns,
 )
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
@@ -68,6 +66,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     check_estimator,
     features_of,
+    takes_columns,
     with_seeds,
 )
 from sklearn_ltr.metrics import Metric, get_metric
@@ -360,7 +359,6 @@ class RankerSearch(BaseRanker):
     __getattr__ = name_part
 
     @takes_columns(pairs=True)
-    @describe_columns
     def fit(
         self,
         X: MatrixLike,

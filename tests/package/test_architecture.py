@@ -54,8 +54,10 @@ ANNEXES = {
         "__init__",
         "data",
         "metrics",
+        "trees",
         "networks",
         "estimators",
+        "boosting",
         "ranking",
         "rankers",
         "preprocessing",
@@ -76,6 +78,7 @@ ANNEXES = {
         "boosting",
         "ranking",
         "rankers",
+        "ensemble",
     },
     "model_selection": {
         "__init__",
