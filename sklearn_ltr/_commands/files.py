@@ -16,6 +16,7 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr import export
 from sklearn_ltr._commands.arguments import whole_number
+from sklearn_ltr._core.data.features import NamedArray, has_names
 from sklearn_ltr.datasets import load_letor
 
 WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, requests, or ONNX
@@ -102,11 +103,34 @@ def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
                 "--zero-based yes",
                 file=sys.stderr,
             )
+    named = {
+        path: data.data.feature_names
+        for path, data in zip(paths, read, strict=True)
+        if has_names(data.data)
+    }
+    first, names = next(iter(named.items()), ("", None))
     most = max(data.data.shape[1] for data in read)
+    for path, other in named.items():
+        check_names(path, other, first, names)
+        if len(other) < most:
+            raise ValueError(
+                f"{path} names {len(other)} features, of {most} in all files"
+            )
     for data in read:
         missing = most - data.data.shape[1]
         data.data = np.pad(data.data, ((0, 0), (0, missing))) if missing else data.data
+        data.data = data.data if names is None else NamedArray.of(data.data, names)
     return read
+
+
+def check_names(path: str, names: Any, source: str, expected: Any) -> None:
+    """Raise a ValueError unless a file names its features as a file or model does."""
+    for number, (name, other) in enumerate(zip(names, expected, strict=False), start=1):
+        if name != other:
+            raise ValueError(
+                f"{path} names feature {number} {name!r}, but {source} {other!r}: "
+                "write it again by read --model, a model of these features"
+            )
 
 
 def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
@@ -125,8 +149,11 @@ def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
                     "queries, give them different ids"
                 )
         file_of |= dict.fromkeys(np.unique(column).tolist(), path)
+    table: Any = np.concatenate([data.data for data in read])
+    if has_names(read[0].data):  # as all have
+        table = NamedArray.of(table, read[0].data.feature_names)
     return Bunch(
-        data=np.concatenate([data.data for data in read]),
+        data=table,
         target=np.concatenate([data.target for data in read]),
         groups=np.concatenate(groups),
     )
@@ -188,7 +215,11 @@ def load_for(
             "the model does not know them",
             file=sys.stderr,
         )
-    data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and has_names(data.data):
+        check_names(path, data.data.feature_names, model_path, names)
+    table = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
+    data.data = table if names is None else NamedArray.of(table, names)
     return model, data
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from sklearn_ltr._core.data.features import is_arrow, is_frame
+from sklearn_ltr._core.other_libraries import columns_named
 from sklearn_ltr.datasets._records import (
     Record,
     Records,
+    Row,
+    is_missing,
     is_object,
-    key_of,
+    list_of,
     members,
     number_of,
     read_name,
@@ -21,20 +25,34 @@ from sklearn_ltr.datasets._records import (
     shown,
     sources,
 )
-from sklearn_ltr.datasets._trec import Qrels, read_table
+from sklearn_ltr.datasets._trec import Qrels, column_of, no_column
 
 #: keys of the lists of queries, and of the ratings of one, in letters of lower case
-QUERIES = ("judgmentratings", "judgmentscores", "requests", "queries")
+QUERIES = (
+    "judgmentratings", "judgmentscores", "requests", "topics", "query_groups", "queries"
+)  # fmt: skip
 RATINGS = "ratings"
-#: further names of the query of a list of ratings, and of a document within it
-OF_QUERY, OF_DOCUMENT = "id", "id objectid productid"
+#: what RRE calls judgements, also of all queries below
+JUDGED = "relevant_documents"
 FORMS = (
     "give a list of objects with 'query' and 'ratings', a dict of ratings by query "
     "and document, or a table with columns such as query, docid and rating"
 )
+#: the arguments that name a column
+ARGUMENTS = {"groups": "query", "documents": "document", "grades": "grade"}
+
+# place, query and document, and the ratings: of several judges, or none
+Judged: TypeAlias = tuple[str, Any, Any, list[Any]]
 
 
-def load_judgments(judgments: Records) -> Qrels:
+def load_judgments(
+    judgments: Records,
+    *,
+    query: Hashable | None = None,
+    document: Hashable | None = None,
+    grade: Hashable | Sequence[Hashable] | None = None,
+    grades: Mapping[Any, float] | None = None,
+) -> Qrels:
     r"""Read judgements of search engines and their tools: JSON, CSV, frames or dicts.
 
     These formats are recognized:
@@ -44,18 +62,37 @@ def load_judgments(judgments: Records) -> Qrels:
       ``judgmentScores``; also as the engine returns them, within ``hits``.
     - Requests to ``_rank_eval`` of Elasticsearch and OpenSearch: the ``id`` of each is
       the query.
-    - Quepid: exports as CSV (``query,docid,rating``) and as JSON.  Rows of CSV without
-      a rating are not judged, and left out.
-    - Tables with a row for each judgement: frames, CSV, JSON lines.  Columns may have
-      the names of PyTerrier, ir_measures, BEIR, MS MARCO and others, such as ``qid``,
-      ``docno`` and ``label``; qrels of TREC, whose columns have no names.
+    - Quepid: exports as CSV (``query,docid,rating``) and as JSON, of ratings or of a
+      whole case.  Rows of CSV without a rating are not judged, and left out.
+    - The Rated Ranking Evaluator: ``relevant_documents``, by document or by grade.
+    - Lists of Elasticsearch's plugin, ``4 qid:1 # 7555 Rambo``: lines
+      ``# qid:1: rambo`` name the queries, if there are any.
+    - Tables with a row for each judgement: frames, dicts of columns, CSV, JSON lines.
+      Columns may have the names of PyTerrier, ir_measures, BEIR, MS MARCO, Amazon and
+      others, such as ``qid``, ``docno`` and ``label``; qrels of TREC, whose columns
+      have no names.
     - Dicts of dicts of grades by query and document (pytrec_eval, ranx, BEIR).
+
+    All read the same names of columns and keys.  Those of this package come first,
+    ``groups``, ``documents`` and ``grades``; ``document`` and ``doc``, which may hold
+    the text, and ``score`` count only where there is no other.  Two names of one
+    meaning, as ``query`` and ``qid``, are an error.  So is ``id`` beside a column of an
+    unknown name, because it may be the number of the row.
 
     Parameters
     ----------
     judgments : path, file object, dict, list or frame
         A file (JSON, JSON lines, CSV or qrels in UTF-8, plain or compressed by gzip or
         bzip2); what ``json.load`` returns; or a frame of pandas, polars or Arrow.
+    query, document : str, default=None
+        Name of the column, or key, that has the query, and the document.  None: it is
+        found by its name.
+    grade : str or list of str, default=None
+        Likewise the grade.  Of several columns, as Quepid's books have one for each
+        judge, the grade is the mean of what they hold.
+    grades : dict, default=None
+        The grade of each label, if these are no numbers, such as
+        ``{"Exact": 3, "Partial": 1, "Irrelevant": 0}``, or other numbers.
 
     Returns
     -------
@@ -70,7 +107,9 @@ def load_judgments(judgments: Records) -> Qrels:
     ValueError
         If a rating is no number, is negative, infinite or NaN, a document of a query
         has two different ratings, or a name is empty; the message names the place in
-        the file.  If there are no ratings, or the file is damaged or of another format.
+        the file.  If a column is not found, or several may be meant; the message lists
+        the columns.  If there are no ratings, or the file is damaged or of another
+        format.
     TypeError
         If a name is neither text nor a whole number, or `judgments` is of another type.
 
@@ -85,29 +124,48 @@ def load_judgments(judgments: Records) -> Qrels:
     >>> judged.documents, judged.grades
     (array(['B07', 'B09'], dtype='<U3'), array([3., 0.]))
     """
-    return read_judgments(judgments, "judgments")
+    given = {"groups": query, "documents": document, "grades": grade}
+    return read_judgments(judgments, "judgments", given, grades)
 
 
-def read_judgments(judgments: Any, name: str) -> Qrels:
-    """Read judgements, an argument of this name."""
+def read_judgments(
+    judgments: Any,
+    name: str,
+    given: Mapping[str, Any] | None = None,
+    labels: Mapping[Any, float] | None = None,
+) -> Qrels:
+    """Read judgements, an argument of this name, by the columns and labels given."""
+    if labels is not None and not is_object(labels):
+        raise TypeError(f"grades must be a dict of grades by label, got {labels!r}")
+    grade_of = {_label(label): grade for label, grade in (labels or {}).items()}
     grades: dict[tuple[str, str], float] = {}
-    for place, query, document, rating in _ratings(judgments, name):
+    for place, query, document, ratings in _ratings(judgments, name, given or {}):
         key = (
             read_name(query, place, "the query"),
             read_name(document, place, "the document"),
         )
-        grade = number_of(rating)
-        if grade is None:
-            what = f"must be a number, got {shown(rating)}"
-        elif not 0 <= grade < math.inf:
-            what = (
-                f"must be finite and at least 0, got {shown(rating)}: leave out what "
-                "is not judged (join_run takes negative grades)"
-            )
-        elif grades.setdefault(key, grade) != grade:
-            what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
+        numbers = []
+        for rating in ratings:
+            label = rating if labels is None else grade_of.get(_label(rating))
+            number = number_of(label)
+            if number is None:
+                advice = "" if labels is None else ", which grades does not make one"
+                if labels is None and isinstance(rating, str):
+                    advice = f": of labels, give grades={{{rating!r}: ..., ...}}"
+                what = f"must be a number, got {shown(rating)}{advice}"
+                break
+            if not 0 <= number < math.inf:
+                what = (
+                    f"must be finite and at least 0, got {shown(rating)}: leave out "
+                    "what is not judged (join_run takes negative grades)"
+                )
+                break
+            numbers.append(number)
         else:
-            continue
+            grade = fmean(numbers)
+            if grades.setdefault(key, grade) == grade:
+                continue
+            what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
         of = f"query {shown(key[0])}, document {shown(key[1])}"
         raise ValueError(f"{place}, {of}: the rating {what}")
     if not grades:
@@ -120,63 +178,134 @@ def read_judgments(judgments: Any, name: str) -> Qrels:
     )
 
 
-def _ratings(judgments: Any, name: str) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield place, query, document and rating of each judgement."""
-    if is_frame(judgments) or is_arrow(judgments) or _is_table(judgments):
-        columns = [
-            np.asarray(column, dtype=object).tolist()
-            for column in read_table(judgments, name, "grades")
-        ]
-        if len(set(map(len, columns))) > 1:
-            raise ValueError(
-                f"{name} has columns of different lengths: give a value for each row"
-            )
-        for row, entry in enumerate(zip(*columns, strict=True)):
-            yield (f"{name}, row {row}", *entry)
+def _label(value: Any) -> Any:
+    """Return a label to look up: "1.0" is 1."""
+    number = number_of(value)
+    return str(value).strip() if number is None else number
+
+
+def _ratings(judgments: Any, name: str, given: Mapping[str, Any]) -> Iterator[Judged]:
+    """Yield place, query, document and ratings of what is judged."""
+    names = _names_of_columns(judgments, given)
+    if names is None:
+        for record in read_records(judgments, name):
+            for one in sources(record):
+                yield from _of_object(one, given)
         return
-    for record in read_records(judgments, name):
-        for one in sources(record):
-            yield from _of_object(one)
+    keys = _keys(names, name, given)
+    columns = {key: list_of(judgments[key]) for key in (*keys[:2], *keys[2])}
+    if len(set(map(len, columns.values()))) > 1:
+        raise ValueError(
+            f"{name} has columns of different lengths: give a value for each row"
+        )
+    for row, values in enumerate(zip(*columns.values(), strict=True)):
+        found = dict(zip(columns, values, strict=True))
+        yield from _of_row(f"{name}, row {row}", found, keys)
 
 
-def _is_table(value: Any) -> bool:
-    """Return whether a dict has columns, not queries."""
+def _names_of_columns(value: Any, given: Mapping[str, Any]) -> list[Any] | None:
+    """Return the names of the columns of a frame or a dict; None: it has none."""
+    if is_arrow(value) or is_frame(value):
+        return list(value.column_names if is_arrow(value) else value.columns)
     if not is_object(value):
-        return False
-    columns = [key_of(value, name) for name in ("groups", "documents", "grades")]
-    return None not in columns and not any(
-        isinstance(value[key], Mapping) or np.ndim(value[key]) == 0 for key in columns
-    )
+        return None
+    names = [
+        key
+        for key, one in value.items()
+        if hasattr(one, "__len__")
+        and not isinstance(one, Mapping | str)
+        and len(one) > 0
+        and _is_plain(next(iter(one)))
+    ]
+    found = (given.get(one) or columns_named(tuple(names), one) for one in ARGUMENTS)
+    return names if names and (len(names) == len(value) or all(found)) else None
 
 
-def _of_object(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
+# --- the columns of a row -------------------------------------------------------------
+
+
+def _key(
+    names: Iterable[Any], column: str, place: str, given: Mapping[str, Any]
+) -> Any:
+    """Return the name of a column, as given or as found; None if it is not there."""
+    own, names = given.get(column), list(names)
+    if own is not None:
+        return own if set(_listed(own)) <= set(names) else None
+    advice = f"give {ARGUMENTS[column]}=, one of these, or drop the others"
+    return column_of(names, column, place, advice)
+
+
+def _keys(names: Iterable[Any], place: str, given: Mapping[str, Any]) -> list[Any]:
+    """Return the names of query and document, and a list of those of ratings."""
+    keys, names = [], list(names)
+    for column, argument in ARGUMENTS.items():
+        keys.append(_key(names, column, place, given))
+        if keys[-1] is None:
+            more = f"; or give {argument}=, its name"
+            if column == "grades":
+                more += ", or the names of several judges, for their mean"
+            if given.get(column) is not None:
+                more = f"; {argument}={given[column]!r} is none of these"
+            raise no_column(names, column, place, ", ".join(ARGUMENTS), more)
+    return [*keys[:2], _listed(keys[2])]
+
+
+def _listed(names: Any) -> list[Any]:
+    """Return one name, or several, as a list."""
+    return names if isinstance(names, list) else [names]
+
+
+def _of_row(place: str, row: Mapping[Any, Any], keys: list[Any]) -> Iterator[Judged]:
+    """Yield a judgement, unless nobody has judged."""
+    ratings = [row[key] for key in keys[2]]
+    if len(ratings) > 1:
+        ratings = [rating for rating in ratings if not is_missing(rating)]
+    if ratings and ratings != [""]:
+        yield place, row[keys[0]], row[keys[1]], ratings
+
+
+# --- objects of JSON ------------------------------------------------------------------
+
+
+def _of_object(
+    record: Record, given: Mapping[str, Any], judged: Any = None
+) -> Iterator[Judged]:
     """Yield the judgements of an object: lists of queries, one query, or one rating."""
     place, value = record
+    if isinstance(value, Row):
+        yield from _of_row(place, value, _keys(value, place, given))
+        return
     if not is_object(value):
         raise ValueError(f"{place}: {shown(value)} holds no judgements: {FORMS}")
     plain = {str(key).lower(): key for key in reversed(list(value))}
     held = next((value[plain[name]] for name in QUERIES if name in plain), None)
-    row = [
-        key_of(value, column, OF_DOCUMENT if column == "documents" else "")
-        for column in ("groups", "documents", "grades")
-    ]
-    query = key_of(value, "groups", OF_QUERY)
+    cells = {key: one for key, one in value.items() if _is_plain(one)}
+    judged, words = value.get(JUDGED, judged), value.get("placeholders")
     if is_object(held) and _is_nested(held):
-        yield from _of_queries(Record(place, held))
-    elif _is_nested(held):
+        yield from _of_queries(Record(place, held), given)
+        return
+    if _is_nested(held):
         for one in members(Record(place, held), "query"):
-            yield from _of_object(one)
-    elif RATINGS in plain and query is not None and _is_plain(value[query]):
-        yield from _of_query(place, value[query], value[plain[RATINGS]])
-    elif None not in row and all(_is_plain(value[key]) for key in row):
-        if value[row[2]] != "":  # of CSV: not judged
-            yield (place, *(value[key] for key in row))
-    elif row[0] is not None and _is_plain(value[row[0]]):
+            yield from _of_object(one, given, judged)
+        return
+    if is_object(words) and is_object(judged):
+        yield from _of_rre(place, words, judged, given)
+        return
+    query = _key(cells, "groups", place, given)
+    if query is None and {"request", "template_id"} & plain.keys():  # of _rank_eval
+        query = plain.get("id")
+    if RATINGS in plain and query in cells:
+        yield from _of_query(place, cells[query], value[plain[RATINGS]], given)
+    elif (len(cells) > 2 and (query in cells or len(cells) == len(value))) or (
+        cells and RATINGS in plain
+    ):
+        yield from _of_row(place, cells, _keys(cells, place, given))
+    elif query in cells:
         raise ValueError(
-            f"{place}, query {shown(value[row[0]])} has no ratings: {FORMS}"
+            f"{place}, query {shown(cells[query])} has no ratings: {FORMS}"
         )
     else:
-        yield from _of_queries(record)
+        yield from _of_queries(record, given)
 
 
 def _is_plain(value: Any) -> bool:
@@ -185,36 +314,62 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_nested(value: Any) -> bool:
-    """Return whether a value is a list, or an object of lists or objects."""
-    if is_object(value):
-        return not value or not all(map(_is_plain, value.values()))
-    return not _is_plain(value)
+    """Return whether a value is a list or an object, and not of plain values."""
+    if _is_plain(value):
+        return False
+    held = value.values() if is_object(value) else value
+    return not held or not all(map(_is_plain, held))
 
 
-def _of_queries(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
+def _of_queries(record: Record, given: Mapping[str, Any]) -> Iterator[Judged]:
     """Yield the judgements of a dict by query."""
     for query, ratings in record.value.items():
-        yield from _of_query(record.place, query, ratings)
+        yield from _of_query(record.place, query, ratings, given)
 
 
 def _of_query(
-    place: str, query: Any, ratings: Any
-) -> Iterator[tuple[str, Any, Any, Any]]:
+    place: str, query: Any, ratings: Any, given: Mapping[str, Any]
+) -> Iterator[Judged]:
     """Yield the judgements of a query: a list of objects, or a dict by document."""
     where = f"{place}, query {shown(query)}"
     if is_object(ratings):
         for document, rating in ratings.items():
-            yield place, query, document, rating
+            yield place, query, document, [rating]
         return
     if _is_plain(ratings):
         raise ValueError(f"{where}: {shown(ratings)} is no list of ratings: {FORMS}")
     for one, rating in members(Record(where, ratings), "rating"):
         entry = rating if is_object(rating) else {}
-        document = key_of(entry, "documents", OF_DOCUMENT)
-        grade = key_of(entry, "grades")
-        if None in (document, grade):
+        keys = [_key(entry, column, one, given) for column in ("documents", "grades")]
+        if None in keys:
             raise ValueError(
                 f"{one}: {shown(rating)} is no rating: give an object with a document "
                 "and a rating, such as docId and rating, or _id and rating"
             )
-        yield place, query, entry[document], entry[grade]
+        yield from _of_row(
+            place, {None: query} | entry, [None, keys[0], _listed(keys[1])]
+        )
+
+
+def _of_rre(
+    place: str, words: Mapping[str, Any], judged: Any, given: Mapping[str, Any]
+) -> Iterator[Judged]:
+    """Yield the judgements of a query of RRE: by document, or documents by grade."""
+    query = given.get("groups") or ("$query" if "$query" in words else None)
+    query = next(iter(words)) if query is None and len(words) == 1 else query
+    if query not in words:
+        raise ValueError(
+            f"{place}: give query=, the placeholder that holds the query, one of "
+            f"{', '.join(map(repr, words)) or 'none'}"
+        )
+    for name, held in judged.items():
+        if is_object(held):
+            yield place, words[query], name, [held.get("gain", held.get("rating"))]
+            continue
+        if _is_plain(held):
+            raise ValueError(
+                f"{place}: {JUDGED} has {shown(held)} for {shown(name)}: give lists of "
+                "documents by grade, or objects with a gain by document"
+            )
+        for document in held:
+            yield place, words[query], document, [name]

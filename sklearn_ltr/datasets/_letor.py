@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.data.features import NamedArray
 from sklearn_ltr._core.parameters import Choice, integer
 from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
@@ -29,6 +30,10 @@ WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # as Python writes integers
 DOCUMENT = re.compile(
     rb"(?i:(.*?\bdoc_?(?:id|no)\s*[=:])|(?!\s*\w+\s*=))\s*(?P<name>\S+)"
 )
+#: comments that name a query, as of Elasticsearch's plugin, with a weight; or a feature
+WORDS = re.compile(rb"\s*#\s*qid:(-?[0-9]+):\s*(\S.*?)(?:\*[0-9]+)?\s*$")
+NAME = re.compile(rb"# feature ([0-9]{1,10}) = (.*\S)\s*$")
+OF_LETOR = re.compile(rb"\s*[^\s#]+\s+qid:")
 MOST_FEATURES = 2**31 - 1  # scikit-learn overflows beyond 2^63, and memory before
 
 
@@ -85,7 +90,9 @@ def load_letor(
     Returns
     -------
     Bunch
-        ``data`` : (n_documents, n_features) dense array of `dtype`;
+        ``data`` : (n_documents, n_features) dense array of `dtype`.  If comments name
+        the features, ``# feature 1 = bm25``, it has ``feature_names``, which `fit`
+        keeps;
         ``target`` : (n_documents,) float64, the grades;
         ``groups`` : (n_documents,) int64, the query ids; str, as written, if one begins
         with a zero, since "007" and "7" are different topics of a run; 0, 1, ... with
@@ -105,8 +112,9 @@ def load_letor(
         there twice, is below the first or above `n_features`, or a number is not
         written in digits or infinite in `dtype`; the message names the line.  If the
         file has no documents or features, is cut off, or of another format or
-        encoding; if `sizes` have another sum, or lines have a ``qid``, too; or if
-        `dtype` is not a floating type.
+        encoding; if comments name some of the features only, or one differently; if
+        `sizes` have another sum, or lines have a ``qid``, too; or if `dtype` is not a
+        floating type.
     TypeError
         If `path`, `sizes`, `n_features` or `dtype` is of another type.
 
@@ -150,12 +158,16 @@ def load_letor(
     if n_features is not None:
         documents.check_highest(first, n_features)
         data.resize(len(target), n_features)
+    names = documents.feature_names(first, data.shape[1], n_features is not None)
+    if names:
+        data.resize(len(target), len(names))
     if listed is None:
         groups = documents.groups()
     else:
         groups = _groups_of_sizes(listed, documents, sizes)
+    dense = documents.dense(data)
     return LetorData(
-        data=documents.dense(data),
+        data=NamedArray.of(dense, names) if names else dense,
         target=target,
         groups=groups,
         documents=documents.names_in(groups),
@@ -169,9 +181,9 @@ def _read_rows(
     zero_based: bool | Literal["auto"],
     dtype: DTypeLike,
     in_order: bool = True,
-) -> tuple[_Documents, Any, FloatArray]:
+) -> tuple[Documents, Any, FloatArray]:
     """Return the lines of a file, and what scikit-learn reads of them."""
-    documents = _Documents(path, has_sizes)
+    documents = Documents(TextLines(path, INSTEAD), has_sizes)
     # a pipe is read only once
     documents.in_order = in_order = in_order and os.path.isfile(documents.lines.path)
     try:
@@ -202,7 +214,7 @@ def _read_sizes(path: Path) -> list[int]:
     return sizes
 
 
-def _groups_of_sizes(sizes: list[int], documents: _Documents, path: Any) -> IntArray:
+def _groups_of_sizes(sizes: list[int], documents: Documents, path: Any) -> IntArray:
     """Return the query of each document, 0, 1, ...; a ValueError for another sum."""
     n_documents = len(documents.numbers)
     if sum(sizes) != n_documents:
@@ -225,9 +237,24 @@ def is_letor(path: Path) -> bool:
 
 def load_letor_judgements(path: Path) -> Qrels:
     """Read the grades of a file of LETOR as judgements; rows need no features."""
-    documents = _Documents(path)
-    lines, grades = documents.lines, []
+    documents = Documents(TextLines(path, INSTEAD))
+    grades: list[float] = []
     first: dict[tuple[str, str], int] = {}
+    for number, query, name, grade in judged_lines(documents):
+        before = first.setdefault((query, name), number)
+        if before != number:
+            raise documents.lines.fault(
+                f"document {name!r} of query {query} is in line {before} already"
+            )
+        grades.append(grade)
+    groups, names = zip(*first, strict=True)
+    columns = {"groups": groups, "documents": names, "grades": grades}
+    return Qrels(**{name: np.array(column) for name, column in columns.items()})
+
+
+def judged_lines(documents: Documents) -> Iterator[tuple[int, str, str, float]]:
+    """Yield number, query, document and grade of each line."""
+    lines = documents.lines
     try:
         for row in documents:
             grade = read_float(row.split(None, 1)[0])
@@ -235,33 +262,30 @@ def load_letor_judgements(path: Path) -> Qrels:
                 raise lines.fault(f"the grade must be finite, but it is {grade}")
             if documents.unnamed:
                 raise lines.fault(
-                    "no '#docid = name' names the document, to find it in the run: "
-                    "write these comments, or measure the model that made the run"
+                    "no '#docid = name' names the document: write these comments "
+                    "(or, to judge a run, measure the model that made it)"
                 )
             query = documents.queries[-1].removeprefix(b"qid:").decode()
-            before = first.setdefault((query, documents.names[-1]), lines.number)
-            if before != lines.number:
-                raise lines.fault(
-                    f"document {documents.names[-1]!r} of query {query} is in line "
-                    f"{before} already"
-                )
-            grades.append(grade)
+            yield lines.number, query, documents.names[-1], grade
     except ValueError as error:
         raise documents.fault(lowest=0) or error from error
-    groups, names = zip(*first, strict=True)
-    columns = {"groups": groups, "documents": names, "grades": grades}
-    return Qrels(**{name: np.array(column) for name, column in columns.items()})
 
 
-class _Documents:
+class Documents:
     """The lines that are documents, for scikit-learn, which reads them fast.
 
     It does not number lines, takes "1_0" for 10, and copies all query ids for each line
     (a million lines take hours).  These are read here.
     """
 
-    def __init__(self, path: Path, has_sizes: bool = False) -> None:
-        self.lines = TextLines(path, INSTEAD)
+    def __init__(
+        self,
+        lines: TextLines,
+        has_sizes: bool = False,
+        rows: Iterable[bytes] | None = None,
+    ) -> None:
+        self.lines = lines
+        self.rows = lines if rows is None else rows  # some may have been read
         self.has_sizes = has_sizes  # lines have no queries
         self.in_order = True  # features are taken to ascend
         self.line = b""
@@ -271,6 +295,8 @@ class _Documents:
         self.highest, self.line_of_highest = -1, 0
         self.unnamed = 0  # the first line without a name
         self.has_words = False  # names that may be words of another comment
+        self.words: dict[str, str] = {}  # of queries, in comments
+        self.features: dict[int, str] = {}  # names of features, in comments
 
     def read(self) -> bytes:
         """Scikit-learn knows a file by this method, and iterates."""
@@ -279,11 +305,12 @@ class _Documents:
     def __iter__(self) -> Iterator[bytes]:
         """Yield grade and features of each document."""
         query, n_first = b"", 1 if self.has_sizes else 2
-        for line in self.lines:
+        for line in self.rows:
             self.line = line
             content, _, comment = line.partition(b"#")
             fields = content.split(None, n_first)
             if not fields:
+                self._read_comment(line)
                 continue
             if b"_" in content or not content.isascii() or len(fields) < n_first:
                 raise ValueError  # `fault` says why
@@ -314,6 +341,21 @@ class _Documents:
             self.numbers.append(self.lines.number)
             yield b"%s %s" % (fields[0], features)
 
+    def _read_comment(self, line: bytes) -> None:
+        """Keep the words of a query, or the name of a feature, that a comment gives."""
+        found = WORDS.match(line) or NAME.match(line)
+        if found is not None:
+            number, name = map(self.lines.decode, found.groups())
+            known: dict[Any, str] = self.words
+            key: str | int = number
+            if found.re is NAME:
+                known, key = self.features, int(number)
+            if known.setdefault(key, name) != name:
+                raise self.lines.fault(
+                    f"{printable(line)} names another than {known[key]!r} before: take "
+                    "one out"
+                )
+
     def fault(self, lowest: int) -> ValueError | None:
         """Return what is wrong with the last line; None if it is none of its fields."""
         fields = self.line.partition(b"#")[0].split()
@@ -339,6 +381,20 @@ class _Documents:
                 f"from {first}: raise it",
                 self.line_of_highest,
             )
+
+    def feature_names(self, first: int, n_features: int, is_exact: bool) -> list[str]:
+        """Return the names of the columns; none if no comment names one."""
+        numbers = sorted(self.features)
+        n_more = len(numbers) - n_features
+        fits = n_more == 0 if is_exact else n_more >= 0
+        if numbers and not (fits and numbers == [*range(first, first + len(numbers))]):
+            raise ValueError(
+                f"path: {self.lines.path!r} has features {first} to "
+                f"{first + n_features - 1}, and comments name {len(numbers)}, "
+                f"{numbers[0]} to {numbers[-1]}: name all by '# feature {first} = "
+                "name', or none"
+            )
+        return [self.features[number] for number in numbers]
 
     def check_finite(self, data: Any, target: FloatArray, first: int) -> None:
         """Raise a ValueError if a grade is not finite, or a feature is infinite."""

@@ -23,7 +23,11 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._core.data.rows import check_each
-from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, plain_name
+from sklearn_ltr._core.other_libraries import (
+    OTHER_COLUMNS,
+    columns_named,
+    plain_name,
+)
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
@@ -210,6 +214,7 @@ def write_qrels(
         rows,
         lambda row: f"row {row} (query {topics[row]!r})",
         "grades must be integers in a file of judgements",
+        ": round all, or multiply them",
     )
     columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
     lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
@@ -612,20 +617,45 @@ def read_table(values: Any, name: str, numbers: str) -> list[Any]:
             f"of dicts by topic and document, got {type(values).__name__}: {advice}"
         )
     names = [*table.keys()] if is_dict else [*table.columns]
-    plain = {plain_name(one): one for one in reversed(names)}
-    is_ranked, columns = "rank" in plain, []
+    columns = []
     for column in wanted:
-        known = OTHER_COLUMNS[column].split()
-        found = next((plain[one] for one in known if one in plain), None)
+        found = column_of(names, column, name, "drop or rename the others")
         if found is None:
-            raise ValueError(
-                f"{name} has no {column!r}: give {', '.join(wanted)}, or a dict of "
-                "dicts by topic and document; it has "
-                f"{', '.join(map(repr, names[:9])) or 'nothing'}, and {column} may be "
-                f"called {', '.join(known[1:])}" + "; of ranks give -rank" * is_ranked
-            )
+            more = "; of ranks give -rank" * ("rank" in map(plain_name, names))
+            give = f"{', '.join(wanted)}, or a dict of dicts by topic and document"
+            raise no_column(names, column, name, give, more)
         columns.append(table[found])
     return columns
+
+
+def column_of(names: Iterable[Any], column: str, place: str, advice: str) -> Any:
+    """Return the name of a column of a table, None if it has none; one is enough."""
+    names = tuple(names)
+    found = columns_named(names, column)
+    if len(found) > 1:
+        raise ValueError(
+            f"{place} has several names for {column}, {', '.join(map(repr, found))} "
+            f"(all: {_listed(names)}): {advice}"
+        )
+    return found[0] if found else None
+
+
+def no_column(
+    names: Iterable[Any], column: str, place: str, give: str, more: str = ""
+) -> ValueError:
+    """Return the error for a table that lacks a column."""
+    known = [one for one in OTHER_COLUMNS[column].split() if one not in ("|", column)]
+    return ValueError(
+        f"{place} has no {column!r}: give {give}; it has {_listed(names)}, and "
+        f"{column} may be called {', '.join(known)}{more}"
+    )
+
+
+def _listed(names: Iterable[Any]) -> str:
+    """Return the names of a table, the first 20, for a message."""
+    listed = list(map(repr, names)) or ["nothing"]
+    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
+    return ", ".join(listed[:20]) + more
 
 
 def _read_nested(values: Mapping[Any, Any], name: str, numbers: str) -> list[Any]:

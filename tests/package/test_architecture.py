@@ -23,6 +23,7 @@ CORE = {
     "parameters": set(),
     "saving": set(),
     "public_names": set(),
+    "strict_json": set(),
     "_core": set(),
     "comm": set(),
     "other_libraries": set(),
@@ -135,6 +136,7 @@ ANNEXES = {
     "_commands": {
         "__init__",
         "_ahead_of_time",
+        "data",
         "metrics",
         "scorers",
         "datasets",
@@ -157,6 +159,7 @@ SHARED = {
     "other_libraries",
     "saving",
     "public_names",
+    "strict_json",
     "comm",
     "typing",
 }
