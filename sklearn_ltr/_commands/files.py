@@ -7,6 +7,8 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -103,33 +105,32 @@ def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
                 "--zero-based yes",
                 file=sys.stderr,
             )
-    named = {
-        path: data.data.feature_names
-        for path, data in zip(paths, read, strict=True)
-        if has_names(data.data)
-    }
-    first, names = next(iter(named.items()), ("", None))
+    named = [(path, names_in(data)) for path, data in zip(paths, read, strict=True)]
+    first, names = next(filter(itemgetter(1), named), ("", []))
     most = max(data.data.shape[1] for data in read)
-    for path, other in named.items():
-        check_names(path, other, first, names)
-        if len(other) < most:
-            raise ValueError(
-                f"{path} names {len(other)} features, of {most} in all files"
-            )
+    for path, own in named:
+        check_names(path, own or names, first, names)
+    if names and len(names) < most:
+        raise ValueError(f"{first} names {len(names)} features, but a file has {most}")
     for data in read:
         missing = most - data.data.shape[1]
         data.data = np.pad(data.data, ((0, 0), (0, missing))) if missing else data.data
-        data.data = data.data if names is None else NamedArray.of(data.data, names)
+        data.data = NamedArray.of(data.data, names) if names else data.data
     return read
 
 
-def check_names(path: str, names: Any, source: str, expected: Any) -> None:
-    """Raise a ValueError unless a file names its features as a file or model does."""
-    for number, (name, other) in enumerate(zip(names, expected, strict=False), start=1):
-        if name != other:
+def names_in(data: Bunch) -> list[str]:
+    """Return the names of features of a file; none if it does not name them."""
+    return data.data.feature_names.tolist() if has_names(data.data) else []
+
+
+def check_names(path: str, names: list[str], source: str, expected: list[str]) -> None:
+    """Raise a ValueError unless a file names its features as another, or a model."""
+    for number, pair in enumerate(zip_longest(names, expected), start=1):
+        if pair[0] != pair[1]:
             raise ValueError(
-                f"{path} names feature {number} {name!r}, but {source} {other!r}: "
-                "write it again by read --model, a model of these features"
+                f"feature {number} is {pair[0]!r} in {path} and {pair[1]!r} in "
+                f"{source}: write the file again by read --model"
             )
 
 
@@ -149,11 +150,9 @@ def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
                     "queries, give them different ids"
                 )
         file_of |= dict.fromkeys(np.unique(column).tolist(), path)
-    table: Any = np.concatenate([data.data for data in read])
-    if has_names(read[0].data):  # as all have
-        table = NamedArray.of(table, read[0].data.feature_names)
+    table, names = np.concatenate([data.data for data in read]), names_in(read[0])
     return Bunch(
-        data=table,
+        data=NamedArray.of(table, names) if names else table,
         target=np.concatenate([data.target for data in read]),
         groups=np.concatenate(groups),
     )
@@ -215,11 +214,12 @@ def load_for(
             "the model does not know them",
             file=sys.stderr,
         )
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and has_names(data.data):
-        check_names(path, data.data.feature_names, model_path, names)
     table = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
-    data.data = table if names is None else NamedArray.of(table, names)
+    if (names := getattr(model, "feature_names_in_", None)) is not None:
+        own = names_in(data)[:n_features] or names.tolist()
+        check_names(path, own, model_path, names.tolist())
+        table = NamedArray.of(table, names)
+    data.data = table
     return model, data
 
 

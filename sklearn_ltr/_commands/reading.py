@@ -7,7 +7,8 @@ import csv
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +23,14 @@ from sklearn_ltr.datasets import (
 from sklearn_ltr.datasets._letor import WHOLE
 from sklearn_ltr.datasets._trec import WHITE_SPACE, Qrels, write_lines, write_qrels
 
-#: options that need another
-NEED = {"features": ("log", "id_field", "model"), "ubi": ("actions", "impressions")}
-#: what messages call the options in Python
-IN_PYTHON = {
-    r"grades=\{.*\}": "--grades LABEL=GRADE ...",
-    r"\b(query|document|grade)=": r"--\1 ",
-    r"round all, or multiply them": r"\g<0>, or write a LETOR file (--features)",
+#: topics that qrels can have
+TOPIC = re.compile(r"[^ \t\n\r\f\v#][^ \t\n\r\f\v]*")
+#: options, and what they need
+NEED = {
+    "judgements": ("query", "document", "grade", "grades"),
+    "--features": ("log", "id_field", "model"),
+    "--ubi": ("actions", "impressions"),
 }
-OF_JUDGEMENTS = ("query", "document", "grade", "grades")
 
 
 def add_read(commands: Commands) -> None:
@@ -49,18 +49,15 @@ def add_read(commands: Commands) -> None:
         help="judgements: JSON, CSV or qrels; with --ubi queries and events",
     )
     parser.add_argument("output", help="file to write")
-    for name in OF_JUDGEMENTS[:2]:
-        parser.add_argument(option(name), metavar="COLUMN", help=f"has the {name}")
-    parser.add_argument(
-        "--grade",
-        nargs="+",
-        metavar="COLUMN",
-        help="has the grade; of several, one for each judge, the mean",
-    )
+    columns = "the column of the grade; of several, one for each judge, the mean"
+    parser.add_argument("--query", help="the column of the query")
+    parser.add_argument("--document", help="the column of the document")
+    parser.add_argument("--grade", nargs="+", help=columns)
     parser.add_argument(
         "--grades",
         nargs="+",
         metavar="LABEL=GRADE",
+        type=lambda word: word.rpartition("=")[::2],
         help="grades of labels that are no numbers, such as Exact=3 Partial=1",
     )
     parser.add_argument(
@@ -72,27 +69,19 @@ def add_read(commands: Commands) -> None:
     parser.add_argument(
         "--ubi", action="store_true", help="the inputs are queries and events of UBI"
     )
-    for name, what in (("actions", "count as clicks"), ("impressions", "show objects")):
-        parser.add_argument(
-            option(name), nargs="+", help=f"with --ubi: names of events that {what}"
-        )
+    parser.add_argument("--actions", nargs="+", help="events of UBI that are clicks")
+    parser.add_argument("--impressions", nargs="+", help="those that show an object")
     parser.set_defaults(run=run_read)
 
 
 def run_read(given: argparse.Namespace) -> None:
     """Read files of search engines, and write what other commands take."""
     is_letor = given.features is not None
+    has = {"judgements": not given.ubi, "--features": is_letor, "--ubi": given.ubi}
     for needed, names in NEED.items():
-        if not getattr(given, needed) and has_any(given, names):
-            listed = [option(name) for name in names]
-            raise ValueError(
-                f"{', '.join(listed[:-1])} and {listed[-1]} need {option(needed)}"
-            )
-    if given.ubi and has_any(given, OF_JUDGEMENTS):
-        raise ValueError(
-            f"--ubi reads no judgements: leave {', '.join(map(option, OF_JUDGEMENTS))} "
-            "out"
-        )
+        if not has[needed] and any(getattr(given, name) is not None for name in names):
+            *first, last = map(option, names)
+            raise ValueError(f"{', '.join(first)} and {last} need {needed}")
     if given.ubi and is_letor:
         raise ValueError("--ubi writes clicks without features: leave --features out")
     if len(given.inputs) > (2 if given.ubi else 1):
@@ -102,38 +91,39 @@ def run_read(given: argparse.Namespace) -> None:
         warnings.simplefilter("always", UserWarning)
         try:
             written = write(given)
-        except ValueError as error:
-            message = str(error)
-            for pattern, option_of in IN_PYTHON.items():
-                message = re.sub(pattern, option_of, message)
+        except ValueError as error:  # it names arguments of Python
+            message = re.sub(r"\b(query|document|grades?)=", r"--\1 ", str(error))
             raise ValueError(message) from error
     for warning in caught:
         print(warning.message, file=sys.stderr)
     print(f"wrote {given.output}: {written}", file=sys.stderr)  # it may be a pipe
 
 
-def has_any(given: argparse.Namespace, names: Sequence[str]) -> bool:
-    """Return whether any of some options is given."""
-    return any(getattr(given, name) is not None for name in names)
+def options_of(given: argparse.Namespace, needed: str) -> dict[str, Any]:
+    """Return the options of a kind that are given."""
+    options = {name: getattr(given, name) for name in NEED[needed]}
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def read_judgements(given: argparse.Namespace) -> Qrels:
-    """Read the judgements by the options."""
-    grade, labels = given.grade, given.grades
-    pairs = [label.rpartition("=") for label in labels or ()]
-    return load_judgments(
-        given.inputs[0],
-        query=given.query,
-        document=given.document,
-        grade=grade[0] if grade and len(grade) == 1 else grade,
-        grades=labels and {label: value for label, _, value in pairs},
-    )
+def read_judgements(
+    given: argparse.Namespace, can_name: Callable[[str], Any]
+) -> tuple[Qrels, dict[str, str], list[str]]:
+    """Return judgements, names of queries that a file can have, and comments."""
+    options = options_of(given, "judgements")
+    if "grades" in options:
+        options["grades"] = dict(options["grades"])
+    judged = load_judgments(given.inputs[0], **options)
+    queries = dict.fromkeys(judged.groups.tolist())
+    if all(map(can_name, queries)):
+        return judged, {query: query for query in queries}, []
+    number = {query: str(i) for i, query in enumerate(queries, start=1)}
+    comments = [f"# query {i} = {' '.join(q.split())}" for q, i in number.items()]
+    return judged, number, comments
 
 
 def write_clicks(given: argparse.Namespace) -> str:
     """Write a row for each shown document; return what was written."""
-    options = {name: getattr(given, name) for name in NEED["ubi"]}
-    log = load_ubi(*given.inputs, **{n: v for n, v in options.items() if v is not None})
+    log = load_ubi(*given.inputs, **options_of(given, "--ubi"))
     with open(given.output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(log)
@@ -144,14 +134,10 @@ def write_clicks(given: argparse.Namespace) -> str:
 
 def write_judgements(given: argparse.Namespace) -> str:
     """Write qrels; return what was written."""
-    judged = read_judgements(given)
-    queries = judged.groups.tolist()
-    number, comments = dict(zip(queries, queries, strict=True)), list[str]()
-    if any(WHITE_SPACE.search(query) or query[0] == "#" for query in queries):
-        number, comments = numbers_of(queries)
-    queries = [number[query] for query in queries]
+    judged, number, comments = read_judgements(given, TOPIC.fullmatch)
+    queries = [number[query] for query in judged.groups.tolist()]
     write_qrels(given.output, judged.grades, queries, judged.documents, comments)
-    return f"{len(queries)} judgements of {len(set(queries))} queries"
+    return f"{len(queries)} judgements of {len(number)} queries"
 
 
 def write_letor(given: argparse.Namespace) -> str:
@@ -166,11 +152,7 @@ def write_letor(given: argparse.Namespace) -> str:
     log = load_feature_log(
         given.features, feature_names=names, log=given.log, id_field=given.id_field
     )
-    judged = read_judgements(given)
-    queries = judged.groups.tolist()
-    number, comments = dict(zip(queries, queries, strict=True)), list[str]()
-    if not all(map(WHOLE.fullmatch, queries)):
-        number, comments = numbers_of(queries)
+    judged, number, comments = read_judgements(given, WHOLE.fullmatch)
     joined = join_features(judged, log)
     for column, name in enumerate(joined.feature_names.tolist(), start=1):
         if name.splitlines() != [name.strip()]:
@@ -190,9 +172,3 @@ def write_letor(given: argparse.Namespace) -> str:
     write_lines(given.output, [*comments, *lines])
     n_features = len(joined.feature_names)
     return f"{len(qids)} rows of {len(set(qids))} queries, {n_features} features"
-
-
-def numbers_of(queries: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the number of each query, and comments that list them."""
-    number = {query: str(i) for i, query in enumerate(dict.fromkeys(queries), start=1)}
-    return number, [f"# query {i} = {' '.join(q.split())}" for q, i in number.items()]

@@ -344,7 +344,7 @@ def _in_object(record: Record, query: Any) -> Iterator[tuple[Any, Record]]:
         raise ValueError(f"{place}: {shown(value)} is no response of a search engine")
     names = [key for key, one in value.items() if isinstance(one, str | int)]
     key = column_of(names, "groups", place, "give groups, the query of each response")
-    own = None if key is None else value[key]
+    own = value[key[0]] if key else None
     if None not in (own, query) and str(own) != str(query):
         raise ValueError(
             f"{place} is of query {shown(query)} and of {shown(own)}: give one"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from sklearn_ltr._core.data.features import is_arrow, is_frame
 from sklearn_ltr._core.other_libraries import columns_named
 from sklearn_ltr.datasets._records import (
     Record,
@@ -17,7 +16,6 @@ from sklearn_ltr.datasets._records import (
     Row,
     is_missing,
     is_object,
-    list_of,
     members,
     number_of,
     read_name,
@@ -25,7 +23,7 @@ from sklearn_ltr.datasets._records import (
     shown,
     sources,
 )
-from sklearn_ltr.datasets._trec import Qrels, column_of, no_column
+from sklearn_ltr.datasets._trec import Qrels, column_of
 
 #: keys of the lists of queries, and of the ratings of one, in letters of lower case
 QUERIES = (
@@ -43,6 +41,8 @@ ARGUMENTS = {"groups": "query", "documents": "document", "grades": "grade"}
 
 # place, query and document, and the ratings: of several judges, or none
 Judged: TypeAlias = tuple[str, Any, Any, list[Any]]
+# names of columns that are given
+Names: TypeAlias = Mapping[str, list[Any]]
 
 
 def load_judgments(
@@ -124,14 +124,16 @@ def load_judgments(
     >>> judged.documents, judged.grades
     (array(['B07', 'B09'], dtype='<U3'), array([3., 0.]))
     """
-    given = {"groups": query, "documents": document, "grades": grade}
+    names = {"groups": [query], "documents": [document]}
+    names["grades"] = grade if isinstance(grade, list) else [grade]
+    given = {column: own for column, own in names.items() if own != [None]}
     return read_judgments(judgments, "judgments", given, grades)
 
 
 def read_judgments(
     judgments: Any,
     name: str,
-    given: Mapping[str, Any] | None = None,
+    given: Names | None = None,
     labels: Mapping[Any, float] | None = None,
 ) -> Qrels:
     """Read judgements, an argument of this name, by the columns and labels given."""
@@ -144,28 +146,30 @@ def read_judgments(
             read_name(query, place, "the query"),
             read_name(document, place, "the document"),
         )
-        numbers = []
-        for rating in ratings:
-            label = rating if labels is None else grade_of.get(_label(rating))
-            number = number_of(label)
-            if number is None:
-                advice = "" if labels is None else ", which grades does not make one"
-                if labels is None and isinstance(rating, str):
-                    advice = f": of labels, give grades={{{rating!r}: ..., ...}}"
-                what = f"must be a number, got {shown(rating)}{advice}"
-                break
-            if not 0 <= number < math.inf:
-                what = (
-                    f"must be finite and at least 0, got {shown(rating)}: leave out "
-                    "what is not judged (join_run takes negative grades)"
-                )
-                break
-            numbers.append(number)
-        else:
-            grade = fmean(numbers)
+        numbers = [
+            number_of(one if labels is None else grade_of.get(_label(one)))
+            for one in ratings
+        ]
+        wrong = [
+            n for n, one in enumerate(numbers) if one is None or not 0 <= one < inf
+        ]
+        rating = shown(ratings[wrong[0]]) if wrong else ""
+        if not wrong:
+            grade = fmean(cast(list[float], numbers))
             if grades.setdefault(key, grade) == grade:
                 continue
             what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
+        elif numbers[wrong[0]] is not None:
+            what = (
+                f"must be finite and at least 0, got {rating}: leave out what is not "
+                "judged (join_run takes negative grades)"
+            )
+        elif labels is not None:
+            what = f"{rating} has no number in grades"
+        else:
+            advice = f": of labels, give grades={{{rating}: ..., ...}}"
+            is_label = isinstance(ratings[wrong[0]], str)
+            what = f"must be a number, got {rating}{advice * is_label}"
         of = f"query {shown(key[0])}, document {shown(key[1])}"
         raise ValueError(f"{place}, {of}: the rating {what}")
     if not grades:
@@ -184,96 +188,77 @@ def _label(value: Any) -> Any:
     return str(value).strip() if number is None else number
 
 
-def _ratings(judgments: Any, name: str, given: Mapping[str, Any]) -> Iterator[Judged]:
+def _ratings(judgments: Any, name: str, given: Names) -> Iterator[Judged]:
     """Yield place, query, document and ratings of what is judged."""
-    names = _names_of_columns(judgments, given)
-    if names is None:
-        for record in read_records(judgments, name):
-            for one in sources(record):
-                yield from _of_object(one, given)
-        return
-    keys = _keys(names, name, given)
-    columns = {key: list_of(judgments[key]) for key in (*keys[:2], *keys[2])}
-    if len(set(map(len, columns.values()))) > 1:
-        raise ValueError(
-            f"{name} has columns of different lengths: give a value for each row"
-        )
-    for row, values in enumerate(zip(*columns.values(), strict=True)):
-        found = dict(zip(columns, values, strict=True))
-        yield from _of_row(f"{name}, row {row}", found, keys)
+    for record in read_records(_as_rows(judgments, name), name):
+        for one in sources(record):
+            yield from _of_object(one, given)
 
 
-def _names_of_columns(value: Any, given: Mapping[str, Any]) -> list[Any] | None:
-    """Return the names of the columns of a frame or a dict; None: it has none."""
-    if is_arrow(value) or is_frame(value):
-        return list(value.column_names if is_arrow(value) else value.columns)
-    if not is_object(value):
-        return None
-    names = [
-        key
-        for key, one in value.items()
+def _as_rows(value: Any, name: str) -> Any:
+    """Return the rows of a dict of columns, or another value itself."""
+    held = value if is_object(value) else {}
+    columns = {
+        key: np.asarray(one, dtype=object).tolist()
+        for key, one in held.items()
         if hasattr(one, "__len__")
         and not isinstance(one, Mapping | str)
         and len(one) > 0
         and _is_plain(next(iter(one)))
-    ]
-    found = (given.get(one) or columns_named(tuple(names), one) for one in ARGUMENTS)
-    return names if names and (len(names) == len(value) or all(found)) else None
-
-
-# --- the columns of a row -------------------------------------------------------------
+    }
+    found = (columns_named(tuple(columns), column) for column in ARGUMENTS)
+    if not columns or not (len(columns) == len(held) or all(found)):
+        return value
+    if len(set(map(len, columns.values()))) > 1:
+        raise ValueError(
+            f"{name} has columns of different lengths: give a value for each row"
+        )
+    rows = zip(*columns.values(), strict=True)
+    return [Row(zip(columns, row, strict=True)) for row in rows]
 
 
 def _key(
-    names: Iterable[Any], column: str, place: str, given: Mapping[str, Any]
-) -> Any:
-    """Return the name of a column, as given or as found; None if it is not there."""
-    own, names = given.get(column), list(names)
-    if own is not None:
-        return own if set(_listed(own)) <= set(names) else None
-    advice = f"give {ARGUMENTS[column]}=, one of these, or drop the others"
-    return column_of(names, column, place, advice)
+    names: Iterable[Any],
+    column: str,
+    place: str,
+    given: Names,
+    wanted: Iterable[str] = (),
+) -> list[Any]:
+    """Return the name of a column, or those of several judges."""
+    names, argument = list(names), ARGUMENTS[column]
+    if column not in given:
+        advice = f"give {argument}=, one of these, or drop the others"
+        more = f"; or give {argument}=, its name (of judges, a list, for their mean)"
+        return column_of(names, column, place, advice, wanted, more)
+    missing = [name for name in given[column] if name not in names]
+    if wanted and missing:
+        listed = ", ".join(map(repr, names))
+        raise ValueError(f"{place} has no {missing[0]!r}, {argument}=; it has {listed}")
+    return [] if missing else given[column]
 
 
-def _keys(names: Iterable[Any], place: str, given: Mapping[str, Any]) -> list[Any]:
-    """Return the names of query and document, and a list of those of ratings."""
-    keys, names = [], list(names)
-    for column, argument in ARGUMENTS.items():
-        keys.append(_key(names, column, place, given))
-        if keys[-1] is None:
-            more = f"; or give {argument}=, its name"
-            if column == "grades":
-                more += ", or the names of several judges, for their mean"
-            if given.get(column) is not None:
-                more = f"; {argument}={given[column]!r} is none of these"
-            raise no_column(names, column, place, ", ".join(ARGUMENTS), more)
-    return [*keys[:2], _listed(keys[2])]
-
-
-def _listed(names: Any) -> list[Any]:
-    """Return one name, or several, as a list."""
-    return names if isinstance(names, list) else [names]
-
-
-def _of_row(place: str, row: Mapping[Any, Any], keys: list[Any]) -> Iterator[Judged]:
-    """Yield a judgement, unless nobody has judged."""
-    ratings = [row[key] for key in keys[2]]
+def _of_row(
+    place: str, row: Mapping[str, Any], table: str, given: Names
+) -> Iterator[Judged]:
+    """Yield the judgement of a row, unless nobody has judged; errors name the table."""
+    query, document, grade = (
+        _key(row, column, table, given, ARGUMENTS) for column in ARGUMENTS
+    )
+    ratings = [row[key] for key in grade]
     if len(ratings) > 1:
         ratings = [rating for rating in ratings if not is_missing(rating)]
     if ratings and ratings != [""]:
-        yield place, row[keys[0]], row[keys[1]], ratings
+        yield place, row[query[0]], row[document[0]], ratings
 
 
 # --- objects of JSON ------------------------------------------------------------------
 
 
-def _of_object(
-    record: Record, given: Mapping[str, Any], judged: Any = None
-) -> Iterator[Judged]:
+def _of_object(record: Record, given: Names, judged: Any = None) -> Iterator[Judged]:
     """Yield the judgements of an object: lists of queries, one query, or one rating."""
     place, value = record
     if isinstance(value, Row):
-        yield from _of_row(place, value, _keys(value, place, given))
+        yield from _of_row(place, value, place.rpartition(",")[0], given)
         return
     if not is_object(value):
         raise ValueError(f"{place}: {shown(value)} holds no judgements: {FORMS}")
@@ -281,29 +266,23 @@ def _of_object(
     held = next((value[plain[name]] for name in QUERIES if name in plain), None)
     cells = {key: one for key, one in value.items() if _is_plain(one)}
     judged, words = value.get(JUDGED, judged), value.get("placeholders")
+    query = [] if _is_nested(held) else _key(cells, "groups", place, given)
+    if not query and {"request", "template_id"} & plain.keys():  # of _rank_eval
+        query = ["id"] if "id" in cells else []
     if is_object(held) and _is_nested(held):
         yield from _of_queries(Record(place, held), given)
-        return
-    if _is_nested(held):
+    elif _is_nested(held):
         for one in members(Record(place, held), "query"):
             yield from _of_object(one, given, judged)
-        return
-    if is_object(words) and is_object(judged):
+    elif is_object(words) and is_object(judged):
         yield from _of_rre(place, words, judged, given)
-        return
-    query = _key(cells, "groups", place, given)
-    if query is None and {"request", "template_id"} & plain.keys():  # of _rank_eval
-        query = plain.get("id")
-    if RATINGS in plain and query in cells:
-        yield from _of_query(place, cells[query], value[plain[RATINGS]], given)
-    elif (len(cells) > 2 and (query in cells or len(cells) == len(value))) or (
-        cells and RATINGS in plain
-    ):
-        yield from _of_row(place, cells, _keys(cells, place, given))
-    elif query in cells:
-        raise ValueError(
-            f"{place}, query {shown(cells[query])} has no ratings: {FORMS}"
-        )
+    elif query and RATINGS in plain:
+        yield from _of_query(place, cells[query[0]], value[plain[RATINGS]], given)
+    elif len(cells) > 2 and (query or len(cells) == len(value)):
+        yield from _of_row(place, cells, place, given)
+    elif query:
+        of = f"query {shown(cells[query[0]])}"
+        raise ValueError(f"{place}, {of} has no ratings: {FORMS}")
     else:
         yield from _of_queries(record, given)
 
@@ -321,15 +300,13 @@ def _is_nested(value: Any) -> bool:
     return not held or not all(map(_is_plain, held))
 
 
-def _of_queries(record: Record, given: Mapping[str, Any]) -> Iterator[Judged]:
+def _of_queries(record: Record, given: Names) -> Iterator[Judged]:
     """Yield the judgements of a dict by query."""
     for query, ratings in record.value.items():
         yield from _of_query(record.place, query, ratings, given)
 
 
-def _of_query(
-    place: str, query: Any, ratings: Any, given: Mapping[str, Any]
-) -> Iterator[Judged]:
+def _of_query(place: str, query: Any, ratings: Any, given: Names) -> Iterator[Judged]:
     """Yield the judgements of a query: a list of objects, or a dict by document."""
     where = f"{place}, query {shown(query)}"
     if is_object(ratings):
@@ -339,37 +316,36 @@ def _of_query(
     if _is_plain(ratings):
         raise ValueError(f"{where}: {shown(ratings)} is no list of ratings: {FORMS}")
     for one, rating in members(Record(where, ratings), "rating"):
-        entry = rating if is_object(rating) else {}
-        keys = [_key(entry, column, one, given) for column in ("documents", "grades")]
-        if None in keys:
+        entry: Mapping[str, Any] = rating if is_object(rating) else {}
+        found, grade = (
+            _key(entry, column, one, given) for column in ("documents", "grades")
+        )
+        if not found or not grade:
             raise ValueError(
                 f"{one}: {shown(rating)} is no rating: give an object with a document "
                 "and a rating, such as docId and rating, or _id and rating"
             )
-        yield from _of_row(
-            place, {None: query} | entry, [None, keys[0], _listed(keys[1])]
-        )
+        yield place, query, entry[found[0]], [entry[key] for key in grade]
 
 
 def _of_rre(
-    place: str, words: Mapping[str, Any], judged: Any, given: Mapping[str, Any]
+    place: str, words: Mapping[str, Any], judged: Mapping[str, Any], given: Names
 ) -> Iterator[Judged]:
     """Yield the judgements of a query of RRE: by document, or documents by grade."""
-    query = given.get("groups") or ("$query" if "$query" in words else None)
-    query = next(iter(words)) if query is None and len(words) == 1 else query
-    if query not in words:
+    query = given.get("groups", ["$query"] if "$query" in words else list(words))
+    if len(query) != 1 or query[0] not in words:
         raise ValueError(
             f"{place}: give query=, the placeholder that holds the query, one of "
             f"{', '.join(map(repr, words)) or 'none'}"
         )
     for name, held in judged.items():
         if is_object(held):
-            yield place, words[query], name, [held.get("gain", held.get("rating"))]
-            continue
-        if _is_plain(held):
+            yield place, words[query[0]], name, [held.get("gain", held.get("rating"))]
+        elif _is_plain(held):
             raise ValueError(
                 f"{place}: {JUDGED} has {shown(held)} for {shown(name)}: give lists of "
                 "documents by grade, or objects with a gain by document"
             )
-        for document in held:
-            yield place, words[query], document, [name]
+        else:
+            for document in held:
+                yield place, words[query[0]], document, [name]

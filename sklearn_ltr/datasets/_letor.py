@@ -31,8 +31,8 @@ DOCUMENT = re.compile(
     rb"(?i:(.*?\bdoc_?(?:id|no)\s*[=:])|(?!\s*\w+\s*=))\s*(?P<name>\S+)"
 )
 #: comments that name a query, as of Elasticsearch's plugin, with a weight; or a feature
-WORDS = re.compile(rb"\s*#\s*qid:(-?[0-9]+):\s*(\S.*?)(?:\*[0-9]+)?\s*$")
-NAME = re.compile(rb"# feature ([0-9]{1,10}) = (.*\S)\s*$")
+NAME = re.compile(rb"\s*#\s*(qid:|feature )(0|-?[1-9][0-9]*)(?::| =)\s*(\S.*?)\s*$")
+WEIGHT = re.compile(r"\*[0-9]+$")
 OF_LETOR = re.compile(rb"\s*[^\s#]+\s+qid:")
 MOST_FEATURES = 2**31 - 1  # scikit-learn overflows beyond 2^63, and memory before
 
@@ -295,8 +295,8 @@ class Documents:
         self.highest, self.line_of_highest = -1, 0
         self.unnamed = 0  # the first line without a name
         self.has_words = False  # names that may be words of another comment
-        self.words: dict[str, str] = {}  # of queries, in comments
-        self.features: dict[int, str] = {}  # names of features, in comments
+        # names of queries and of features, in comments
+        self.named: dict[str, dict[str, str]] = {"qid:": {}, "feature ": {}}
 
     def read(self) -> bytes:
         """Scikit-learn knows a file by this method, and iterates."""
@@ -343,17 +343,14 @@ class Documents:
 
     def _read_comment(self, line: bytes) -> None:
         """Keep the words of a query, or the name of a feature, that a comment gives."""
-        found = WORDS.match(line) or NAME.match(line)
+        found = NAME.match(line)
         if found is not None:
-            number, name = map(self.lines.decode, found.groups())
-            known: dict[Any, str] = self.words
-            key: str | int = number
-            if found.re is NAME:
-                known, key = self.features, int(number)
-            if known.setdefault(key, name) != name:
+            kind, number, name = map(self.lines.decode, found.groups())
+            known = self.named[kind].setdefault(number, name)
+            if known != name:
                 raise self.lines.fault(
-                    f"{printable(line)} names another than {known[key]!r} before: take "
-                    "one out"
+                    f"{printable(line)} names another than {known!r} before: take one "
+                    "out"
                 )
 
     def fault(self, lowest: int) -> ValueError | None:
@@ -384,17 +381,16 @@ class Documents:
 
     def feature_names(self, first: int, n_features: int, is_exact: bool) -> list[str]:
         """Return the names of the columns; none if no comment names one."""
-        numbers = sorted(self.features)
-        n_more = len(numbers) - n_features
-        fits = n_more == 0 if is_exact else n_more >= 0
-        if numbers and not (fits and numbers == [*range(first, first + len(numbers))]):
+        named = self.named["feature "]
+        numbers = [str(number) for number in range(first, first + len(named))]
+        fits = len(named) == n_features if is_exact else len(named) >= n_features
+        if named and not (fits and named.keys() == set(numbers)):
             raise ValueError(
                 f"path: {self.lines.path!r} has features {first} to "
-                f"{first + n_features - 1}, and comments name {len(numbers)}, "
-                f"{numbers[0]} to {numbers[-1]}: name all by '# feature {first} = "
-                "name', or none"
+                f"{first + n_features - 1}, and comments name {', '.join(named)}: name "
+                f"all by '# feature {first} = name', or none"
             )
-        return [self.features[number] for number in numbers]
+        return [named[number] for number in numbers]
 
     def check_finite(self, data: Any, target: FloatArray, first: int) -> None:
         """Raise a ValueError if a grade is not finite, or a feature is infinite."""

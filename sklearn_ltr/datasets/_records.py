@@ -14,14 +14,12 @@ from itertools import chain
 from numbers import Integral, Real
 from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
 
-import numpy as np
-
 from sklearn_ltr._core.data import as_array
 from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._core.strict_json import load_json
 from sklearn_ltr._core.typing import DataFrameLike
 from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
-from sklearn_ltr.datasets._letor import OF_LETOR, Documents, judged_lines
+from sklearn_ltr.datasets._letor import OF_LETOR, WEIGHT, Documents, judged_lines
 from sklearn_ltr.datasets._trec import QRELS
 
 Records: TypeAlias = Path | IO[Any] | Mapping[Any, Any] | list[Any] | DataFrameLike
@@ -68,6 +66,9 @@ def _read_source(source: Any, name: str) -> Iterator[Record]:
     if isinstance(source, Mapping | list | tuple):
         yield from members(Record(name, source), "item")
     elif is_arrow(source) or is_frame(source):
+        names = list(source.column_names if is_arrow(source) else source.columns)
+        if len(set(names)) < len(names):
+            raise ValueError(f"{name}: two columns have the same name: {shown(names)}")
         for row, value in enumerate(_rows_of(source)):
             yield Record(f"{name}, row {row}", Row(value))
     elif isinstance(source, str | os.PathLike) or hasattr(source, "read"):
@@ -182,14 +183,6 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType"  # of pandas
 
 
-def list_of(column: Any) -> list[Any]:
-    """Return the values of a column of any frame, or of a list, as Python's own."""
-    for name in ("to_pylist", "to_list"):
-        if hasattr(column, name):
-            return list(getattr(column, name)())
-    return list(np.asarray(column, dtype=object).tolist())
-
-
 # --- files ----------------------------------------------------------------------------
 
 
@@ -222,18 +215,17 @@ def _read_file(lines: TextLines) -> Iterator[Record]:
         yield from _read_json(lines, first, remaining)
     elif OF_LETOR.match(first):
         documents = Documents(lines, rows=chain(comments, [first], remaining))
-        for number, query, *judged in list(judged_lines(documents)):
-            if documents.words and query not in documents.words:
+        judged, words = list(judged_lines(documents)), documents.named["qid:"]
+        for number, query, document, grade in judged:
+            if words and query not in words:
                 raise lines.fault(
                     f"no line '# qid:{query}: words' names query {query}, but others "
                     "are named: name all or none",
                     number,
                 )
-            row = documents.words.get(query, query), *judged
-            yield Record(
-                f"{lines.name}: {lines.path!r}, line {number}",
-                Row(zip(("query", "document", "grade"), row, strict=True)),
-            )
+            name = WEIGHT.sub("", words.get(query, query))
+            row = Row(query=name, document=document, grade=grade)
+            yield Record(f"{lines.name}: {lines.path!r}, line {number}", row)
     else:
         yield from _read_rows(lines, first, remaining)
 

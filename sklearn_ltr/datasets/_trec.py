@@ -214,7 +214,7 @@ def write_qrels(
         rows,
         lambda row: f"row {row} (query {topics[row]!r})",
         "grades must be integers in a file of judgements",
-        ": round all, or multiply them",
+        ": round all, or multiply them; LETOR files hold others",
     )
     columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
     lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
@@ -617,45 +617,38 @@ def read_table(values: Any, name: str, numbers: str) -> list[Any]:
             f"of dicts by topic and document, got {type(values).__name__}: {advice}"
         )
     names = [*table.keys()] if is_dict else [*table.columns]
-    columns = []
-    for column in wanted:
-        found = column_of(names, column, name, "drop or rename the others")
-        if found is None:
-            more = "; of ranks give -rank" * ("rank" in map(plain_name, names))
-            give = f"{', '.join(wanted)}, or a dict of dicts by topic and document"
-            raise no_column(names, column, name, give, more)
-        columns.append(table[found])
-    return columns
+    more = "; of ranks give -rank" * ("rank" in map(plain_name, names))
+    advice = "drop or rename the others"
+    found = (column_of(names, one, name, advice, wanted, more) for one in wanted)
+    return [table[key] for (key,) in found]
 
 
-def column_of(names: Iterable[Any], column: str, place: str, advice: str) -> Any:
-    """Return the name of a column of a table, None if it has none; one is enough."""
+def column_of(
+    names: Iterable[Any],
+    column: str,
+    place: str,
+    advice: str,
+    wanted: Iterable[str] = (),
+    more: str = "",
+) -> list[Any]:
+    """Return the one name of a column of a table, or none unless columns are wanted."""
     names = tuple(names)
     found = columns_named(names, column)
+    listed = ", ".join(map(repr, names[:20])) or "nothing"
+    listed += f" and {len(names) - 20} more" * (len(names) > 20)
     if len(found) > 1:
         raise ValueError(
             f"{place} has several names for {column}, {', '.join(map(repr, found))} "
-            f"(all: {_listed(names)}): {advice}"
+            f"(all: {listed}): {advice}"
         )
-    return found[0] if found else None
-
-
-def no_column(
-    names: Iterable[Any], column: str, place: str, give: str, more: str = ""
-) -> ValueError:
-    """Return the error for a table that lacks a column."""
-    known = [one for one in OTHER_COLUMNS[column].split() if one not in ("|", column)]
-    return ValueError(
-        f"{place} has no {column!r}: give {give}; it has {_listed(names)}, and "
-        f"{column} may be called {', '.join(known)}{more}"
-    )
-
-
-def _listed(names: Iterable[Any]) -> str:
-    """Return the names of a table, the first 20, for a message."""
-    listed = list(map(repr, names)) or ["nothing"]
-    more = f" and {len(listed) - 20} more" if len(listed) > 20 else ""
-    return ", ".join(listed[:20]) + more
+    if wanted and not found:
+        known = [n for n in OTHER_COLUMNS[column].split() if n not in ("|", column)]
+        raise ValueError(
+            f"{place} has no {column!r}: give {', '.join(wanted)}, or a dict of dicts "
+            f"by topic and document; it has {listed}, and {column} may be called "
+            f"{', '.join(known)}{more}"
+        )
+    return found
 
 
 def _read_nested(values: Mapping[Any, Any], name: str, numbers: str) -> list[Any]:

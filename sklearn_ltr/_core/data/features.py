@@ -59,7 +59,7 @@ class NamedArray(np.ndarray[Any, np.dtype[Any]]):
     Its rows keep the names; other parts, and what is computed of it, have none.
     """
 
-    feature_names: NDArray[Any] | None = None
+    feature_names: Any = None  # (n_features,)
 
     @classmethod
     def of(cls, array: ArrayLike, names: ArrayLike) -> NamedArray:
