@@ -91,9 +91,9 @@ def run_read(given: argparse.Namespace) -> None:
         warnings.simplefilter("always", UserWarning)
         try:
             written = write(given)
-        except ValueError as error:  # it names arguments of Python
-            message = re.sub(r"\b(query|document|grades?)=", r"--\1 ", str(error))
-            raise ValueError(message) from error
+        except ValueError as error:
+            in_python = r"load_judgments\(\.\.\., (\w+)=\.\.\.\)"
+            raise ValueError(re.sub(in_python, r"--\1", str(error))) from error
     for warning in caught:
         print(warning.message, file=sys.stderr)
     print(f"wrote {given.output}: {written}", file=sys.stderr)  # it may be a pipe

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from math import inf
 from statistics import fmean
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from sklearn_ltr.datasets._trec import Qrels, column_of
 
 #: keys of the lists of queries, and of the ratings of one, in letters of lower case
 QUERIES = (
-    "judgmentratings", "judgmentscores", "requests", "topics", "query_groups", "queries"
+    "judgmentratings", "judgmentscores", "requests", "topics", "query_groups",
+    "query_doc_pairs", "queries",
 )  # fmt: skip
 RATINGS = "ratings"
 #: what RRE calls judgements, also of all queries below
@@ -38,6 +39,7 @@ FORMS = (
 )
 #: the arguments that name a column
 ARGUMENTS = {"groups": "query", "documents": "document", "grades": "grade"}
+BY = "by load_judgments(..., {}=...)"
 
 # place, query and document, and the ratings: of several judges, or none
 Judged: TypeAlias = tuple[str, Any, Any, list[Any]]
@@ -146,32 +148,23 @@ def read_judgments(
             read_name(query, place, "the query"),
             read_name(document, place, "the document"),
         )
-        numbers = [
-            number_of(one if labels is None else grade_of.get(_label(one)))
-            for one in ratings
-        ]
-        wrong = [
-            n for n, one in enumerate(numbers) if one is None or not 0 <= one < inf
-        ]
-        rating = shown(ratings[wrong[0]]) if wrong else ""
-        if not wrong:
-            grade = fmean(cast(list[float], numbers))
-            if grades.setdefault(key, grade) == grade:
-                continue
+        numbers, what = [], ""
+        for rating in ratings:
+            value = rating if labels is None else grade_of.get(_label(rating))
+            numbers.append(math.nan if (n := number_of(value)) is None else n)
+            if n is None:
+                what = f"must be a number, got {shown(rating)}"
+                if isinstance(rating, str):
+                    what += f": give grades of labels {BY.format('grades')}"
+            elif not 0 <= n < math.inf:
+                what = f"must be finite and at least 0, got {shown(rating)}: leave "
+                what += "out what is not judged (join_run takes negative grades)"
+        grade = math.nan if what else fmean(numbers)
+        if not what and grades.setdefault(key, grade) != grade:
             what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
-        elif numbers[wrong[0]] is not None:
-            what = (
-                f"must be finite and at least 0, got {rating}: leave out what is not "
-                "judged (join_run takes negative grades)"
-            )
-        elif labels is not None:
-            what = f"{rating} has no number in grades"
-        else:
-            advice = f": of labels, give grades={{{rating}: ..., ...}}"
-            is_label = isinstance(ratings[wrong[0]], str)
-            what = f"must be a number, got {rating}{advice * is_label}"
-        of = f"query {shown(key[0])}, document {shown(key[1])}"
-        raise ValueError(f"{place}, {of}: the rating {what}")
+        if what:
+            of = f"query {shown(key[0])}, document {shown(key[1])}"
+            raise ValueError(f"{place}, {of}: the rating {what}")
     if not grades:
         raise ValueError(f"{name} has no ratings: {FORMS}")
     groups, documents = zip(*grades, strict=True)
@@ -227,13 +220,16 @@ def _key(
     """Return the name of a column, or those of several judges."""
     names, argument = list(names), ARGUMENTS[column]
     if column not in given:
-        advice = f"give {argument}=, one of these, or drop the others"
-        more = f"; or give {argument}=, its name (of judges, a list, for their mean)"
+        more = f"; or name it {BY.format(argument)}"
+        more += ", or a list for the mean of several judges" * (column == "grades")
+        advice = f"name one {BY.format(argument)}"
         return column_of(names, column, place, advice, wanted, more)
     missing = [name for name in given[column] if name not in names]
     if wanted and missing:
-        listed = ", ".join(map(repr, names))
-        raise ValueError(f"{place} has no {missing[0]!r}, {argument}=; it has {listed}")
+        raise ValueError(
+            f"{place} has no {missing[0]!r}, as {argument}= names it; it has "
+            f"{', '.join(map(repr, names))}"
+        )
     return [] if missing else given[column]
 
 
@@ -274,11 +270,13 @@ def _of_object(record: Record, given: Names, judged: Any = None) -> Iterator[Jud
     elif _is_nested(held):
         for one in members(Record(place, held), "query"):
             yield from _of_object(one, given, judged)
-    elif is_object(words) and is_object(judged):
-        yield from _of_rre(place, words, judged, given)
+    elif is_object(words) and (judged is not None or "template" in value):
+        yield from _of_rre(place, words, {} if judged is None else judged, given)
     elif query and RATINGS in plain:
         yield from _of_query(place, cells[query[0]], value[plain[RATINGS]], given)
-    elif len(cells) > 2 and (query or len(cells) == len(value)):
+    elif (cells and RATINGS in plain) or (
+        len(cells) > 2 and (query or len(cells) == len(value))
+    ):
         yield from _of_row(place, cells, place, given)
     elif query:
         of = f"query {shown(cells[query[0]])}"
@@ -329,19 +327,20 @@ def _of_query(place: str, query: Any, ratings: Any, given: Names) -> Iterator[Ju
 
 
 def _of_rre(
-    place: str, words: Mapping[str, Any], judged: Mapping[str, Any], given: Names
+    place: str, words: Mapping[str, Any], judged: Any, given: Names
 ) -> Iterator[Judged]:
     """Yield the judgements of a query of RRE: by document, or documents by grade."""
     query = given.get("groups", ["$query"] if "$query" in words else list(words))
     if len(query) != 1 or query[0] not in words:
         raise ValueError(
-            f"{place}: give query=, the placeholder that holds the query, one of "
+            f"{place}: name the placeholder of the query {BY.format('query')}, one of "
             f"{', '.join(map(repr, words)) or 'none'}"
         )
-    for name, held in judged.items():
+    by_name = judged if is_object(judged) else {None: judged}
+    for name, held in by_name.items():
         if is_object(held):
             yield place, words[query[0]], name, [held.get("gain", held.get("rating"))]
-        elif _is_plain(held):
+        elif _is_plain(held) or name is None:
             raise ValueError(
                 f"{place}: {JUDGED} has {shown(held)} for {shown(name)}: give lists of "
                 "documents by grade, or objects with a gain by document"

@@ -159,15 +159,12 @@ def load_letor(
         documents.check_highest(first, n_features)
         data.resize(len(target), n_features)
     names = documents.feature_names(first, data.shape[1], n_features is not None)
-    if names:
-        data.resize(len(target), len(names))
     if listed is None:
         groups = documents.groups()
     else:
         groups = _groups_of_sizes(listed, documents, sizes)
-    dense = documents.dense(data)
     return LetorData(
-        data=NamedArray.of(dense, names) if names else dense,
+        data=documents.dense(data, names),
         target=target,
         groups=groups,
         documents=documents.names_in(groups),
@@ -230,9 +227,9 @@ def is_letor(path: Path) -> bool:
     """Return whether a file begins as files of LETOR; a pipe can be read only once."""
     if not os.path.isfile(path):
         return False
-    fields = (line.partition(b"#")[0].split() for line in TextLines(path, INSTEAD))
-    first = next(filter(None, fields), [])
-    return len(first) > 1 and first[1].startswith(b"qid:")
+    lines = iter(TextLines(path, INSTEAD))
+    first = next((line for line in lines if line.partition(b"#")[0].split()), b"")
+    return OF_LETOR.match(first) is not None
 
 
 def load_letor_judgements(path: Path) -> Qrels:
@@ -412,10 +409,13 @@ class Documents:
                 self.numbers[row],
             )
 
-    def dense(self, data: Any) -> NDArray[np.floating]:
+    def dense(self, data: Any, names: list[str]) -> NDArray[np.floating]:
         """Return an array; a ValueError names the longest line if it is too large."""
+        if names:
+            data.resize(data.shape[0], len(names))
         try:
-            return cast(NDArray[np.floating], data.toarray())
+            array = cast(NDArray[np.floating], data.toarray())
+            return NamedArray.of(array, names) if names else array
         except (MemoryError, ValueError) as error:
             n_rows, n_columns = data.shape
             is_given = n_columns > self.highest + 1

@@ -214,7 +214,7 @@ def _read_file(lines: TextLines) -> Iterator[Record]:
     if first.lstrip()[:1] in (b"{", b"["):
         yield from _read_json(lines, first, remaining)
     elif OF_LETOR.match(first):
-        documents = Documents(lines, rows=chain(comments, [first], remaining))
+        documents = Documents(lines, rows=_again(lines, [*comments, first], remaining))
         judged, words = list(judged_lines(documents)), documents.named["qid:"]
         for number, query, document, grade in judged:
             if words and query not in words:
@@ -228,6 +228,15 @@ def _read_file(lines: TextLines) -> Iterator[Record]:
             yield Record(f"{lines.name}: {lines.path!r}, line {number}", row)
     else:
         yield from _read_rows(lines, first, remaining)
+
+
+def _again(
+    lines: TextLines, read: list[bytes], remaining: Iterator[bytes]
+) -> Iterator[bytes]:
+    """Yield lines that have been read, with their numbers, and the others."""
+    for lines.number, line in enumerate(read, start=1):  # noqa: B007
+        yield line
+    yield from remaining
 
 
 def _read_json(

@@ -117,6 +117,8 @@ def load_ubi(
         clicks whose list is unknown, or does not have the object; lists without
         ``user_query``; contradictory lists (two of one search, or an object at two
         positions); and recorded lists that the ordinals of their events contradict.
+        If some lists are later pages, by the ordinals of their events, and others have
+        none, which are taken for first pages.
 
     Examples
     --------
@@ -160,8 +162,15 @@ def load_ubi(
             "actions, or name objects as the lists do (OpenSearch's plugin lists "
             "Lucene's numbers of documents if a search has no object_id_field)"
         )
-    if left_out:
-        warnings.warn(f"left out: {left_out}", UserWarning, stacklevel=2)
+    told = f"left out: {left_out}" if left_out else ""
+    if log.first_pages and log.later_pages:
+        told += "; " * bool(told) + (
+            f"{len(log.first_pages)} lists without ordinals were taken for first pages "
+            f"(first: {shown(log.first_pages[0])}), but ordinals show that there are "
+            f"later ones (first: {shown(log.later_pages[0])}): log impressions, too"
+        )
+    if told:
+        warnings.warn(told, UserWarning, stacklevel=2)
     columns = map(np.array, zip(*rows, strict=True))
     return UbiLog(**dict(zip(COLUMNS, columns, strict=True)))
 
@@ -185,7 +194,7 @@ class _Search:
     contradicts: bool = False  # there is another list
     clicked: set[str] = field(default_factory=set)
     seen: dict[str, set[int]] = field(default_factory=dict)  # ordinals of objects
-    impressions: list[int] = field(default_factory=list)  # their ordinals
+    impressed: set[str] = field(default_factory=set)
 
     def offsets(self) -> set[int]:
         """Return what was added to places of the recorded list to make ordinals."""
@@ -198,12 +207,18 @@ class _Search:
     def first_ordinal(self) -> int | None:
         """Return the ordinal of the first place; None: the search does not tell."""
         offsets = self.offsets()
-        first = min(offsets if self.listed else self.impressions, default=None)
+        ordinals = {at for name in self.impressed for at in self.seen[name]}
+        first = min(offsets if self.listed else ordinals, default=None)
         return first if len(offsets) < 2 and first in (0, 1) else None
 
     def positions(self, first: int) -> dict[str, int] | str:
         """Return the position of each shown object; or what contradicts them."""
-        places = [(at - first, name) for name in self.seen for at in self.seen[name]]
+        places = [
+            (at - first, name)
+            for name in self.seen
+            for at in self.seen[name]
+            if at >= first or name in self.impressed  # a click beside the list
+        ]
         if self.listed:
             starts = {offset - first for offset in self.offsets()} or {0}
             start = min(starts)
@@ -211,7 +226,7 @@ class _Search:
             if len(starts) > 1 or not is_page:
                 return "lists that the ordinals of their events contradict"
             places = list(enumerate(self.listed, start))
-        elif not self.impressions:
+        elif not self.impressed:
             places = []
         shown_at = {name: place for place, name in sorted(places)}
         is_list = len(shown_at) == len(places) == len(set(shown_at.values()))
@@ -227,6 +242,8 @@ class _Log:
         self.searches: dict[str, dict[str, _Search]] = {}
         self.events: list[_Event] = []
         self.left_out: defaultdict[str, list[str]] = defaultdict(list)
+        self.first_pages: list[str] = []  # recorded lists without ordinals
+        self.later_pages: list[str] = []
 
     def add(self, record: Record) -> None:
         """Add a query or an event; a ValueError if it is neither."""
@@ -286,7 +303,7 @@ class _Log:
                 if event.ordinal >= 0 and (is_click or is_impression):
                     search.seen.setdefault(event.object, set()).add(event.ordinal)
                 if event.ordinal >= 0 and is_impression:
-                    search.impressions.append(event.ordinal)
+                    search.impressed.add(event.object)
                 if is_click:
                     search.clicked.add(event.object)
                 continue
@@ -311,6 +328,10 @@ class _Log:
                 self.left_out[f"lists without {TEXT}"].append(query_id)
             else:
                 lists[query_id, text] = positions
+                if search.listed and not search.offsets():
+                    self.first_pages.append(query_id)
+                elif search.listed and min(positions.values()) > 0:
+                    self.later_pages.append(query_id)
                 for name in sorted(search.clicked - positions.keys()):
                     what = "list has the clicked object" if positions else "list"
                     self.left_out[f"clicks of which no {what}"].append(

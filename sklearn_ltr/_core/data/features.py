@@ -330,7 +330,8 @@ def check_columns(
     estimator: BaseEstimator, X: MatrixLike, name: str, *, reset: bool = False
 ) -> None:
     """Raise a ValueError unless X has the columns of `fit`; `reset` stores them."""
-    if not reset and _table_of_floats(X, estimator, name) is not None:
+    is_known = not reset and has_names(X)
+    if is_known and _table_of_floats(X, estimator, name) is not None:
         return
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
