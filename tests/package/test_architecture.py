@@ -23,6 +23,7 @@ CORE = {
     "parameters": set(),
     "saving": set(),
     "public_names": set(),
+    "strict_json": set(),
     "_core": set(),
     "comm": set(),
     "other_libraries": set(),
@@ -152,6 +153,7 @@ SHARED = {
     "other_libraries",
     "saving",
     "public_names",
+    "strict_json",
     "comm",
     "typing",
 }

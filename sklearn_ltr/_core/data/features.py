@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from datetime import date, time, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -53,6 +53,30 @@ NO_MISSING = (
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
 
+class NamedArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array of features whose columns have names, which need no frame.
+
+    Its rows keep the names; other parts, and what is computed of it, have none.
+    """
+
+    feature_names: Any = None  # (n_features,)
+
+    @classmethod
+    def of(cls, array: ArrayLike, names: ArrayLike) -> NamedArray:
+        """Return an array with the names of its columns."""
+        named = np.asarray(array).view(cls)
+        named.feature_names = np.array(names, dtype=object)
+        return named
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a part; scikit-learn takes rows by ``X[rows, ...]``."""
+        part = super().__getitem__(key)
+        of_rows = not isinstance(key, tuple) or (len(key) == 2 and key[1] is Ellipsis)
+        if of_rows and isinstance(part, NamedArray) and part.ndim == 2:
+            part.feature_names = self.feature_names
+        return part
+
+
 class NumberColumn(NamedTuple):
     """A column of numbers."""
 
@@ -68,6 +92,11 @@ class LabelColumn(NamedTuple):
     labels: list[Any]  # distinct, in any order
     codes: NDArray[np.intp]  # (n_rows,): position in `labels`; -1: missing
     is_categorical: bool  # its dtype
+
+
+def has_names(X: object) -> TypeGuard[NamedArray]:
+    """Return whether X is an array that knows the names of its columns."""
+    return isinstance(X, NamedArray) and X.feature_names is not None
 
 
 def is_frame(X: object) -> bool:
@@ -93,7 +122,7 @@ def is_arrow(X: object) -> bool:
 def as_table(X: MatrixLike) -> Any:
     """Return X as a frame or an array; of objects if it is a list with text."""
     table: Any = X
-    if is_frame(X):
+    if is_frame(X) or has_names(X):
         return X
     if is_arrow(X):
         return table.to_pandas()
@@ -237,7 +266,7 @@ def read_feature_table(
     """Return X as a checked ndarray or CSR matrix of float32 or float64."""
     # With `reset` the holder, an estimator, stores the number and the names of the
     # features; without, they must be those that it has stored.
-    table: Matrix = None if reset else _table_of_floats(X, holder)
+    table: Matrix = None if reset else _table_of_floats(X, holder, name)
     is_converted = table is None
     if is_converted:
         numbers = _as_numbers(X, name)
@@ -258,6 +287,8 @@ def read_feature_table(
         if issparse(table) and not table.has_canonical_format:
             table = table.copy()
             table.sum_duplicates()
+        if reset and has_names(X):
+            holder.feature_names_in_ = X.feature_names
     if check_values:
         allow_nan = holder.__sklearn_tags__().input_tags.allow_nan
         check_finite(table, name, allow_nan=allow_nan)
@@ -276,6 +307,9 @@ def check_columns(
     holder: BaseEstimator, X: MatrixLike, name: str, *, reset: bool = False
 ) -> None:
     """Raise a ValueError unless X has the columns of `fit`; `reset` stores them."""
+    is_known = not reset and has_names(X)
+    if is_known and _table_of_floats(X, holder, name) is not None:
+        return
     try:
         validate_data(holder, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
@@ -364,11 +398,20 @@ def _check_distinct(
         )
 
 
-def _table_of_floats(X: Any, holder: BaseEstimator) -> NDArray[np.floating] | None:
+def _table_of_floats(
+    X: Any, holder: BaseEstimator, name: str
+) -> NDArray[np.floating] | None:
     """Return the values of a table of floats with the columns of `fit`, else None."""
     # scikit-learn's validation, which would return them unchanged, takes longer than
     # predicting the documents of one query
     names = getattr(holder, "feature_names_in_", None)
+    if names is not None and has_names(X):
+        if X.feature_names.tolist() != names.tolist():
+            raise ValueError(
+                f"{name} has the features {X.feature_names.tolist()}, but `fit` saw "
+                f"{names.tolist()}: give these, in this order"
+            )
+        X, names = np.asarray(X), None
     if type(X) is np.ndarray:
         fits = (
             names is None
