@@ -28,6 +28,7 @@ from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import read_categories
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import (
@@ -46,7 +47,6 @@ from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.data.tables import table_of
 from sklearn_ltr._core.estimators.attributes import FEATURES
 from sklearn_ltr._core.estimators.base import FittedAttributes
-from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, warn_if_short
 from sklearn_ltr._core.ranking.reading import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, NamesLike
 from sklearn_ltr.datasets._judgments import read_judgments
 from sklearn_ltr.datasets._records import (
@@ -249,7 +249,7 @@ def join_features(
         if left
     ]
     if told:
-        warnings.warn(f"left out: {'; '.join(told)}", UserWarning, stacklevel=2)
+        warn_caller(f"left out: {'; '.join(told)}")
     return JoinedFeatures(
         data=np.asarray(log["data"])[found[is_joined]],
         feature_names=log["feature_names"],

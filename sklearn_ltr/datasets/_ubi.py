@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.typing import IntArray
 from sklearn_ltr.datasets._records import (
     Record,
@@ -140,7 +140,7 @@ def load_ubi(
             "Lucene's numbers of documents if a search has no object_id_field)"
         )
     if left_out:
-        warnings.warn(f"left out: {left_out}", UserWarning, stacklevel=2)
+        warn_caller(f"left out: {left_out}")
     columns = map(np.array, zip(*rows, strict=True))
     return UbiLog(**dict(zip(COLUMNS, columns, strict=True)))
 

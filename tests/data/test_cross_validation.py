@@ -41,7 +41,7 @@ DATA = make_ranking(20, n_documents=8, n_features=4, n_informative=2, random_sta
 X, Y, GROUPS = DATA.data, DATA.target, DATA.groups
 NAMES = np.array([f"query {q}" for q in GROUPS])
 SCORER = make_ranking_scorer("ndcg@5")
-CUTS = KFold(3, shuffle=True, random_state=0)
+CUTS = KFold(4, shuffle=True, random_state=0)
 WHOLE = GroupKFold(3)
 pytestmark = pytest.mark.usefixtures("routing")
 

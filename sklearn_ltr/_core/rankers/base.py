@@ -170,12 +170,12 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores), X=X)
-        if groups is not None:
-            warn_if_cut(self, queries)
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         choice = self._labels_of(y) if label is None else LabelChoice(True, None)
         data = read_targets(y, queries, columns, labels=choice)
         data = without_zero_weights(data, "sample_weight")
+        if groups is not None:
+            warn_if_cut(self, data)
         labels = bind_labels(self.metric, data, label)
         return mean_of_bound(labels, scores[data.rows])
 
@@ -200,6 +200,5 @@ class BaseRanker(CallbackSupportMixin, Estimator):
         """Read the arguments of `fit`, before queries are held out."""
         data = read_fit(given, parameters, partial(self._read_table, is_new))
         if given.y is not None:  # else the rows that are compared are no whole queries
-            assert data.train.query_ids is not None
-            self._trained_queries = data.train.query_ids, data.train.sizes
+            self._trained_queries = KnownQueries.of(data.train)
         return data

@@ -45,6 +45,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
 from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, FitData, describe_columns
 from sklearn_ltr._core.data.categories import FeatureCategories
@@ -56,8 +57,11 @@ from sklearn_ltr._core.estimators.attributes import (
     known_by_reading,
 )
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
+from sklearn_ltr._core.estimators.unused_positions import (
+    positions_may_be_used_by,
+    warn_if_unused,
+)
 from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
 from sklearn_ltr._core.lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._core.lambdas.position_bias import number_of_lists
@@ -584,6 +588,7 @@ tuples, default=None
             seen = given._replace(X=given_values(given.X))
             tasks = FitTasks(self, model, "tree", n_new, seen)
             data = model._read(given, p, kept)
+            warn_if_unused(self, data.train.columns)
 
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
@@ -806,7 +811,8 @@ tuples, default=None
         self.init_ = init
         if init is not None:
             X = given_values(given.X)
-            self.init_ = fitted_base_model(init, X, given.y, rows, **given.metadata)
+            with positions_may_be_used_by(self):
+                self.init_ = fitted_base_model(init, X, given.y, rows, **given.metadata)
 
     def _base_scores(
         self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None

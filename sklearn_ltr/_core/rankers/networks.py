@@ -35,6 +35,7 @@ from sklearn_ltr._core.estimators.base import (
     with_callbacks,
 )
 from sklearn_ltr._core.estimators.monitor import EvalsResult
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
 from sklearn_ltr._core.networks import (
     GRADIENTS,
@@ -284,6 +285,7 @@ default=None
             tasks = FitTasks(self, model, "epoch", p.max_iter, given)
             data = model._read_fit(given, p, is_new=kept.is_new)
             data = choose_learned(hold_out_queries(data, p, kept.seed), p)
+            warn_if_unused(self, data.train.columns)
             model.__dict__.update(
                 train(data, p.new_optimizer(), p, kept, p.max_iter, tasks)
             )
@@ -344,6 +346,7 @@ pairs, pair_probabilities, pair_weights : array-likes
             # in a stream some data have nothing to learn from
             if p.has_pairs(data.train).any():
                 data, optimizer = choose_learned(data, p), continued_optimizer(kept, p)
+                warn_if_unused(self, data.train.columns)
                 fitted = train(data, optimizer, p, kept, 1, None)
             model.__dict__.update(fitted)
             model._trained_queries = None  # the queries of earlier calls are not known

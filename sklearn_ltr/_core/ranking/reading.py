@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.data import (
     FitArguments,
@@ -50,7 +51,6 @@ from sklearn_ltr._core.data.training_data import (
     without_zero_weights,
 )
 from sklearn_ltr._core.estimators.base import FitParameters
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.other_libraries import plain_name
 from sklearn_ltr._core.ranking.parameters import (
     RankerParameters,
