@@ -30,8 +30,8 @@ from sklearn_ltr._core.data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2, H
 from sklearn_ltr._core.data.training_data import TrainingData
 from sklearn_ltr._core.typing import IntArray
 
-FEWEST_QUERIES = 10  # fewer short lists may add up to the same by chance
-TABLES = 64  # whose first evaluation is remembered, in some 300 bytes
+FEWEST_QUERIES = 20  # fewer short lists may add up to the same by chance
+TABLES = 64  # whose evaluations are remembered, in some 600 bytes each
 
 CUT = (
     "the splitter cuts queries apart: {n_cut} of {n_scored} scored queries, such as "
@@ -46,7 +46,7 @@ class SplitQueriesWarning(UserWarning):
 
     It is given from the second fold on that one process scores: one split alone may
     be of two files whose queries are numbered alike, and two folds may be such files.
-    Nothing tells of splits that leave rows out, or of tables of fewer than ten queries.
+    Nothing tells of splits that leave rows out, or of tables of fewer than 20 queries.
 
     Examples
     --------
@@ -113,8 +113,9 @@ class KnownQueries:
 
     @cached_property
     def sums(self) -> HashArray:
-        """Two sums of keys times contents, and two sums of keys, (4,)."""
-        return np.append(self.keys @ self.contents, self.keys.sum(axis=1))
+        """Sums of keys times contents, times sizes, and of keys alone, (3, 2)."""
+        sizes = self.sizes.astype(np.uint64)
+        return np.stack([self.contents, sizes, np.ones_like(sizes)]) @ self.keys.T
 
 
 class Evaluation(NamedTuple):
@@ -125,22 +126,21 @@ class Evaluation(NamedTuple):
 
     def cuts_otherwise(self, other: Evaluation) -> bool:
         """Return whether the documents of a query are divided in another way."""
-        # not if lists of 10 and 10 documents become lists of 15 and 5: a difference
-        # that is the same for all queries
-        moved, again = (self.sums - other.sums)[:2].tolist()
-        one, two = self.sums[2:].tolist()
-        is_uniform = (moved * two - again * one) % 2**64 == 0
-        return self.products != other.products and not is_uniform
+        # not if lists of 10 and 10 documents become lists of 15 and 5, all of them
+        moved, again = (self.sums - other.sums)[1].tolist()
+        one, two = self.sums[2].tolist()
+        are_cut_alike = moved != 0 and (moved * two - again * one) % 2**64 == 0
+        return self.products != other.products and not are_cut_alike
 
 
 @lru_cache(TABLES)
-def first_evaluation(table: bytes) -> list[Evaluation]:
-    """Return the list that takes the first evaluation of a table."""
+def evaluations_of(table: bytes) -> list[Evaluation]:
+    """Return the list that takes the first two different evaluations of a table."""
     return []
 
 
 def warn_if_cut(estimator: BaseEstimator, data: TrainingData) -> None:
-    """Warn if queries are cut, and this evaluation and the first of the table prove it.
+    """Warn if queries are cut, and an earlier evaluation of the same table proves it.
 
     The ranker may be inside of Pipelines and searches; other estimators have no groups.
     """
@@ -157,12 +157,13 @@ def warn_if_cut(estimator: BaseEstimator, data: TrainingData) -> None:
     factors = trained.keys[0, in_trained] * trained.contents[in_trained]
     products = int(factors @ scored.contents[in_scored])
     now = Evaluation(trained.sums, products)
-    first = first_evaluation((trained.sums + scored.sums)[:2].tobytes())
-    if not first:
-        first.append(now)
+    earlier = evaluations_of((trained.sums + scored.sums)[0].tobytes())
     n_scored = len(scored.sizes)
     n_queries = len(trained.sizes) + n_scored - len(cut)
-    if cut and n_queries >= FEWEST_QUERIES and now.cuts_otherwise(first[0]):
+    is_proven = n_queries >= FEWEST_QUERIES and any(map(now.cuts_otherwise, earlier))
+    if len(earlier) < 2 and products not in [other.products for other in earlier]:
+        earlier.append(now)
+    if cut and is_proven:
         example = describe_query(scored.query_ids, cut[0][1])
         message = CUT.format(n_scored=n_scored, n_cut=len(cut), example=example)
         warn_caller(message, SplitQueriesWarning)
