@@ -16,7 +16,7 @@ from typing import NamedTuple
 # decorator of `fit`, a `with`, and the compiler of kernels.
 NOT_THE_CALLER = (
     os.path.join(os.path.dirname(os.path.dirname(__file__)), ""),
-    contextlib.__file__,
+    contextlib.__file__.removesuffix(".py"),  # a whole name would match nothing
     *(
         os.path.join(folder, "")
         for spec in map(find_spec, ("sklearn.callback", "numba"))

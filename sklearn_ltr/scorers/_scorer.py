@@ -117,7 +117,7 @@ default="predict"
 
     Use a splitter that keeps queries whole (GroupKFold, GroupShuffleSplit, ...):
     scikit-learn's default, KFold, cuts them, and shorter lists are easier to rank.  For
-    rankers of this package the scorer warns of cut queries
+    rankers of this package the scorer warns of cut queries from the second fold on
     (:class:`sklearn_ltr.SplitQueriesWarning`); it cannot check other models, or
     predictions of ``cross_val_predict``.  Successive halving draws single rows
     unless its `resource` is another one (``"n_estimators"``, ``"max_iter"``);
