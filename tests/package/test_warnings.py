@@ -32,7 +32,9 @@ CALLS = {
     "groups": lambda _: RANKER.fit(X, Y),
     "groups in a loop": lambda _: [FITTED.score(X, Y) for _ in range(1)],
     "a column vector": lambda _: RANKER.fit(X, Y[:, None], groups=GROUPS),
-    "a file": lambda path: load_letor(written(path, "1 qid:1 1:2\n"), zero_based="auto"),
+    "a file": lambda path: load_letor(
+        written(path, "1 qid:1 1:2\n"), zero_based="auto"
+    ),
     "a metric": lambda _: map_score(Y + 1, Y, groups=GROUPS),
     "a metric object": lambda _: MAP()(Y + 1, Y, groups=GROUPS),
     "a scorer": lambda _: make_ranking_scorer("map")(FITTED, X, Y + 1, groups=GROUPS),
