@@ -16,6 +16,7 @@ from sklearn_ltr._core.data import (
     QueryGroups,
     TrainingData,
 )
+from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.labels import check_label, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, refit
@@ -338,7 +339,7 @@ class CalibratedRanker(BaseRanker):
             model.grades_ = grades
             model.mean_weights_ = mean_weights
             model.maps_ = maps
-            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
+            model._trained_queries = KnownQueries.of(rows.data)
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

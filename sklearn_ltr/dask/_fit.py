@@ -23,13 +23,13 @@ from sklearn_ltr._core.boosting.base_model import check_base_score_size
 from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, ValidationSet
 from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.base import FittedAttributes
-from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters

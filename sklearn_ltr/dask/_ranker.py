@@ -27,6 +27,7 @@ from sklearn_ltr._core.estimators.attributes import (
     known_by_reading,
 )
 from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._core.typing import (
@@ -157,6 +158,7 @@ shape (n_documents, n_labels)
             given = FitArguments.of(rows, rows, **row_columns)
             p.check_clicks(given.columns)
             self._check_fittable(arguments, validation)
+            warn_if_unused(self, given.columns)
             client = current_client()
             kept = keep_trees(vars(self), p)
             known = known_by_reading(self._attributes, kept.attributes)

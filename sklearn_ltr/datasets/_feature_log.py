@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data.features import NamedArray
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, NamesLike
 from sklearn_ltr.datasets._judgments import read_judgments
@@ -266,7 +266,7 @@ def join_features(
         if left
     ]
     if told:
-        warnings.warn(f"left out: {'; '.join(told)}", UserWarning, stacklevel=2)
+        warn_caller(f"left out: {'; '.join(told)}")
     names = np.asarray(log["feature_names"])
     data: Any = NamedArray.of(np.asarray(log["data"])[found[is_joined]], names)
     with contextlib.suppress(ImportError):

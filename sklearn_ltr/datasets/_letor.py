@@ -6,7 +6,6 @@ import io
 import math
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
@@ -15,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data.features import NamedArray
 from sklearn_ltr._core.parameters import Choice, integer
 from sklearn_ltr._core.typing import FloatArray, IntArray
@@ -147,12 +147,10 @@ def load_letor(
     documents.check_found()
     first = documents.highest + 1 - data.shape[1]
     if zero_based == "auto" and first == 1:
-        warnings.warn(
+        warn_caller(
             "zero_based='auto' took the features to be numbered from 1, since none has "
             "number 0. A file that counts from 0 and has no values in column 0 looks "
-            "the same: give zero_based=True if this is one, else zero_based=False",
-            UserWarning,
-            stacklevel=2,
+            "the same: give zero_based=True if this is one, else zero_based=False"
         )
     documents.check_finite(data, target, first)
     if n_features is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.strict_json import load_json
 from sklearn_ltr._core.typing import IntArray
 from sklearn_ltr.datasets._records import (
@@ -170,7 +170,7 @@ def load_ubi(
             f"later ones (first: {shown(log.later_pages[0])}): log impressions, too"
         )
     if told:
-        warnings.warn(told, UserWarning, stacklevel=2)
+        warn_caller(told)
     columns = map(np.array, zip(*rows, strict=True))
     return UbiLog(**dict(zip(COLUMNS, columns, strict=True)))
 

@@ -21,6 +21,7 @@ from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._core.data import FitArguments
+from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
@@ -363,7 +364,7 @@ class BlendedRanker(BaseRanker):
             model.weights_ = weights
             model.curve_ = curve if len(rankers) == 2 else None
             model.rankers_ = rankers
-            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
+            model._trained_queries = KnownQueries.of(rows.data)
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

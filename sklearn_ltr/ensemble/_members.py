@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
+from sklearn_ltr._core.caller import Found, warn_caller
 from sklearn_ltr._core.data import (
     HELD_OUT_BY,
     FitArguments,
@@ -111,6 +112,17 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
                 f"{name} was given, but no member learns from it: leave it out, or "
                 "give a ranker that learns from it, such as LambdaMARTRanker"
             )
+
+
+def warn_of_members(by_member: Sequence[Sequence[Found]]) -> None:
+    """Warn once of each category that members of an ensemble have warned of."""
+    first: dict[type[Warning], str] = {}
+    for found in by_member:
+        for message, category in found:
+            first.setdefault(category, message)
+    for category, message in first.items():
+        n = sum(any(one.category is category for one in found) for found in by_member)
+        warn_caller(f"{n} of {len(by_member)} members: {message}", category)
 
 
 # --- several labels -----------------------------------------------------------------

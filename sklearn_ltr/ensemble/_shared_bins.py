@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.boosting.bins import fit_threads, learn_bins
 from sklearn_ltr._core.boosting.warm_start import KeptTrees
+from sklearn_ltr._core.caller import collected_warnings
 from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments
@@ -25,7 +26,6 @@ from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.data.row_hashes import HashArray
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.data.tables import ColumnReader, Matrix, RowBinner, Table
-from sklearn_ltr._core.estimators.caller import collected_warnings
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.trees.binning import KnownBins, bin_training, hash_bins

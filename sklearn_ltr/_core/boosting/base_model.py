@@ -26,6 +26,7 @@ from sklearn_ltr._core.data.feature_reader import SuppliedX, given_values
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.data.rows import n_rows as n_rows_of
 from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.typing import FloatArray, MatrixLike
 
 LARGEST_BASE_SCORE = 1e12  # limit of sigma F_0; trees add about 1
@@ -71,7 +72,8 @@ def start_from_base_model(
                 rows = np.sort(rows)
                 X, y = index_rows(X, rows), index_rows(y, rows)
                 metadata = {n: index_rows(v, rows) for n, v in metadata.items()}
-            known["init_"] = model.fit(X, one_column_of(y), **metadata)
+            with positions_may_be_used_by(given.estimator):
+                known["init_"] = model.fit(X, one_column_of(y), **metadata)
 
 
 def with_base_scores(

@@ -9,7 +9,6 @@ checksums, and is checked when it is loaded.
 from __future__ import annotations
 
 import re
-import warnings
 from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import check_n_jobs, helper, task
 from sklearn_ltr._core.data import FitArguments, TrainingData
@@ -211,8 +211,12 @@ class Estimator(BaseEstimator):
     _doc_link_template: ClassVar[str] = PAGE
 
     # The attributes of the class itself; `__init_subclass__` adds inherited ones
-    _attributes: ClassVar[Attributes] = {}
+    _attributes: ClassVar[Attributes] = {
+        "_set_before_fit": Attribute(when="set_params was called", saved=False)
+    }
     _always: ClassVar[tuple[str, ...]] = ()  # names of attributes that every fit sets
+    # Names of parameters that `set_params` has set: searches do so for each candidate
+    _set_before_fit: frozenset[str] = frozenset()
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Collect the attributes, and explain unknown arguments and attributes."""
@@ -256,7 +260,17 @@ class Estimator(BaseEstimator):
             ]
             lines.append(f"{cls.__name__} takes {', '.join(own)}")
             raise ValueError("\n".join(lines))
-        return cast(Self, super().set_params(**params))
+        super().set_params(**params)
+        if vars(self).keys().isdisjoint(self._always):
+            self._set_before_fit |= params.keys()
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy that is not fitted."""
+        copied: Self = super().__sklearn_clone__()
+        if self._set_before_fit:
+            copied._set_before_fit = self._set_before_fit
+        return copied
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes, a checksum of each, and the version."""
@@ -325,12 +339,11 @@ def loading(
             f"cannot read it ({error}): score with {saved_by}, or fit it again"
         ) from error
     if is_newer:
-        warnings.warn(
+        warn_caller(
             f"this {name} was saved by sklearn_ltr {saved_by}, but this is the "
             f"older {VERSION}, where it may fail or score differently: upgrade, or fit "
             "it again",
             NewerVersionWarning,
-            stacklevel=4,
         )
 
 

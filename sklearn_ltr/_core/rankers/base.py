@@ -159,12 +159,12 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores), X=X)
-        if groups is not None:
-            warn_if_cut(self, queries)
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         choice = self._labels_of(y) if label is None else LabelChoice(True, None)
         data = read_targets(y, queries, columns, labels=choice)
         data = without_zero_weights(data, "sample_weight")
+        if groups is not None:
+            warn_if_cut(self, data)
         labels = bind_labels(self.metric, data, label)
         return mean_of_bound(labels, scores[data.rows])
 

@@ -41,6 +41,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
 from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
@@ -48,9 +49,9 @@ from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
 from sklearn_ltr._core.estimators.preparation import prepare
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._core.lambdas.position_bias import number_of_lists
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
@@ -562,6 +563,7 @@ tuples, default=None
             tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
             data = prepare(given, p, kept)
             check_base_score_size(data, p.sigma)
+            warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
 
             # bin, boost

@@ -34,6 +34,7 @@ from sklearn_ltr._core.estimators.base import (
 )
 from sklearn_ltr._core.estimators.monitor import EvalsResult
 from sklearn_ltr._core.estimators.preparation import prepare
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
 from sklearn_ltr._core.networks import (
     GRADIENTS,
@@ -261,6 +262,7 @@ default=None
             given = FitArguments.of(**arguments)
             tasks = FitTasks(self, model, "epoch", p.max_iter, given)
             data = prepare(given, p, kept)
+            warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
             fitted = train(data, p.new_optimizer(), p, kept, p.max_iter, tasks)
             model.__dict__.update(fitted)
@@ -307,6 +309,7 @@ pairs, pair_probabilities, pair_weights : array-likes
             fitted = dict(kept.attributes)
             if data.learned.n_queries > 0:
                 optimizer = continued_optimizer(kept, p)
+                warn_if_unused(self, data.train.columns)
                 fitted = train(data, optimizer, p, kept, 1, None)
             model.__dict__.update(data.attributes | fitted)
             model._trained_queries = None  # the queries of earlier calls are not known

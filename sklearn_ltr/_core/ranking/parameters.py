@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.data import FitArguments, GivenColumns, TrainingData
+from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.features import check_has_rows
 from sklearn_ltr._core.data.labels import LabelGrades, label_number
@@ -253,7 +254,7 @@ class RankerParameters(FitParameters):
         else:
             pairs_of_grades = given.pairs if is_judged else None
             train = read_documents(given, reader, labels, pairs_of_grades)
-            known["_trained_queries"] = train.query_ids, train.sizes
+            known["_trained_queries"] = KnownQueries.of(train)
         if comm.n_workers > 1 and train.n_labels > 1:
             every = np.ones(train.n_rows, dtype=np.bool_)
             largest = np.max(comm.gather(train.grades.largest(every)), axis=0)

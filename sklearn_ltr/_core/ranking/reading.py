@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.data import (
     FitArguments,
@@ -39,7 +40,6 @@ from sklearn_ltr._core.data.labels import (
 from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.data.training_data import without_zero_weights
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.other_libraries import plain_name
 from sklearn_ltr._core.typing import IdsLike, LabelWeightsLike
 
