@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import importlib
@@ -79,7 +80,9 @@ def test_where_kernels_are_stored_is_said_of_the_folders_used(
     package = tmp_path / "package"
 
     class Folders(cache.KernelCache):
-        _folders = [str(package / "a" / "__pycache__"), str(tmp_path / "user")]
+        _folders = dict.fromkeys(
+            [str(package / "a" / "__pycache__"), str(tmp_path / "user")], True
+        )
 
     def write(path, content):
         if "__pycache__" in path and not writable:
@@ -442,6 +445,8 @@ def run_script(script: str, **environment: str) -> str:
 
 def set_user_cache(monkeypatch, path):
     """Let the cache be beside the source, or else in a folder of the user's."""
+    with contextlib.suppress(OSError):
+        path.mkdir()  # a home that is missing is not made
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
         monkeypatch.setenv(name, str(path))
