@@ -16,7 +16,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -785,6 +784,8 @@ def hold_out_rows(
     data: TrainingData, strata: FloatArray, fraction: float, seed: int
 ) -> tuple[TrainingData, TrainingData]:
     """Hold out a fraction of the rows of each stratum: (training, validation)."""
+    from sklearn.model_selection import train_test_split  # not to load a saved model
+
     values = np.unique(strata)
     n_held_out = max(ceil(fraction * data.n_rows), len(values))
     if data.n_rows - n_held_out < len(values):
