@@ -18,7 +18,6 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
@@ -32,7 +31,7 @@ from sklearn_ltr._core.estimators.caller import (
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.rankers.lambdamart import given_values
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
-from sklearn_ltr.ensemble._members import FitRows, check_taken
+from sklearn_ltr.ensemble._members import FitRows, check_taken, in_parallel
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -91,11 +90,8 @@ def out_of_fold(
     They are in the order of the rows.  `taken` are the names of what the clones are
     fitted with beside X and y.
     """
-    jobs = (
-        delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
-        for split in splits
-    )
-    done = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
+    calls = ((clone(ranker), *split_rows(rows, taken, split)) for split in splits)
+    done = in_parallel(fit_and_predict, calls, n_jobs, pre_dispatch="2*n_jobs")
     by_fold, warned = zip(*done, strict=True)
     for message, category in chain(*warned):  # here, whatever thread has fitted
         warn_caller(message, category)
