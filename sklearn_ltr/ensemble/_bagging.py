@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.caller import Found, collected_warnings
@@ -70,6 +69,7 @@ from sklearn_ltr.ensemble._members import (
     centred_within_queries,
     check_learn_labels,
     check_taken,
+    in_parallel,
     labels_of_rankers,
     predict_scores,
     read_rows,
@@ -502,12 +502,13 @@ def fit_members(
         with ThreadTeam(n_at_once + POOL_THREADS) as team:
             n_at_once = max(1, min(n_at_once, team.n_threads - POOL_THREADS))
         n_jobs = n_at_once
-    jobs = (
-        delayed(fit_member)(member, queries, rows, validation, n_at_once > 1)
+    calls = (
+        (member, queries, rows, validation, n_at_once > 1)
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
-    fitted = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(jobs)
+    options = {"prefer": "threads", "verbose": verbose}
+    fitted = in_parallel(fit_member, calls, n_jobs, **options)
     with positions_may_be_used_by(members):
         warn_of_members([found for _, found in fitted])
     return [member for member, _ in fitted]

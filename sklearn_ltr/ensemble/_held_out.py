@@ -18,7 +18,6 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
@@ -28,7 +27,12 @@ from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
-from sklearn_ltr.ensemble._members import FitRows, check_taken, warn_of_members
+from sklearn_ltr.ensemble._members import (
+    FitRows,
+    check_taken,
+    in_parallel,
+    warn_of_members,
+)
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -88,11 +92,8 @@ def out_of_fold(
     They are in the order of the rows.  `taken` are the names of what the clones are
     fitted with beside X and y.
     """
-    jobs = (
-        delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
-        for split in splits
-    )
-    done = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
+    calls = ((clone(ranker), *split_rows(rows, taken, split)) for split in splits)
+    done = in_parallel(fit_and_predict, calls, n_jobs, pre_dispatch="2*n_jobs")
     by_fold, warned = zip(*done, strict=True)
     for message, category in chain(*warned):  # here, whatever thread has fitted
         warn_caller(message, category)

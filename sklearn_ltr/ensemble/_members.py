@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr._core.caller import Found, warn_caller
 from sklearn_ltr._core.data import (
@@ -22,6 +24,7 @@ from sklearn_ltr._core.data.features import check_columns
 from sklearn_ltr._core.data.labels import label_names, label_shares, n_label_columns
 from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.estimators.monitor import Abandonment
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.reading import (
     LabelChoice,
@@ -31,6 +34,30 @@ from sklearn_ltr._core.ranking.reading import (
     read_ungraded,
 )
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
+
+R = TypeVar("R")
+
+
+def in_parallel(
+    function: Callable[..., R],
+    calls: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    **options: Any,
+) -> list[R]:
+    """Return what a function that fits returns for each tuple of arguments."""
+    # in joblib's threads or processes; `options` are those of `Parallel`
+    abandonment = Abandonment()
+    jobs = (delayed(call_fit)(abandonment, function, *given) for given in calls)
+    # each of scikit-learn's threads sets, and restores, the one list of filters
+    with warnings.catch_warnings(), abandonment.by_error():
+        found: list[R] = Parallel(n_jobs=n_jobs, **options)(jobs)
+    return found
+
+
+def call_fit(abandonment: Abandonment, function: Callable[..., R], *given: Any) -> R:
+    """Call the function, with fits that may be abandoned."""
+    with abandonment.of_fits():
+        return function(*given)
 
 
 class FitRows(NamedTuple):

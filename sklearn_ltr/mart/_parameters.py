@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -120,6 +119,8 @@ class MARTParameters(BoostingParameters):
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
     ) -> NDArray[np.bool_]:
         """Return which rows to hold out; of classes, both parts have rows of each."""
+        from sklearn.model_selection import train_test_split  # not to load a model
+
         strata, fraction = np.zeros(train.n_rows), self.validation_fraction
         if "classes_" in known:
             strata = train.y

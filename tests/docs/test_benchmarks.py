@@ -64,6 +64,7 @@ COMMANDS = {
     "shapes.py": ["--shapes", "tiny", "--repetitions", "1", "--threads", "1", *OURS],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "what_works_where.py": [*OURS, "--features", "query ids"],
+    "startup.py": ["--imports", ROOT, "--rounds", "1"],
     "two_versions.py": [
         *(ROOT, ROOT, "--what", "fit-small", "predict-query"),
         *("--scale", "0.002", "--repetitions", "1"),

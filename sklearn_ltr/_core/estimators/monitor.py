@@ -6,7 +6,9 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -28,6 +30,34 @@ EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 TRAIN = "train"  # the set of the training data
 SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
 LONG_COMPILING = 1.0  # seconds of compiling above which the last line states them
+
+
+@dataclass
+class Abandonment:
+    """Whether fits in other threads have to end, as what they are a part of has."""
+
+    is_set: bool = False
+
+    @contextmanager
+    def by_error(self) -> Iterator[None]:
+        """Set it if this block, which waits for them, ends by an error or Ctrl-C."""
+        try:
+            yield
+        except BaseException:
+            self.is_set = True
+            raise
+
+    @contextmanager
+    def of_fits(self) -> Iterator[None]:
+        """Let the fits of this block, in this thread, end at the step they are at."""
+        token = _abandonment.set(self)
+        try:
+            yield
+        finally:
+            _abandonment.reset(token)
+
+
+_abandonment: ContextVar[Abandonment | None] = ContextVar("_abandonment", default=None)
 
 
 class Measure(Protocol):
@@ -117,6 +147,8 @@ class Monitor:
 
     def record(self, step: int) -> bool:
         """Measure the model after a step; return whether to stop early."""
+        if (abandonment := _abandonment.get()) and abandonment.is_set:
+            raise RuntimeError("the fit that this one is a part of has ended")
         for curve in self.curves:
             curve.values.append(curve.measure.value())
         if self.followed is not None:
