@@ -116,10 +116,10 @@ class MARTParameters(BoostingParameters):
         with ThreadTeam(fit_threads(self.n_jobs, data.X.size)) as team:
             return data.reordered(data.content_order(data.X.hashes(rows, team), team))
 
-    def choose_held_out(
+    def hold_out(
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
-    ) -> NDArray[np.bool_]:
-        """Return which rows to hold out; of classes, both parts have rows of each."""
+    ) -> tuple[TrainingData, TrainingData]:
+        """Divide the rows; of classes, both parts have rows of each."""
         strata, fraction = np.zeros(train.n_rows), self.validation_fraction
         if "classes_" in known:
             strata = train.y
@@ -150,7 +150,7 @@ class MARTParameters(BoostingParameters):
             members = np.flatnonzero(strata == value)
             if is_held_out[members].all() or not is_held_out[members].any():
                 is_held_out[rng.choice(members)] ^= True
-        return is_held_out
+        return train.subset(~is_held_out), train.subset(is_held_out)
 
     def with_start(
         self,

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -142,10 +140,10 @@ class FitParameters(ABC):
         """Return the training data, and the validation sets that were given."""
 
     @abstractmethod
-    def choose_held_out(
+    def hold_out(
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
-    ) -> NDArray[np.bool_]:
-        """Return which queries, or rows that are no queries, to hold out."""
+    ) -> tuple[TrainingData, TrainingData]:
+        """Divide training data: the rows to learn from, and those that are held out."""
 
     def with_start(
         self,

@@ -56,8 +56,7 @@ def prepare(
 
     # hold out
     if p.holds_out and not sets and not is_part:
-        held_out = p.choose_held_out(train, known, kept.seed, comm)
-        train, sets = train.subset(~held_out), [train.subset(held_out)]
+        train, *sets = p.hold_out(train, known, kept.seed, comm)
 
     # start from F_0, and choose what to learn from
     train, *sets = p.with_start(given, [train, *sets], known, comm)

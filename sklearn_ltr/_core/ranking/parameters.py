@@ -367,16 +367,17 @@ class RankerParameters(FitParameters):
                 f"but y has {len(names)} columns: give one of them, or tied_pairs=False"
             )
 
-    def choose_held_out(
+    def hold_out(
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
-    ) -> NDArray[np.bool_]:
-        """Return which queries to hold out, drawn from those of all workers."""
+    ) -> tuple[TrainingData, TrainingData]:
+        """Divide the queries: a fraction of those of all workers is held out."""
         index, columns = QueryIndex.locate(train, comm), train.columns
         # users, and dates, which a cluster does not take, are those of all queries
         held_out_by = columns.users, columns.order
         fraction = self.validation_fraction
         held_out = draw_held_out(index.n_queries, fraction, seed, *held_out_by)
-        return held_out[index.position]
+        held_out = held_out[index.position]
+        return train.subset(~held_out), train.subset(held_out)
 
     def choose_learned(
         self, train: TrainingData, comm: Comm, *, may_be_none: bool
