@@ -97,12 +97,6 @@ class TrainingData:
         return self.pairs
 
     @property
-    def weights_of_pairs(self) -> FloatArray:
-        """Weight of each judged pair times that of its query, (n_pairs,) float64."""
-        n_pairs = np.diff(self.judged_pairs.offsets)
-        return np.repeat(self.sample_weight, n_pairs) * self.judged_pairs.weights
-
-    @property
     def sizes(self) -> IntArray:
         """Rows per query, (n_queries,) int64."""
         return np.diff(self.offsets)
