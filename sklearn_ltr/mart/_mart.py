@@ -26,7 +26,6 @@ from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.compile import ThreadTeam, expit_of
 from sklearn_ltr._core.data import FitArguments
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
     CallbackSupportMixin,
@@ -179,11 +178,6 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 model.__dict__.update(fitted)
         tasks.end()
         return self
-
-    @property
-    def _features(self) -> FeatureReader:
-        """What reads X."""
-        return FeatureReader(type(self), vars(self))
 
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Return the leaf that each row reaches in each tree.

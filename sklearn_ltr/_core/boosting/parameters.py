@@ -6,14 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_ltr._core.data import FitArguments
-from sklearn_ltr._core.data.feature_reader import (
-    FeatureReader,
-    SuppliedX,
-    given_values,
-)
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
+from sklearn_ltr._core.typing import FeaturesLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +42,10 @@ class BoostingParameters(TreeParameters, FitParameters):
         Set 1 if several fits run at once, as in a search with its own `n_jobs`.
     """
 
-    def new_reader(
-        self, given: FitArguments, known: Mapping[str, Any], *, is_new: bool
-    ) -> FeatureReader:
-        """Return what reads X, with its categories."""
-        reader, X = FeatureReader(given.estimator, known), given.X
-        if not (is_new and isinstance(X, SuppliedX)):  # whose categories are known
-            reader.learn_categories(given_values(X), self.categorical_features)
-        return reader
+    @property
+    def categorical(self) -> FeaturesLike:
+        """The features that hold categories."""
+        return self.categorical_features
 
     def check_continues(self, attributes: Mapping[str, Any]) -> None:
         """Raise a ValueError unless the trees of the last fit can be continued."""

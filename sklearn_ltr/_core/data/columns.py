@@ -232,23 +232,11 @@ def check_propensities(
 
 
 def _read_rows(
-    values: object,
-    queries: QueryGroups,
-    name: str,
-    *,
-    only_order: bool = False,
-    warns_of_column: bool = False,
+    values: object, queries: QueryGroups, name: str, **options: Any
 ) -> FloatArray:
     """Return one number for each row, in the order of the rows."""
     n, describe = queries.n_documents, queries.describe_row
-    return read_numbers(
-        values,
-        n,
-        name,
-        describe=describe,
-        only_order=only_order,
-        warns_of_column=warns_of_column,
-    )
+    return read_numbers(values, n, name, describe=describe, **options)
 
 
 def _sorted_weights(values: object, queries: QueryGroups, name: str) -> FloatArray:

@@ -42,7 +42,25 @@ def number_dates(order: IdsLike, queries: QueryGroups, name: str = "order") -> I
     """Return the rank of each query's date, 0 is the earliest, (n_queries,)."""
     check_holds_rows(order, name, "date")
     dates = QueryGroups.from_groups(order, queries.n_documents, name)
-    check_kinds(dates, name)
+    # ids of several kinds have an order, too, but not one of time
+    first: dict[Any, int] = {}  # of each kind, where a tuple has those of its elements
+    is_array = isinstance(dates.query_ids, np.ndarray)
+    for number, label in enumerate([] if is_array else dates.query_ids):
+        text = next((x for x in elements(label) if isinstance(x, str | bytes)), None)
+        if text is not None:
+            raise TypeError(
+                f"{name} must hold dates or numbers, but has text such as {text!r}, "
+                f"which may sort differently: convert it, by pandas.to_datetime({name})"
+                ", or to numbers"
+            )
+        first.setdefault(kind_of_key(sort_key(label)), number)
+    if len(first) > 1:
+        a, b = (dates.query_ids[number] for number in list(first.values())[:2])
+        raise TypeError(
+            f"{name} holds values of several kinds, such as {a!r} and {b!r}, of which "
+            "none is the earlier one: convert all to one kind, for dates and times by "
+            f"pandas.to_datetime({name})"
+        )
     return value_of_query(
         dates,
         queries,
@@ -64,30 +82,6 @@ def value_of_query(values: QueryGroups, queries: QueryGroups, fault: str) -> Int
             f"query {queries.describe(query)} of groups {fault.format(*two)}"
         )
     return low.astype(np.int64)
-
-
-def check_kinds(dates: QueryGroups, name: str) -> None:
-    """Raise a TypeError for text, and for values of which none is the earlier one."""
-    # ids of several kinds have an order, too, but not one of time
-    if isinstance(dates.query_ids, np.ndarray):
-        return
-    first: dict[Any, int] = {}  # of each kind, where a tuple has those of its elements
-    for number, label in enumerate(dates.query_ids):
-        text = next((x for x in elements(label) if isinstance(x, str | bytes)), None)
-        if text is not None:
-            raise TypeError(
-                f"{name} must hold dates or numbers, but has text such as {text!r}, "
-                f"which may sort differently: convert it, by pandas.to_datetime({name})"
-                ", or to numbers"
-            )
-        first.setdefault(kind_of_key(sort_key(label)), number)
-    if len(first) > 1:
-        a, b = (dates.query_ids[number] for number in list(first.values())[:2])
-        raise TypeError(
-            f"{name} holds values of several kinds, such as {a!r} and {b!r}, of which "
-            "none is the earlier one: convert all to one kind, for dates and times by "
-            f"pandas.to_datetime({name})"
-        )
 
 
 def kind_of_key(key: tuple[str, Any]) -> Any:

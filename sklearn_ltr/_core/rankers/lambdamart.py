@@ -30,7 +30,6 @@ from sklearn_ltr._core.boosting.base_model import (
     check_base_score_size,
     check_init_score_given,
     start_from_base_model,
-    with_base_scores,
 )
 from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
@@ -46,12 +45,14 @@ from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
 from sklearn_ltr._core.estimators.preparation import prepare
-from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
+from sklearn_ltr._core.estimators.unused_positions import (
+    positions_may_be_used_by,
+    warn_if_unused,
+)
 from sklearn_ltr._core.lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._core.lambdas.position_bias import number_of_lists
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
@@ -140,7 +141,20 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
         if comm is ONE_PROCESS:  # a cluster knows all queries before it sends them
             self.warn_if_short(train.sample_weight[train.has_pairs])
         start_from_base_model(self.init, given, train.rows, known)
-        return with_base_scores(given, sets, known)
+        for one in given.sets():
+            init_score = one.columns.init_score
+            check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
+        if known["init_"] is None:
+            return sets
+        scores = [
+            base_scores(known["init_"], one.X, data.X.shape[0], None)
+            for one, data in zip(given.sets(), sets, strict=False)
+        ]
+        scores += scores[:1] * (len(sets) - len(scores))  # rows held out of X
+        return [
+            data.with_init_score(own[data.rows])
+            for data, own in zip(sets, scores, strict=True)
+        ]
 
     def warn_if_short(self, weights: FloatArray) -> None:
         """Warn of an additive bias from few lists, given their weights."""
@@ -561,7 +575,8 @@ tuples, default=None
             kept = keep_trees(vars(self), p)
             given = FitArguments.of(**arguments)
             tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
-            data = prepare(given, p, kept)
+            with positions_may_be_used_by(self):  # if not by `init`
+                data = prepare(given, p, kept)
             check_base_score_size(data, p.sigma)
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
@@ -701,11 +716,6 @@ tuples, default=None
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    @property
-    def _features(self) -> FeatureReader:
-        """What reads X."""
-        return FeatureReader(type(self), vars(self))
 
     def _base_scores(
         self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
