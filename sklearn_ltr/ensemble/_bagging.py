@@ -14,7 +14,6 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -26,6 +25,7 @@ from sklearn_ltr._core.data import (
     QueryGroups,
     TrainingData,
     check_base_scores,
+    describe_columns,
     takes_columns,
 )
 from sklearn_ltr._core.data.features import find_features
@@ -44,7 +44,6 @@ from sklearn_ltr._core.estimators.caller import (
     collected_warnings,
     warn_of_members,
 )
-from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.parameters import (
     BOOL,
@@ -54,11 +53,10 @@ from sklearn_ltr._core.parameters import (
     integer,
     read_parameters,
 )
-from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.rankers.lambdamart import SharedBins
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._core.ranking.objective import FORCES
-from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
+from sklearn_ltr._core.ranking.reading import single_query
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FloatArray,
@@ -74,14 +72,13 @@ from sklearn_ltr.ensemble._members import (
     centred_within_queries,
     check_learn_labels,
     check_taken,
-    labels_of_rankers,
     predict_scores,
     read_rows,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
+    MetaRanker,
     check_estimator,
-    features_of,
     with_seeds,
 )
 from sklearn_ltr.metrics import Metric, get_metric
@@ -114,7 +111,7 @@ class BaggingParameters:
             )
 
 
-class BaggingRanker(BaseRanker):
+class BaggingRanker(MetaRanker):
     r"""A ranker that averages rankers trained with different seeds or queries.
 
     .. math::
@@ -211,7 +208,7 @@ class BaggingRanker(BaseRanker):
     ((20,), True)
     """
 
-    _takes_labels = True
+    _parts = "estimators_"
     _attributes: ClassVar[Attributes] = {
         "estimators_": Attribute(),
         "estimators_queries_": Attribute("(n_drawn,)"),
@@ -246,9 +243,6 @@ class BaggingRanker(BaseRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    n_features_in_, feature_names_in_ = features_of(lambda self: self.estimators_[0])
-    __getattr__ = name_part
-
     @property
     def feature_importances_(self) -> FloatArray:
         """Mean of the members' importances, (n_features,) float64."""
@@ -257,6 +251,7 @@ class BaggingRanker(BaseRanker):
         return np.asarray(shares.mean(axis=0))
 
     @takes_columns(pairs=True)
+    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -280,10 +275,7 @@ class BaggingRanker(BaseRanker):
         y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
             Relevance grades, finite and >= 0; of several labels, NaN where a label has
             not judged a document.  None: members learn from `pairs` alone.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.  None:
-            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
-            rows are an error.
+        {groups}
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
@@ -327,13 +319,13 @@ class BaggingRanker(BaseRanker):
                 X, y, groups, sample_weight=sample_weight, users=users, **columns
             )
             labels = model._labels_of(y, measured=p.oob_score)
-            check_learn_labels(y, [self._estimator()], ["estimator"])
-            rows = read_rows(given, labels)
-            if p.oob_score and rows.y is None:
-                raise ValueError(
-                    "oob_score=True measures grades, and y is None: give y, or "
-                    "oob_score=False"
-                )
+            (estimator,) = self._rankers()
+            check_learn_labels(y, [estimator], ["estimator"])
+            without_grades = (
+                "oob_score=True measures grades, and y is None: give y, or "
+                "oob_score=False"
+            )
+            rows = read_rows(given, labels, without_grades * p.oob_score)
             sets = X_val, y_val, groups_val, sample_weight_val
             named = zip(NO_VALIDATION, sets, strict=True)
             validation = {name: value for name, value in named if value is not None}
@@ -347,11 +339,14 @@ class BaggingRanker(BaseRanker):
             members, drawn = [], []
             for m in range(p.n_estimators):
                 rng = np.random.default_rng([seed, m])
-                chosen = draw_users(rng, n_users, n_drawn, p.bootstrap)
+                if p.bootstrap:
+                    chosen = rng.integers(n_users, size=n_drawn)
+                else:
+                    chosen = rng.choice(n_users, n_drawn, replace=False)
                 # all queries of a user, as often as the user is drawn
                 n_times = np.bincount(chosen, minlength=n_users)[users]
                 drawn.append(np.repeat(np.arange(len(users)), n_times))
-                members.append(with_seeds(self._estimator(), rng, only_unset=False))
+                members.append(with_seeds(estimator, rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
                 is_given_val = "X_val" in requested_metadata(members[0], validation)
@@ -459,32 +454,47 @@ class BaggingRanker(BaseRanker):
         TypeError, ValueError
             If a member is not a LambdaMARTRanker, or has a base model (`init`).
         """
-        return merge_rankers(self._fitted().estimators_)
+        members = self._fitted().estimators_
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: inputs that the members accept."""
-        tags = super().__sklearn_tags__()
-        input_tags = get_tags(self._estimator()).input_tags
-        tags.input_tags.sparse = input_tags.sparse
-        tags.input_tags.allow_nan = input_tags.allow_nan
-        return tags
+        def numbers(ranker: LambdaMARTRanker) -> list[NDArray[Any]]:
+            read, binned = ranker._categories, ranker._mapper.categories
+            return [read.feature, binned.first, binned.value, binned.bin, *read.text]
 
-    def _estimator(self) -> BaseEstimator:
+        first = members[0]
+        for m, member in enumerate(members):
+            if not isinstance(member, LambdaMARTRanker):
+                raise TypeError(
+                    "only members that are LambdaMARTRanker have trees to merge, and "
+                    f"estimators_[{m}] is a {type(member).__name__}"
+                )
+            if member.init_ is not None:
+                raise ValueError(
+                    f"estimators_[{m}] adds trees to a base model (init), which trees "
+                    "cannot hold: merge members without init"
+                )
+        for m, member in enumerate(members):
+            if not all(map(np.array_equal, numbers(first), numbers(member))):
+                raise ValueError(
+                    f"estimators_[{m}] has seen other categories than estimators_[0], "
+                    "and trees hold the numbers of categories: merge members of "
+                    "max_samples=1.0"
+                )
+        factor = 1.0 / len(members)
+        ensemble = reduce(add, (m.ensemble_.scaled(factor) for m in members))
+        merged: LambdaMARTRanker = copy_attributes(first).set_params(
+            n_estimators=len(ensemble)
+        )
+        merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
+        merged.train_score_ = merged.validation_score_ = np.empty(0)
+        merged.evals_result_ = {}
+        # what else the members have learned is not that of their mean
+        for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
+            merged.__dict__.pop(name, None)
+        return merged
+
+    def _rankers(self) -> list[BaseEstimator]:
         """Return the estimator that members are clones of."""
-        return LambdaMARTRanker() if self.estimator is None else self.estimator
-
-    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
-        """Return the weights of labels that the rankers within agree on."""
-        return labels_of_rankers(y, [self._estimator()], measured=measured)
-
-
-def draw_users(
-    rng: np.random.Generator, n_users: int, n_drawn: int, bootstrap: bool
-) -> IntArray:
-    """Return the users, or queries, of a member; a bootstrap repeats some."""
-    if bootstrap:
-        return rng.integers(n_users, size=n_drawn)
-    return rng.choice(n_users, n_drawn, replace=False)
+        return [LambdaMARTRanker() if self.estimator is None else self.estimator]
 
 
 def fit_members(
@@ -729,48 +739,3 @@ def stages(
     for _ in range(max(member.n_iter_ for member in members)):
         latest = [next(stage, last) for stage, last in zip(stages, latest, strict=True)]
         yield latest
-
-
-def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
-    """Return one LambdaMARTRanker whose scores are the mean of the members'."""
-    # It has the trees of all members, with leaf values divided by their number.
-    for m, member in enumerate(members):
-        if not isinstance(member, LambdaMARTRanker):
-            raise TypeError(
-                "only members that are LambdaMARTRanker have trees to merge, and "
-                f"estimators_[{m}] is a {type(member).__name__}"
-            )
-        if member.init_ is not None:
-            raise ValueError(
-                f"estimators_[{m}] adds trees to a base model (init), which trees "
-                "cannot hold: merge members without init"
-            )
-    first = members[0]
-    for m, member in enumerate(members):
-        if not has_same_categories(first, member):
-            raise ValueError(
-                f"estimators_[{m}] has seen other categories than estimators_[0], and "
-                "trees hold the numbers of categories: merge members of max_samples=1.0"
-            )
-    factor = 1.0 / len(members)
-    ensemble = reduce(add, (m.ensemble_.scaled(factor) for m in members))
-    merged: LambdaMARTRanker = copy_attributes(first).set_params(
-        n_estimators=len(ensemble)
-    )
-    merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
-    merged.train_score_ = merged.validation_score_ = np.empty(0)
-    merged.evals_result_ = {}
-    # what else the members have learned is not that of their mean
-    for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
-        merged.__dict__.pop(name, None)
-    return merged
-
-
-def has_same_categories(one: LambdaMARTRanker, other: LambdaMARTRanker) -> bool:
-    """Return whether two rankers have the same numbers for the same categories."""
-
-    def numbers(ranker: LambdaMARTRanker) -> list[NDArray[Any]]:
-        read, binned = ranker._categories, ranker._mapper.categories
-        return [read.feature, binned.first, binned.value, binned.bin, *read.text]
-
-    return all(map(np.array_equal, numbers(one), numbers(other)))

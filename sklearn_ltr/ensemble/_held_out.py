@@ -32,7 +32,7 @@ from sklearn_ltr._core.estimators.caller import (
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.rankers.lambdamart import given_values
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
-from sklearn_ltr.ensemble._members import FitRows, check_taken
+from sklearn_ltr.ensemble._members import FitRows, check_learn_labels, check_taken
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -55,12 +55,24 @@ def check_splits_word(cv: SplitsLike) -> None:
 
 def fit_and_score(
     rankers: Sequence[BaseEstimator],
+    names: Sequence[str],
     rows: FitRows,
-    splits: list[Split] | None,
+    cv: SplitsLike,
     n_jobs: int | None,
-) -> tuple[list[BaseEstimator], list[ArrayLike]]:
-    """Return the rankers fitted to all rows, and scores of the held-out rows."""
-    # the scores are out-of-fold; without `splits`, the fitted rankers' own, of all rows
+    *,
+    by_folds: bool = True,
+) -> tuple[list[BaseEstimator], HeldOut]:
+    """Return the rankers fitted to all rows, and scores of the held-out rows.
+
+    With cv="prefit" they are fitted already.  Then, and without `by_folds`, the
+    scores are their own, of all rows.
+    """
+    if isinstance(cv, str):
+        check_taken(rows, [])
+        models, scores = score_prefit(rankers, rows.X, names)
+        return models, HeldOut.sort(rows, scores, names)
+    check_learn_labels(rows.y, rankers, names)
+    splits = make_splits(cv, rows) if by_folds else None
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         clones = [clone(ranker) for ranker in rankers]
@@ -76,7 +88,7 @@ def fit_and_score(
             if splits is None:
                 scores.append(model.predict(rows.X))
     warn_of_members(warned)
-    return models, scores
+    return models, HeldOut.sort(rows, scores, names, splits)
 
 
 def out_of_fold(
@@ -91,10 +103,15 @@ def out_of_fold(
     They are in the order of the rows.  `taken` are the names of what the clones are
     fitted with beside X and y.
     """
-    jobs = (
-        delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
-        for split in splits
-    )
+
+    def divided(split: Split) -> tuple[Any, ...]:
+        """Return X, y and what else a fit is given, and the X of the held-out rows."""
+        train, test = split
+        X, y, metadata = rows.take(train)
+        given = {name: metadata[name] for name in taken}
+        return X, y, given, index_rows(given_values(rows.X), test)
+
+    jobs = (delayed(fit_and_predict)(clone(ranker), *divided(s)) for s in splits)
     done = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
     by_fold, warned = zip(*done, strict=True)
     for message, category in chain(*warned):  # here, whatever thread has fitted
@@ -102,16 +119,6 @@ def out_of_fold(
     held_out = np.concatenate([test for _, test in splits])
     scores: ArrayLike = np.concatenate(by_fold)[np.argsort(held_out)]
     return scores
-
-
-def split_rows(
-    rows: FitRows, taken: Iterable[str], split: Split
-) -> tuple[MatrixLike, ArrayLike | None, dict[str, Any], MatrixLike]:
-    """Return X, y and what else a fit is given, and the X of the held-out rows."""
-    train, test = split
-    X, y, metadata = rows.take(train)
-    X_test = index_rows(given_values(rows.X), test)
-    return X, y, {name: metadata[name] for name in taken}, X_test
 
 
 def fit_and_predict(

@@ -25,6 +25,7 @@ CORE = {
     "public_names": set(),
     "_core": set(),
     "comm": set(),
+    "parts": set(),
     "other_libraries": set(),
     "data": set(),
     "metrics": {"data"},
@@ -66,7 +67,6 @@ ANNEXES = {
         "metrics",
         "estimators",
         "ranking",
-        "rankers",
         "ensemble",
     },
     "dask": {
@@ -83,7 +83,6 @@ ANNEXES = {
         "metrics",
         "estimators",
         "ranking",
-        "rankers",
         "ensemble",
     },
     "preprocessing": {"data", "trees", "estimators", "ranking"},
@@ -158,6 +157,7 @@ SHARED = {
     "saving",
     "public_names",
     "comm",
+    "parts",
     "typing",
 }
 OPTIONAL = {

@@ -19,6 +19,7 @@ from types import FrameType
 from sklearn.base import BaseEstimator
 
 from sklearn_ltr._core.data.groups import QueryGroups, QueryIds
+from sklearn_ltr._core.parts import nested
 from sklearn_ltr._core.typing import IntArray
 
 # Labels of the queries, and the documents of each, (n_queries,)
@@ -62,7 +63,8 @@ def warn_if_cut(estimator: BaseEstimator, scored: QueryGroups) -> None:
     """Warn if a loop of scikit-learn scores other rows of a query trained on."""
     # Scores of the training data themselves, with whole queries, raise no warning.  The
     # ranker may be inside of Pipelines and searches; other estimators have no groups.
-    trained = trained_queries(estimator)
+    known = (getattr(part, "_trained_queries", None) for part in nested(estimator))
+    trained: KnownQueries | None = next(filter(None, known), None)
     if trained is None or not is_called_by_loop(caller_of_package()):
         return
     query_ids, sizes = trained
@@ -74,18 +76,6 @@ def warn_if_cut(estimator: BaseEstimator, scored: QueryGroups) -> None:
             n_scored=scored.n_queries, n_cut=len(cut), example=scored.describe(cut[0])
         )
         warnings.warn(message, SplitQueriesWarning, stacklevel=2)
-
-
-def trained_queries(estimator: BaseEstimator) -> KnownQueries | None:
-    """Return the queries that the ranker in an estimator was fitted on, if known."""
-    while estimator is not None:
-        known: KnownQueries | None = getattr(estimator, "_trained_queries", None)
-        if known is not None:
-            return known
-        steps = getattr(estimator, "steps", None)
-        last = steps[-1][1] if steps else None
-        estimator = getattr(estimator, "best_estimator_", last)
-    return None
 
 
 def as_list(query_ids: QueryIds) -> list[Hashable]:
