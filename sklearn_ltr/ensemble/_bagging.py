@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self, cast
 
 import joblib
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
@@ -29,8 +28,8 @@ from sklearn_ltr._core.data import (
     takes_columns,
 )
 from sklearn_ltr._core.data.features import find_features
+from sklearn_ltr._core.data.groups import QueryCopy, first_copies
 from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
-from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
@@ -53,6 +52,8 @@ from sklearn_ltr._core.parameters import (
     integer,
     read_parameters,
 )
+from sklearn_ltr._core.parts import nested, part_of
+from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.rankers.lambdamart import SharedBins
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._core.ranking.objective import FORCES
@@ -331,9 +332,10 @@ class BaggingRanker(MetaRanker):
             validation = {name: value for name, value in named if value is not None}
 
             # draw queries and seeds, and fit
-            what, users = "queries", np.arange(rows.queries.n_queries)
-            if rows.data.columns.users is not None:
-                what, users = "users", rows.data.columns.users
+            what, users = "users", rows.data.columns.users
+            if users is None:  # in a bag of bags, copies are drawn together
+                what, users = "queries", first_copies(rows.queries.query_ids)
+            _, users = np.unique(users, return_inverse=True)
             n_users = int(users.max()) + 1
             n_drawn = count_of(p.max_samples, n_users, "max_samples", what)
             members, drawn = [], []
@@ -351,6 +353,12 @@ class BaggingRanker(MetaRanker):
                 taken = requested_metadata(members[0], rows.metadata)
                 is_given_val = "X_val" in requested_metadata(members[0], validation)
             check_taken(rows, [taken])
+            if any(has_copies(rows.queries, queries) for queries in drawn):
+                dividing = dividing_parameters(estimator, rows.columns)
+                if is_given_val:
+                    dividing -= {"early_stopping"}
+                if dividing:
+                    refuse_copies(estimator, dividing)
             learn_all = all(takes_all(rows, queries) for queries in drawn)
             holds_out = getattr(members[0], "early_stopping", False) is True
             hold_out = holds_out and not is_given_val
@@ -358,6 +366,9 @@ class BaggingRanker(MetaRanker):
             members = fit_members(
                 members, drawn, shared, validation, p.n_jobs, p.verbose
             )
+            for member, queries in zip(members, drawn, strict=True):
+                if divides_rows(member) and has_copies(rows.queries, queries):
+                    refuse_copies(estimator, {"for means of categories"})
 
             # keep
             model.estimators_ = members
@@ -533,19 +544,6 @@ def fit_member(
     """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
-        holding = holding_parameters(member)
-        if "X_val" in requested_metadata(member, validation):
-            holding -= {"early_stopping"}
-        # a member that knows users holds out all queries of one, copies with them
-        if "users" in requested_metadata(member, rows.metadata):
-            holding = set()
-        if holding and rows.y is not None:  # without grades, members refuse it
-            dates = rows.data.columns.order
-            drawn, held_out = hold_out_repeated(member, holding, drawn, dates)
-            if len(held_out) > 0:
-                X_val, y_val, others = take_queries(rows, held_out)
-                validation = {"X_val": X_val, "y_val": y_val}
-                validation |= {f"{name}_val": column for name, column in others.items()}
         X, y, metadata = take_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
         with collected_warnings() as found:
@@ -590,9 +588,19 @@ def take_queries(
     if takes_all(rows, drawn) or n_rows(rows.X) == 0:
         return rows.X, rows.y, rows.metadata
     X, y, metadata = rows.take(index_of_queries(rows.queries, drawn))
-    # a query that is drawn twice is two queries
-    metadata["groups"] = np.repeat(np.arange(len(drawn)), rows.queries.sizes[drawn])
+    # a query that is drawn twice is two queries, which stay together
+    numbers: NDArray[Any] = np.arange(len(drawn))
+    if has_copies(rows.queries, drawn):
+        originals = first_copies(rows.queries.query_ids)[drawn].tolist()
+        copies = map(QueryCopy, numbers.tolist(), originals)
+        numbers = np.fromiter(copies, object, len(drawn))
+    metadata["groups"] = np.repeat(numbers, rows.queries.sizes[drawn])
     return X, y, metadata
+
+
+def has_copies(queries: QueryGroups, drawn: IntArray) -> bool:
+    """Return whether some of the drawn queries are copies of one."""
+    return len(np.unique(first_copies(queries.query_ids)[drawn])) < len(drawn)
 
 
 def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
@@ -601,47 +609,54 @@ def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
-def holding_parameters(member: BaseEstimator) -> set[str]:
-    """Return the parameters by which a member, or a part of it, holds out rows."""
-    params, found = member.get_params(deep=True), set()
+def dividing_parameters(estimator: BaseEstimator, columns: Collection[str]) -> set[str]:
+    """Return the parameters by which an estimator, or a part of it, divides rows.
+
+    Those of rankers and splitters that keep copies of a query together are left out;
+    `columns` are the names of those that splitters are given.
+    """
+    params, found = estimator.get_params(deep=True), set()
     for path, value in params.items():
-        *owner, name = path.split("__")
-        if name in ("early_stopping", "oob_score") and value is True:
-            found.add(path)
-        # of blends, method="equal" and cv="prefit" hold out nothing
-        is_equal = params.get("__".join([*owner, "method"])) == "equal"
-        if name == "cv" and not is_equal and not isinstance(value, str):
+        owner, _, name = path.rpartition("__")
+        if isinstance(value, list | tuple):  # such as members without names
+            for number, part in enumerate(value):
+                if isinstance(part, BaseEstimator):
+                    own = dividing_parameters(part, columns)
+                    found |= {f"{path}[{number}]__{each}" for each in own}
+        if isinstance(params[owner] if owner else estimator, BaseRanker):
+            continue
+        stops = f"{owner}__early_stopping".removeprefix("__") in params
+        if (
+            (name in ("early_stopping", "oob_score") and value is True)
+            or (name == "n_iter_no_change" and value is not None and not stops)
+            or (
+                name == "cv"
+                and not isinstance(value, str)
+                and getattr(value, "_holds_out_by", None) not in columns
+            )
+        ):
             found.add(path)
     return found
 
 
-def hold_out_repeated(
-    member: BaseEstimator, holding: set[str], drawn: IntArray, dates: IntArray | None
-) -> tuple[IntArray, IntArray]:
-    """Return the queries to train on, and those that the member would hold out."""
-    # Of queries drawn twice it would hold out one copy and train on the other.  Where
-    # none is drawn twice, the member itself holds some out.
-    originals, number = np.unique(drawn, return_inverse=True)
-    if len(originals) == len(drawn):
-        return drawn, originals[:0]
-    routing = get_routing_for_object(member)
-    takes_others = (
-        not isinstance(routing, MetadataRouter) and "X_val" in routing.fit.requests
+def divides_rows(fitted: Any) -> bool:
+    """Return whether a fitted model has divided rows, or a model within it."""
+    model = nested(fitted)[-1]
+    _, parts = part_of(model)
+    base = getattr(model, "init_", None)
+    within = [*(parts if isinstance(parts, list) else []), *([base] if base else [])]
+    own = getattr(model, "_divides_rows", False)
+    return bool(own or any(map(divides_rows, within)))
+
+
+def refuse_copies(estimator: BaseEstimator, dividing: set[str]) -> NoReturn:
+    """Raise the ValueError for copies of a query that would be divided."""
+    raise ValueError(
+        f"estimator, a {type(estimator).__name__}, holds out rows "
+        f"({', '.join(sorted(dividing))}), and of a query that bootstrap=True draws "
+        "twice it would hold out one copy and learn from the other: give "
+        "bootstrap=False and max_samples=0.63"
     )
-    if holding != {"early_stopping"} or not takes_others:
-        raise ValueError(
-            f"estimator, a {type(member).__name__}, holds out rows "
-            f"({', '.join(sorted(holding))}), and of a query that bootstrap=True draws "
-            "twice it would hold out one copy and learn from the other: give "
-            "bootstrap=False and max_samples=0.63"
-        )
-    held_out = draw_held_out(
-        len(originals),
-        member.validation_fraction,
-        member.random_state,
-        dates=None if dates is None else dates[originals],
-    )
-    return drawn[~held_out[number]], originals[held_out]
 
 
 class OutOfBag(NamedTuple):

@@ -22,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
+from sklearn_ltr._core.data.query_values import forward_folds
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.estimators.caller import (
     Found,
@@ -147,12 +148,32 @@ def score_prefit(
 
 def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     """Return the splits that `cv` stands for, as a list that all rankers share."""
+    queries, dates = rows.queries, rows.data.columns.order
+    given = {name: rows.columns.get(name) for name in HELD_OUT_BY}
+    # what stays together: users, or queries, each with all copies of it
+    what, groups = "users", given["users"]
+    if groups is None:
+        what, groups = "queries", rows.original_of_row
     if cv is None:
         cv = DEFAULT_N_FOLDS
-    given = {name: rows.columns.get(name) for name in HELD_OUT_BY}
     if isinstance(cv, Integral):
-        cv = numbered_folds(int(cv), rows)
-        given["order"] = None  # these folds go by it
+        n_folds, n = int(cv), len(np.unique(groups))
+        if not 2 <= n_folds <= n - (dates is not None):
+            raise ValueError(
+                "cv must be at least 2 folds and "
+                f"{'no more' if dates is None else 'less'} than there are {what}, got "
+                f"{n_folds} folds for {n} {what}: use fewer folds, or fitted rankers "
+                f"and cv={PREFIT!r}"
+            )
+        cv = GroupKFold(n_folds)
+        if dates is not None:
+            given["order"] = None  # these folds go by it
+            parts = TimeSeriesSplit(n_folds).split(dates)
+            bounds = [*(int(test[0]) for _, test in parts), len(dates)]
+            cv = [
+                (queries.rows_of(train), queries.rows_of(test))
+                for train, test in forward_folds(dates, bounds)
+            ]
     elif not hasattr(cv, "split") and not rows.kept.all():
         # splits number the rows that were given; rows of weight 0 are left out
         number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
@@ -164,42 +185,18 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     splitter = check_cv(cv)
     requests = get_routing_for_object(splitter).split.requests
     named = {name: given.pop(name) for name in [*given] if name in requests}
-    groups = given.get("users")  # kept whole by a splitter that keeps groups whole
-    if groups is None:
-        groups = rows.queries.query_of_row
     if given.get("order") is not None:
         raise ValueError(
             f"order was given, and cv, a {type(cv).__name__}, does not hold out by "
             "date: give a number of folds, or a GroupTimeSeriesSplit, which go forward "
             "in time"
         )
+    if "users" in named:  # beside which it is given the queries
+        groups = rows.original_of_row
     found = splitter.split(rows.X, rows.y, groups, **named)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in found]
     check_splits(splits, rows)
     return splits
-
-
-def numbered_folds(n_folds: int, rows: FitRows) -> list[Split] | BaseCrossValidator:
-    """Return folds of users or queries, or folds that go forward in time."""
-    queries, columns = rows.queries, rows.data.columns
-    n, what = queries.n_queries, "queries"
-    if columns.users is not None:
-        n, what = int(columns.users.max()) + 1, "users"
-    forward = columns.order is not None
-    if not 2 <= n_folds <= n - forward:
-        raise ValueError(
-            f"cv must be at least 2 folds and "
-            f"{'less' if forward else 'no more'} than there are {what}, got "
-            f"{n_folds} folds for {n} {what}: use fewer folds, or fitted rankers and "
-            f"cv={PREFIT!r}"
-        )
-    if columns.order is None:
-        return GroupKFold(n_folds)
-    earliest_first = np.argsort(columns.order, kind="stable")
-    return [
-        (queries.rows_of(earliest_first[train]), queries.rows_of(earliest_first[test]))
-        for train, test in TimeSeriesSplit(n_folds).split(earliest_first)
-    ]
 
 
 def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
@@ -217,7 +214,7 @@ def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
         )
     if not rows.have_queries:  # a warning tells that all are taken for one
         return
-    query_of_row, users = rows.queries.query_of_row, rows.columns.get("users")
+    query_of_row, users = rows.original_of_row, rows.columns.get("users")
     for number, (train, test) in enumerate(splits):
         cut = np.intersect1d(query_of_row[train], query_of_row[test])
         if len(cut) > 0:
@@ -240,7 +237,7 @@ def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
                 "or another splitter that keeps groups whole"
             )
     n_rows = np.bincount(query_of_row[held_out], minlength=rows.queries.n_queries)
-    partial = (n_rows > 0) & (n_rows < rows.queries.sizes)
+    partial = (n_rows > 0) & (n_rows < np.bincount(query_of_row, minlength=len(n_rows)))
     if partial.any():
         raise ValueError(
             "cv cuts queries apart: it holds out some rows of query "

@@ -18,6 +18,7 @@ from sklearn_ltr._core.data import (
     count_rows,
 )
 from sklearn_ltr._core.data.features import check_columns
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.labels import n_label_columns
 from sklearn_ltr._core.data.pairs import GivenJudgements
 from sklearn_ltr._core.data.rows import index_rows, n_rows
@@ -52,6 +53,12 @@ class FitRows(NamedTuple):
     def metadata(self) -> dict[str, Any]:
         """What `fit` is given beside X and y."""
         return self.columns | self.pairs.given()
+
+    @property
+    def original_of_row(self) -> IntArray:
+        """Number of each row's query; of a copy, that of the first of them."""
+        first = first_copies(self.queries.query_ids)
+        return first[self.queries.query_of_row]
 
     def take(
         self, index: NDArray[np.intp]

@@ -22,15 +22,17 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_holds_rows,
 )
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.query_values import (
     check_one_way,
+    forward_folds,
     number_dates,
     units_of_queries,
     value_of_query,
 )
 from sklearn_ltr._core.data.rows import Queries, Rows, index_rows, n_rows
 from sklearn_ltr._core.parameters import BOOL, integer
-from sklearn_ltr._core.typing import IdsLike, MatrixLike, Seed
+from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike, Seed
 
 
 class LetorFolds(BaseCrossValidator):
@@ -264,6 +266,7 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
     2
     """
 
+    _holds_out_by: ClassVar[str] = "order"
     # scikit-learn passes both to split() and to get_n_splits()
     __metadata_request__split: ClassVar[dict[str, bool]] = {
         "groups": True,
@@ -338,20 +341,14 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
             missing, a query has two dates, or there are too few queries.
         """
         queries = _queries_of(X, groups)
-        earliest_first = _by_date(queries, order)
-        folds = TimeSeriesSplit(
-            self.n_splits,
-            max_train_size=self.max_train_size,
-            test_size=self.test_size,
-            gap=self.gap,
-        )
-        with _counting(queries.n_queries):
-            parts = list(folds.split(earliest_first))
-        for train, test in parts:
-            yield (
-                queries.rows_of(earliest_first[train]),
-                queries.rows_of(earliest_first[test]),
-            )
+        dates, n = _dates_of(queries, order), queries.n_queries
+        folds = TimeSeriesSplit(self.n_splits, test_size=self.test_size, gap=self.gap)
+        with _counting(n):
+            bounds = [int(test[0]) for _, test in folds.split(dates)]
+        for train, test in forward_folds(
+            dates, [*bounds, n], gap=self.gap, max_train_size=self.max_train_size
+        ):
+            yield queries.rows_of(train), queries.rows_of(test)
 
 
 class UserKFold(BaseCrossValidator):
@@ -391,6 +388,7 @@ class UserKFold(BaseCrossValidator):
     [0 1 3] [2 4]
     """
 
+    _holds_out_by: ClassVar[str] = "users"
     __metadata_request__split: ClassVar[dict[str, bool]] = {
         "groups": True,
         "users": True,
@@ -553,16 +551,18 @@ def group_train_test_split(
     units, what = queries, "queries"
     if users is not None:
         (units, _), what = units_of_queries(users, queries), "users"
-    is_drawn = shuffle and order is None
-    ordered = np.arange(units.n_queries) if is_drawn else _by_date(units, order)
-    with _counting(units.n_queries, what):
+    is_drawn, n = shuffle and order is None, units.n_queries
+    with _counting(n, what):
         train, test = train_test_split(
-            ordered,
+            np.arange(n),
             test_size=test_size,
             train_size=train_size,
             random_state=random_state,
             shuffle=is_drawn and stratify is None,
         )
+    if not is_drawn:
+        bounds = [len(train), len(train) + len(test)]
+        ((train, test),) = forward_folds(_dates_of(units, order), bounds)
     if stratify is not None:
         rng = check_random_state(random_state)
         grades = check_grades(stratify, units, "stratify")
@@ -630,11 +630,11 @@ def _counting(n_units: int, what: str = "queries") -> Iterator[None]:
         ) from error
 
 
-def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
-    """Return the queries by date, then id; without dates by their first rows."""
+def _dates_of(queries: QueryGroups, order: IdsLike | None) -> IntArray:
+    """Return the rank of each query's date; without dates the number of its row."""
     if order is None:
-        return np.argsort(queries.order[queries.offsets[:-1]])
-    return np.argsort(number_dates(order, queries), kind="stable")
+        return queries.order[queries.offsets[:-1]][first_copies(queries.query_ids)]
+    return number_dates(order, queries)
 
 
 def _sorted_by_grade(

@@ -31,6 +31,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import check_has_rows, is_arrow, is_frame
 from sklearn_ltr._core.data.fit_arguments import ROWS_CHANGED
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.labels import (
     LabelGrades,
     check_have_judged,
@@ -484,14 +485,15 @@ def hold_out_queries(
     """Hold out a fraction of all queries, or users, if early stopping needs it."""
     if data.validation or not parameters.holds_out:
         return data
+    assert data.train.query_ids is not None
     index, columns = QueryIndex.locate(data.train, comm), data.train.columns
-    held_out = draw_held_out(
-        index.n_queries,
-        parameters.validation_fraction,
-        seed,
-        columns.users,  # which a cluster does not take, so these are of all queries
-        columns.order,
-    )
-    held_out = held_out[index.position]
+    copied, what = first_copies(data.train.query_ids), "queries"
+    unit = copied if comm.n_workers == 1 else np.arange(index.n_queries)
+    if columns.users is not None:  # a cluster takes no users, and no order
+        unit, what = columns.users, "users"
+    fraction = parameters.validation_fraction
+    held_out = draw_held_out(unit, fraction, seed, columns.order, what)[index.position]
     train = data.train.subset(~held_out)
-    return FitData(train, train, [data.train.subset(held_out)])
+    # of several copies of a query one is measured
+    is_first = copied == np.arange(data.train.n_queries)
+    return FitData(train, train, [data.train.subset(held_out & is_first)])
