@@ -141,9 +141,9 @@ class BaggingRanker(MetaRanker):
         given `users`, each with all queries of theirs.
     bootstrap : bool, default=False
         Draw queries, or users, with replacement; a query that is drawn twice counts as
-        two.  Members that hold out queries to stop early hold out both; members that
-        hold out rows in another way, such as a search, are an error unless they are
-        given `users`.
+        two, which rankers of this package hold out, or divide among folds, together.
+        Members that divide rows in another way, such as a search of scikit-learn, are
+        an error, unless its `cv` holds out by the `users` or the `order` of `fit`.
     oob_score : bool, default=False
         Whether to score the documents of each query by the members that were not
         trained on it.

@@ -22,7 +22,7 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_holds_rows,
 )
-from sklearn_ltr._core.data.groups import first_copies
+from sklearn_ltr._core.data.groups import QueryCopy, first_copies
 from sklearn_ltr._core.data.query_values import (
     check_one_way,
     forward_folds,
@@ -208,10 +208,10 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
     max_train_size : int of at least 1 or None, default=None
         Largest number of queries that train: the latest ones.  None: all.
     test_size : int of at least 1 or None, default=None
-        Number of queries that test in each fold.  None: the number of queries divided
-        by ``n_splits + 1``, rounded down.
+        Number of queries that test in each fold, about, where several have one date.
+        None: the number of queries divided by ``n_splits + 1``, rounded down.
     gap : int of at least 0, default=0
-        Number of unused queries between those that train and those that test, for
+        Least number of unused queries between those that train and those that test, for
         example because their clicks are not known yet when the model is trained.
 
     Raises
@@ -232,8 +232,10 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
 
     .. math:: t_i = n - (k - i) \, test\_size, \qquad i = 0, \ldots, k - 1.
 
-    Queries of the same date are ordered by their ids in `groups`, and a fold may end
-    between them.  The folds do not depend on the order of the rows if `order` is given.
+    Queries of one date are on one side: each :math:`t_i` moves to the nearest number at
+    which a date begins, of two the earlier one.  To divide a date, give ``(date,
+    number)`` tuples as `order`.  The folds do not depend on the order of the rows if
+    `order` is given.
 
     Examples
     --------
@@ -338,7 +340,7 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
             order.
         ValueError
             If `groups` is None, X, `groups` and `order` differ in length, a value is
-            missing, a query has two dates, or there are too few queries.
+            missing, a query has two dates, or there are too few queries or dates.
         """
         queries = _queries_of(X, groups)
         dates, n = _dates_of(queries, order), queries.n_queries
@@ -501,8 +503,8 @@ def group_train_test_split(
     order : sequence of length n_documents, default=None
         The date of each row, constant within a query: dates, times, numbers or tuples
         of these, smaller is earlier.  The latest queries are the test part, and nothing
-        is drawn, whatever `shuffle` and `random_state` are.  Queries of the same date
-        are ordered by their ids.
+        is drawn, whatever `shuffle` and `random_state` are.  Queries of one date are in
+        one part, which ends where the date changes that is nearest to its size.
     users : sequence of length n_documents, default=None
         The user of each row (customer, session, device), constant within a query.
         Users are drawn in place of queries, each with all queries of theirs: sizes,
@@ -522,8 +524,8 @@ def group_train_test_split(
     ValueError
         If an array does not have one row for each value of `groups`, a part would have
         no queries, grades are negative or not finite, `stratify` is given with
-        ``shuffle=False`` or with `order`, `order` with `users`, or a query has two
-        dates or users.
+        ``shuffle=False`` or with `order`, `order` with `users`, a query has two dates
+        or users, or there are too few dates.
 
     See Also
     --------
@@ -551,6 +553,9 @@ def group_train_test_split(
     units, what = queries, "queries"
     if users is not None:
         (units, _), what = units_of_queries(users, queries), "users"
+    elif isinstance(queries.query_ids[0], QueryCopy):  # in a member of a bag
+        original = first_copies(queries.query_ids)[queries.query_of_row]
+        units, _ = units_of_queries(original, queries)
     is_drawn, n = shuffle and order is None, units.n_queries
     with _counting(n, what):
         train, test = train_test_split(

@@ -416,7 +416,7 @@ class RowColumns(Generic[T]):
         order : array-like of shape (n_documents,), default=None
             The date of each query, constant within it: dates, times, numbers or tuples
             of these, smaller is earlier.  Where early stopping holds queries out, these
-            are the latest.  Not together with `users`.
+            are the latest, with all that have their date.  Not together with `users`.
         """,
         per_query=True,
         holds_out=True,
@@ -474,8 +474,8 @@ TEXTS["folds"] = inspect.cleandoc(
         The date of each query, constant within it: dates, times, numbers or tuples of
         these, smaller is earlier.  Folds go forward in time, those of `cv` or, of a
         number, of a :class:`~sklearn_ltr.model_selection.GroupTimeSeriesSplit`: what is
-        held out is later than what is learned from, and the earliest queries are never
-        held out.  Not together with `users`.
+        held out is later than what is learned from, queries of one date are on one
+        side, and the earliest are never held out.  Not together with `users`.
     """
 )
 

@@ -130,7 +130,7 @@ def forward_folds(
             f"order has {n_dates} different date{'s' * (n_dates > 1)} for {n} queries, "
             f"and queries of one date stay together, so that {n_parts} parts, each "
             f"later than the one before, need {n_parts} dates: give dates with a time, "
-            "fewer parts, or (date, query) tuples to divide a date"
+            "fewer parts, or (date, number) tuples to divide a date"
         )
     moved, first = [], 0
     for number, bound in enumerate(inner, 1 - len(inner)):
