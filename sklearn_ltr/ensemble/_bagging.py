@@ -14,6 +14,7 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
@@ -30,6 +31,7 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.data.features import find_features
 from sklearn_ltr._core.data.groups import QueryCopy, first_copies
 from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
@@ -355,7 +357,7 @@ class BaggingRanker(MetaRanker):
             check_taken(rows, [taken])
             if any(has_copies(rows.queries, queries) for queries in drawn):
                 dividing = dividing_parameters(estimator, rows.columns)
-                if is_given_val:
+                if takes_validation(estimator):  # `fit_member` gives it some
                     dividing -= {"early_stopping"}
                 if dividing:
                     refuse_copies(estimator, dividing)
@@ -544,10 +546,35 @@ def fit_member(
     """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
+        is_given_val = "X_val" in requested_metadata(member, validation)
+        if not is_given_val and has_copies(rows.queries, drawn):
+            if dividing_parameters(member, rows.columns):
+                # it would hold out rows, and is given those of whole queries instead
+                columns = rows.data.columns
+                unit = columns.users
+                if unit is None:
+                    unit = first_copies(rows.queries.query_ids)
+                held_out = draw_held_out(
+                    unit[drawn],
+                    member.validation_fraction,
+                    member.random_state,
+                    None if columns.order is None else columns.order[drawn],
+                    "queries" if columns.users is None else "users",
+                )
+                X_val, y_val, others = take_queries(rows, np.unique(drawn[held_out]))
+                validation = {"X_val": X_val, "y_val": y_val}
+                validation |= {f"{name}_val": column for name, column in others.items()}
+                drawn = drawn[~held_out]
         X, y, metadata = take_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
         with collected_warnings() as found:
             return member.fit(X, y, **given), found
+
+
+def takes_validation(member: BaseEstimator) -> bool:
+    """Return whether the `fit` of a member itself, no part of it, takes X_val."""
+    routing = get_routing_for_object(member)
+    return not isinstance(routing, MetadataRouter) and "X_val" in routing.fit.requests
 
 
 def with_known_bins(

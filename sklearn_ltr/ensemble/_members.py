@@ -80,8 +80,6 @@ def read_rows(
     X, y, groups, pairs = given.X, given.y, given.groups, given.pairs
     judged = pairs.are_given()
     if y is None and judged:
-        if without_grades:
-            raise ValueError(without_grades)
         n_documents = n_rows(X)
         queries, data = read_ungraded(given, n_documents)
     else:
@@ -96,6 +94,8 @@ def read_rows(
         data = read_targets(y, queries, given.columns, labels=labels)
     if judged:
         pairs.read_alone(queries, by_query=groups is not None)
+        if y is None and without_grades:
+            raise ValueError(without_grades)
         pairs = pairs.as_arrays()
     read: dict[str, Any] = {
         name: queries.unsort(values)

@@ -13,10 +13,9 @@ import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     GradientBoostingRegressor,
-    HistGradientBoostingRegressor,
     StackingRegressor,
 )
-from sklearn.linear_model import Ridge, RidgeCV
+from sklearn.linear_model import Ridge, RidgeCV, SGDRegressor
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, TargetEncoder
@@ -103,17 +102,18 @@ def test_copies_are_on_one_side_of_all_folds_of_a_member(kind, cv, given):
 # --- early stopping ---------------------------------------------------------------
 
 
-def held_out_of(originals, seed, given):
-    """Return which of the queries a fit that stops early holds out, of 40%."""
+def held_out_of(drawn, seed, given, fraction=0.4):
+    """Return which of the drawn queries a fit that stops early holds out."""
+    originals = np.unique(drawn)
     if "order" in given:
         days = DAYS[::SIZE][originals]
         n_before = [(days < day).sum() for day in np.unique(days)[1:]]
-        wanted = len(originals) - round(0.4 * len(originals))
+        wanted = len(originals) - round(fraction * len(originals))
         distance = np.abs(np.subtract(n_before, wanted))
         return originals[days >= np.unique(days)[1:][np.argmin(distance)]]
     unit = USERS[::SIZE][originals] if "users" in given else originals
     units, number = np.unique(unit, return_inverse=True)
-    return originals[draws.held_out(len(units), 0.4, seed)[number]]
+    return originals[draws.held_out(len(units), fraction, seed)[number]]
 
 
 @pytest.mark.parametrize("given", [{}, {"users": USERS}, {"order": DAYS}], ids=list)
@@ -128,7 +128,7 @@ def test_a_pipeline_stops_early_on_queries_without_copies(given):
         pipelines.estimators_, pipelines.estimators_queries_, strict=True
     ):
         seed = draws.seed_of(member[-1].random_state)
-        held_out = held_out_of(np.unique(drawn), seed, given)
+        held_out = held_out_of(drawn, seed, given)
         learned = [query for query in drawn if query not in held_out]
         scaler = StandardScaler().fit(np.concatenate([X[GROUPS == q] for q in drawn]))
         scaled, part = scaler.transform(X), np.isin(GROUPS, held_out)
@@ -140,6 +140,22 @@ def test_a_pipeline_stops_early_on_queries_without_copies(given):
         np.testing.assert_array_equal(
             alone.validation_score_, member[-1].validation_score_
         )
+
+
+@pytest.mark.parametrize("given", [{}, {"users": USERS}, {"order": DAYS}], ids=list)
+def test_a_regressor_that_would_hold_out_rows_is_given_those_of_queries(given):
+    regressor = MARTRegressor(n_estimators=20, early_stopping=True, tol=0.01)
+    regressors = bag(regressor).fit(X, Y, groups=GROUPS, **given)
+    for member, drawn in zip(
+        regressors.estimators_, regressors.estimators_queries_, strict=True
+    ):
+        fraction = member.validation_fraction
+        held_out = held_out_of(drawn, member.random_state, given, fraction)
+        learned = [query for query in drawn if query not in held_out]
+        rows = np.concatenate([np.flatnonzero(GROUPS == q) for q in learned])
+        part = np.isin(GROUPS, held_out)
+        alone = clone(member).fit(X[rows], Y[rows], X_val=X[part], y_val=Y[part])
+        np.testing.assert_array_equal(alone.predict(X), member.predict(X))
 
 
 # --- categories -------------------------------------------------------------------
@@ -226,9 +242,12 @@ def grid(ranker, cv):
         (RidgeCV(), "cv"),
         (StackingRegressor([("ridge", Ridge())], Ridge()), "cv"),
         (make_pipeline(TargetEncoder(), Ridge()), "targetencoder__cv"),
-        (HistGradientBoostingRegressor(early_stopping=True), "early_stopping"),
+        (SGDRegressor(early_stopping=True), "early_stopping"),
         (GradientBoostingRegressor(n_iter_no_change=3), "n_iter_no_change"),
-        (MARTRegressor(early_stopping=True), "early_stopping"),
+        (
+            make_pipeline(StandardScaler(), MARTRegressor(early_stopping=True)),
+            "martregressor__early_stopping",
+        ),
         (BlendedRanker([RidgeCV(), TREES]), r"rankers\[0\]__cv"),
         (BlendedRanker([("ridge", RidgeCV()), TREES]), "ridge__cv"),
         (LambdaMARTRanker(init=RidgeCV()), "init__cv"),
