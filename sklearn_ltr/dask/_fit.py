@@ -187,7 +187,7 @@ def held_out_queries(
     if validation.get("X_val") is not None or parameters.early_stopping is not True:
         return None
     n_queries = int(np.count_nonzero(locations.weight > 0))
-    return draw_held_out(n_queries, parameters.validation_fraction, seed)
+    return draw_held_out(np.arange(n_queries), parameters.validation_fraction, seed)
 
 
 def load(

@@ -221,6 +221,11 @@ class BaseMART(CallbackSupportMixin, Estimator):
         model = self._fitted()
         return model._categories.mask(model.n_features_in_)
 
+    @property
+    def _divides_rows(self) -> bool:
+        """Whether the fit has divided rows among folds, for means of categories."""
+        return bool(self._mapper.categories.has_shared.any())
+
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: y is required; X may be sparse, and NaN is allowed."""
         tags = super().__sklearn_tags__()

@@ -32,6 +32,7 @@ CORE = {
     "strict_json": set(),
     "_core": set(),
     "comm": set(),
+    "parts": set(),
     "other_libraries": set(),
     "data": set(),
     "metrics": {"data"},
@@ -75,7 +76,6 @@ ANNEXES = {
         "metrics",
         "estimators",
         "ranking",
-        "rankers",
         "ensemble",
     },
     "dask": {
@@ -93,7 +93,6 @@ ANNEXES = {
         "metrics",
         "estimators",
         "ranking",
-        "rankers",
         "ensemble",
     },
     "preprocessing": {"data", "trees", "estimators", "ranking"},
@@ -162,6 +161,7 @@ SHARED = {
     "public_names",
     "strict_json",
     "comm",
+    "parts",
     "typing",
 }
 OPTIONAL = {

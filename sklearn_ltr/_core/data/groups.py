@@ -42,6 +42,36 @@ COUNTED = (
 EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
 
 
+class QueryCopy(int):
+    """The id of a copy of a query, which a bag has drawn several times.
+
+    The copies are queries of their own, but what holds queries out, or divides them,
+    keeps those of one `original` together (`first_copies`).
+    """
+
+    original: int
+
+    def __new__(cls, number: int, original: int) -> Self:
+        """Return the id of copy `number` of all that were drawn."""
+        copy = super().__new__(cls, number)
+        copy.original = original
+        return copy
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        """Return what makes the id again, in another process."""
+        return type(self), (int(self), self.original)
+
+
+def first_copies(query_ids: QueryIds) -> IntArray:
+    """Return the number of each query; of copies, that of the first of them."""
+    numbers = np.arange(len(query_ids))
+    if len(query_ids) == 0 or not isinstance(query_ids[0], QueryCopy):
+        return numbers  # no id is one of a copy, as all are, or none
+    originals = [cast(QueryCopy, copy).original for copy in query_ids]
+    _, first, copied = np.unique(originals, return_index=True, return_inverse=True)
+    return np.asarray(numbers[first][copied])
+
+
 @dataclass(frozen=True, eq=False)
 class QueryGroups:
     """Which rows belong to which query.

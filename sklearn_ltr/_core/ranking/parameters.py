@@ -14,6 +14,7 @@ from sklearn_ltr._core.data import FitArguments, GivenColumns, TrainingData
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.features import check_has_rows
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.labels import LabelGrades, label_number
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.data.query_values import draw_held_out
@@ -372,13 +373,18 @@ class RankerParameters(FitParameters):
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
     ) -> tuple[TrainingData, TrainingData]:
         """Divide the queries: a fraction of those of all workers is held out."""
+        assert train.query_ids is not None
         index, columns = QueryIndex.locate(train, comm), train.columns
-        # users, and dates, which a cluster does not take, are those of all queries
-        held_out_by = columns.users, columns.order
+        copied, what = first_copies(train.query_ids), "queries"
+        unit = copied if comm.n_workers == 1 else np.arange(index.n_queries)
+        if columns.users is not None:  # a cluster takes no users, and no order
+            unit, what = columns.users, "users"
         fraction = self.validation_fraction
-        held_out = draw_held_out(index.n_queries, fraction, seed, *held_out_by)
+        held_out = draw_held_out(unit, fraction, seed, columns.order, what)
         held_out = held_out[index.position]
-        return train.subset(~held_out), train.subset(held_out)
+        # of several copies of a query one is measured
+        is_first = copied == np.arange(train.n_queries)
+        return train.subset(~held_out), train.subset(held_out & is_first)
 
     def choose_learned(
         self, train: TrainingData, comm: Comm, *, may_be_none: bool

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.data.tables import Matrix, Table, contiguous_rows
 from sklearn_ltr._core.saving import ChecksummedArrays, saved_part
@@ -150,12 +151,14 @@ def row_targets(
     """Return target, weight and fold of each row."""
     # A target is relative to the mean of the row's query, since only differences within
     # a query matter; where rows are in no query, to the mean of all.  The rows of a
-    # query are in one fold.  The units of targets and of weights do not matter.
+    # query, and of its copies, are in one fold.  The units of targets and of weights do
+    # not matter.
     weights = np.repeat(data.sample_weight / unit.mean_weight, data.sizes)
     y = data.y / max(unit.largest_y, np.finfo(float).tiny)
     y = exact(y, 1.0, unit.n_rows)
     mean = np.full(1, np.average(y, weights=weights))
     if data.query_ids is not None:
+        query_numbers = query_numbers[first_copies(data.query_ids)]
         sums = np.add.reduceat(y, data.offsets[:-1])
         mean = np.repeat(sums / data.sizes, data.sizes)
     largest = unit.largest_weight / unit.mean_weight
