@@ -130,9 +130,10 @@ def takes_columns(
 ) -> Callable[[F], F]:
     """Name the declared columns where a method's signature and docstring say `columns`.
 
-    What stands in braces there becomes the text of columns.  Columns of validation data, columns that predictions need, too, the arguments that
-    judge pairs, and those that say what is held out are named only if `validation`,
-    `prediction`, `pairs` and `holds_out` ask for them.
+    What stands in braces there becomes the text of columns.  Columns of validation
+    data, columns that predictions need, too, the arguments that judge pairs, and those
+    that say what is held out are named only if `validation`, `prediction`, `pairs` and
+    `holds_out` ask for them.
     """
     names = [
         name
