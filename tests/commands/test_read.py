@@ -168,7 +168,7 @@ def test_columns_and_grades_of_labels_are_given_by_options(folder, capsys):
         ),
         (
             ["--document", "sku", "--grade", "x"],
-            "'t.csv' has no 'x', as grade= names it",
+            "'t.csv' has no 'x': give ",
         ),
     ):
         assert main(["read", "t.csv", "no", *more]) == 1
