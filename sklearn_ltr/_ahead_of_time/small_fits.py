@@ -31,11 +31,12 @@ from sklearn_ltr._core.data.tables import hash_values
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.trees.binning import BinnedData, hash_bins
 from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._core.trees.growth import POLICIES
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import TreeSampler
 from sklearn_ltr._core.trees.parameters import (
-    GROW_POLICIES,
     TreeParameters,
     growth_parameters,
     step_of_growth,
@@ -108,7 +109,7 @@ def _fit_sparse_tables() -> None:
 def _fit_categories() -> None:
     data = _data()
     X = np.abs(data.data).astype(np.int64)
-    for policy in GROW_POLICIES:
+    for policy in POLICIES:
         ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
         ranker.set_params(grow_policy=policy)
         ranker.fit(X, data.target, groups=data.groups).predict(X)
@@ -137,7 +138,9 @@ class _OneOfTwo(OneProcess):
     n_workers = 2
 
 
-def _grow(comm: Comm, symmetric: bool, has_categories: bool, is_sparse: bool) -> None:
+def _grow(
+    comm: Comm, policy: GrowthPolicy, has_categories: bool, is_sparse: bool
+) -> None:
     """Grow a tree; the kernels that take longest to compile are called first."""
     n_features, n_rows = 2, 100
     columns = np.arange(n_features * n_rows, dtype=np.uint8).reshape(n_features, -1)
@@ -148,18 +151,17 @@ def _grow(comm: Comm, symmetric: bool, has_categories: bool, is_sparse: bool) ->
         default_bin = np.zeros(1, dtype=np.uint8)
         sparse = SparseColumns(np.ones(1, dtype=np.int64), default_bin, entries, n_rows)
     derivatives = RowDerivatives(np.arange(float(n_rows)), np.ones(n_rows))
-    ranker = LambdaMARTRanker().set_params(grow_policy=GROW_POLICIES[symmetric])
+    ranker = LambdaMARTRanker().set_params(grow_policy=policy.name)
     parameters = read_parameters(TreeParameters, ranker)
-    growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
+    growth = growth_parameters(parameters, NO_CONSTRAINTS, n_rows, policy)
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
     stored, n_categories = BinnedColumns(columns, sparse), 255 * has_categories
     binned = BinnedData(stored, np.full(2, 255), np.full(2, n_categories))
     numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
-    grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
-    scores = np.zeros(n_rows)
-    grower.call_kernels(derivatives, drawn, scores)
-    grower.grow(derivatives, drawn, 0.1, scores)
+    grower = TreeGrower(binned, policy, growth, ONE_THREAD, numbers, comm)
+    grower.call_kernels(derivatives, drawn, np.zeros(n_rows))
+    grower.grow(derivatives, drawn, 0.1)
     if is_sparse:
         hash_bins(binned, ONE_THREAD)
 
@@ -268,8 +270,8 @@ def _steps_of_growth(
     """Return steps that grow trees of both policies, by features of some kinds."""
     # a kind is whether there are categories, and whether there are sparse columns
     return {
-        step_of_growth(symmetric, *kind) + where: partial(_grow, comm, symmetric, *kind)
-        for kind, symmetric in product(kinds, (False, True))
+        step_of_growth(policy, *kind) + where: partial(_grow, comm, policy, *kind)
+        for kind, policy in product(kinds, POLICIES.values())
     }
 
 

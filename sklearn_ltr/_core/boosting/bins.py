@@ -32,10 +32,8 @@ from sklearn_ltr._core.trees.binning import (
     fit_bins,
     hash_bins,
     sample_rows,
-    shared_category_bins,
 )
 from sklearn_ltr._core.trees.categories import CategoryBins, TrainingCategories
-from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.parameters import TreeParameters, step_of_growth
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
@@ -46,7 +44,7 @@ class BinnedSet(NamedTuple):
     """Binned rows, and the scores that trees are added to."""
 
     bins: BinnedData
-    scores: FloatArray  # (n_rows,): F so far
+    scores: FloatArray  # (n_rows,): F_0 at first
 
 
 class BinnedFit(NamedTuple):
@@ -80,18 +78,17 @@ def bin_data(
     """Turn all rows into bins; all workers of a fit call this together."""
     index = QueryIndex.locate(data.learned, comm)
     if comm.n_workers == 1:
-        symmetric = parameters.grows_symmetric(index.n_queries)
-        step = step_of_growth(symmetric, len(categorical) > 0, data.learned.X.is_sparse)
+        kind = len(categorical) > 0, data.learned.X.is_sparse
+        step = step_of_growth(parameters.policy(index.n_queries), *kind)
         helper.want(step, n_jobs=parameters.n_jobs)
     mapper, rows, bins = bin_learned(
         data.learned, parameters, categorical, kept, index, team
     )
-    scores = scores_so_far(rows, bins, mapper, kept.ensemble, team)
-    learned, validation = BinnedSet(bins, scores), []
-    for held in data.validation:
-        bins = mapper.transform(held.X, held.rows, team)
-        scores = scores_so_far(held, bins, mapper, kept.ensemble, team)
-        validation.append(BinnedSet(bins, scores))
+    learned = BinnedSet(bins, rows.init_score.copy())
+    validation = [
+        BinnedSet(mapper.transform(held.X, held.rows, team), held.init_score.copy())
+        for held in data.validation
+    ]
     return BinnedFit(rows.without_features(), learned, validation, mapper, index, team)
 
 
@@ -162,27 +159,3 @@ def learn_shared_table(
     place[data.rows[order]] = np.arange(data.n_rows)
     known = KnownBins(mapper, binned.stored, hashes[order], place)
     return BinnedTable(data.X, np.arange(n_rows), known)
-
-
-def scores_so_far(
-    data: TrainingData,
-    binned: BinnedData,
-    mapper: BinMapper,
-    ensemble: TreeEnsemble,
-    team: ThreadTeam,
-) -> FloatArray:
-    """Return F of the rows: their initial scores, and the trees of earlier fits."""
-    if len(ensemble) == 0:  # do not read X: it may be on disk
-        return data.init_score.copy()
-    # a training row whose category shares a bin has another bin than in prediction
-    features, bins = shared_category_bins(binned, mapper.categories)
-    known = np.zeros((data.X.shape[0], 1 + len(features)))
-    known[data.rows] = np.column_stack((data.init_score, bins))
-    found = []
-    for first, values in data.X.parts():
-        own = known[first : first + values.shape[0]]
-        encoded = mapper.categories.encode(values)
-        if len(features) > 0:
-            encoded[:, features] = own[:, 1:]
-        found.append(ensemble.predict(encoded, team, own[:, 0].copy()))
-    return np.asarray(np.concatenate(found)[data.rows])

@@ -11,7 +11,6 @@ last two together, each with its own rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from sklearn_ltr._core.estimators.monitor import (
     curves_of,
     first_validation_curve,
 )
-from sklearn_ltr._core.estimators.objective import Objective, Task
+from sklearn_ltr._core.estimators.objective import Task
 from sklearn_ltr._core.parameters import LARGEST_SCORE
 from sklearn_ltr._core.trees.constraints import Constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
@@ -35,25 +34,7 @@ from sklearn_ltr._core.trees.growth.leaf_values import add_binned
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import TreeSampler
 from sklearn_ltr._core.trees.growth.workspace import GrownTree
-from sklearn_ltr._core.trees.parameters import TreeParameters, growth_parameters
-from sklearn_ltr._core.typing import FloatArray
-
-
-def boost(
-    grower: TreeGrower,
-    objective: Objective,
-    sampler: TreeSampler,
-    scores: FloatArray,
-    steps: Iterable[tuple[int, float]],
-) -> Iterator[GrownTree]:
-    """Grow one tree after another; yield each when it has been added to `scores`."""
-    # `scores` are the scores of the training rows, (n_rows,); `steps` gives the index
-    # of each tree, which seeds its random numbers, and its learning rate
-    for tree_index, rate in steps:
-        gradient, hessian = objective.derivatives(scores)
-        objective.after_step(gradient, hessian, rate)
-        derivatives = RowDerivatives(gradient, hessian)
-        yield grower.grow(derivatives, sampler.draw(tree_index), rate, scores)
+from sklearn_ltr._core.trees.parameters import growth_parameters
 
 
 class Boosting:
@@ -65,6 +46,7 @@ class Boosting:
     task : Task
     parameters : BoostingParameters
     kept : KeptTrees
+        Its trees are the first ones, and are added to all scores.
     """
 
     def __init__(
@@ -78,20 +60,19 @@ class Boosting:
         self._kept, self._sets = kept, [fit.learned, *fit.validation]
         p = parameters
         curves = curves_of(task.measures, kept.evals_result, kept.n_trees)
-        self.trees: list[GrownTree] = []
         followed = first_validation_curve(curves) if p.early_stopping else None
         steps = "tree", kept.n_trees, p.n_estimators
         print_line = fit.query_index.comm.print_line
         self.monitor = Monitor(curves, followed, p, *steps, print_line)
+        self.trees = kept.ensemble.grown(fit.mapper)
+        for tree in self.trees:
+            for each in self._sets:
+                add_binned(each.bins, tree, each.scores, fit.team)
 
-    @property
-    def n_trees(self) -> int:
-        """Number of trees, with those of earlier fits."""
-        return self._kept.n_trees + len(self.trees)
-
-    def add(self, tree: GrownTree) -> None:
-        """Add a tree to the scores of validation data; training data have it."""
+    def add(self, tree: GrownTree, grower: TreeGrower) -> None:
+        """Add the tree that was grown last to the scores of all rows."""
         self.trees.append(tree)
+        grower.add_last(tree, self._fit.learned.scores)
         for held in self._fit.validation:
             add_binned(held.bins, tree, held.scores, self._fit.team)
 
@@ -100,21 +81,17 @@ class Boosting:
         for measured, by_name in zip(self._sets, self._task.measures, strict=True):
             for measure in by_name.values():
                 measure.update(measured.scores, self._fit.team)
-        return self.monitor.record(self.n_trees)
+        return self.monitor.record(len(self.trees))
 
     def fitted(self) -> dict[str, Any]:
         """Return the fitted attributes, with all trees so far."""
-        return self.fitted_to(self.n_trees)
+        return self.fitted_to(len(self.trees))
 
     def fitted_to(self, n_trees: int) -> dict[str, Any]:
-        """Return the fitted attributes, with the first trees."""
-        ensemble = self._kept.ensemble
-        if self.trees:
-            ensemble += TreeEnsemble.from_grown(self.trees, self._fit.mapper)
-        if n_trees < len(ensemble):
-            ensemble = ensemble.part(0, n_trees)
+        """Return the fitted attributes, as they were after so many trees."""
+        trees = self.trees[:n_trees]
         return {
-            "ensemble_": ensemble,
+            "ensemble_": TreeEnsemble.from_grown(trees, self._fit.mapper),
             "n_iter_": n_trees,
             self._parameters.train_curve: self.monitor.train_values,
             "validation_score_": self.monitor.stopping_values,
@@ -135,19 +112,31 @@ def boost_trees(
     listener: StepListener | None,
 ) -> dict[str, object]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
-    p, index, team = parameters, fit.query_index, fit.team
-    boosting = Boosting(fit, task, p, kept)
-    symmetric = p.grows_symmetric(index.n_queries)
-    growth = growth_parameters(p, constraints, index.n_rows, symmetric)
+    p, index, team, bins = parameters, fit.query_index, fit.team, fit.learned.bins
+    policy, n_features = p.policy(index.n_queries), len(bins.n_bins)
+    growth = growth_parameters(p, constraints, index.n_rows, policy)
     numbers = index.row_numbers(np.uint32)
-    grower = TreeGrower(fit.learned.bins, growth, team, numbers, index.comm)
-    sampler = new_sampler(fit, p, growth.max_leaf_nodes, kept.seed)
+    grower = TreeGrower(bins, policy, growth, team, numbers, index.comm)
+    fraction, n_drawn = p.sampled_fraction(index.n_rows), p.count_features(n_features)
+    n_nodes = 2 * growth.max_leaf_nodes - 1
+    sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
 
+    boosting = Boosting(fit, task, p, kept)
     boosting.measure()  # the initial scores, before any tree
-    steps = p.learning_rates(range(kept.n_trees, p.n_estimators))
-    for tree in boost(grower, task.objective, sampler, fit.learned.scores, steps):
-        check_step(tree, p)
-        boosting.add(tree)
+    for tree_index, rate in p.learning_rates(range(kept.n_trees, p.n_estimators)):
+        gradient, hessian = task.objective.derivatives(fit.learned.scores)
+        derivatives = RowDerivatives(gradient, hessian)
+        tree = grower.grow(derivatives, sampler.draw(tree_index), rate)
+        largest = np.abs(tree.value).max()
+        if not largest <= LARGEST_SCORE:
+            at = "" if callable(p.learning_rate) else f"={p.learning_rate:g}"
+            raise ValueError(
+                f"the scores diverge, since a tree adds {largest:.3g} to them: lower "
+                f"learning_rate{at}, or raise "
+                f"l2_regularization={p.l2_regularization:g}"
+            )
+        boosting.add(tree, grower)
+        task.objective.after_step(gradient, hessian, rate)
         stops = boosting.measure()
         if listener is not None:
             stops = listener.end_step(boosting.fitted, last=stops)
@@ -155,33 +144,9 @@ def boost_trees(
             break
 
     # with early stopping, keep the trees up to the best one
-    monitor, n_grown = boosting.monitor, boosting.n_trees
+    monitor, n_grown = boosting.monitor, len(boosting.trees)
     best = None if monitor.followed is None else max(1, monitor.best_index)
     monitor.print_end(n_grown, best)
     attributes = boosting.fitted_to(n_grown if best is None else best)
     warn_if_nothing_learned(fit, p, attributes["ensemble_"], n_grown)
     return attributes
-
-
-def new_sampler(
-    fit: BinnedFit, parameters: TreeParameters, max_leaf_nodes: int, seed: int
-) -> TreeSampler:
-    """Return what draws the rows and features of each tree."""
-    p, n_features = parameters, len(fit.learned.bins.n_bins)
-    fraction = p.sampled_fraction(fit.query_index.n_rows)
-    n_nodes = 2 * max_leaf_nodes - 1
-    n_drawn = p.count_features(n_features)
-    return TreeSampler(fraction, n_features, *n_drawn, n_nodes, seed)
-
-
-def check_step(tree: GrownTree, parameters: TreeParameters) -> None:
-    """Raise a ValueError if a tree leads to scores too large to compute with."""
-    largest = np.abs(tree.value).max()
-    if not largest <= LARGEST_SCORE:
-        rate = parameters.learning_rate
-        at = "" if callable(rate) else f"={rate:g}"
-        raise ValueError(
-            f"the scores diverge, since a tree adds {largest:.3g} to them: lower "
-            f"learning_rate{at}, or raise "
-            f"l2_regularization={parameters.l2_regularization:g}"
-        )

@@ -76,7 +76,9 @@ from sklearn_ltr._core.ranking.task import ranking_task
 from sklearn_ltr._core.trees.binning import BinnedTable
 from sklearn_ltr._core.trees.constraints import Constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._core.trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
+from sklearn_ltr._core.trees.growth import BEST_FIRST, POLICIES, SYMMETRIC
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
+from sklearn_ltr._core.trees.parameters import GrowPolicy, LearningRate
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FeaturesLike,
@@ -109,7 +111,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are f
 class LambdaMARTParameters(RankerParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
-    grow_policy: Annotated[GrowPolicy, Choice("auto", *GROW_POLICIES)]
+    grow_policy: Annotated[GrowPolicy, Choice("auto", *POLICIES)]
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
@@ -132,11 +134,11 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
             return REGRESSION_WEIGHT * min(1.0, (FULL_WEIGHT_ROWS / n_rows) ** 2)
         return float(self.regression_weight)
 
-    def grows_symmetric(self, n_queries: int) -> bool:
-        """Return whether trees are symmetric, given the queries to learn from."""
+    def policy(self, n_queries: int) -> GrowthPolicy:
+        """Return the policy of growth, given the queries to learn from."""
         if self.grow_policy == "auto":
-            return n_queries <= MOST_SYMMETRIC_QUERIES
-        return super().grows_symmetric(n_queries)
+            return SYMMETRIC if n_queries <= MOST_SYMMETRIC_QUERIES else BEST_FIRST
+        return super().policy(n_queries)
 
     @property
     def has_additive_bias(self) -> bool:

@@ -132,6 +132,28 @@ class TreeEnsemble(ChecksummedArrays):
         arrays["category_set"] = arrays["category_set"][set_node]
         return cls(**arrays)
 
+    def grown(self, mapper: BinMapper) -> list[GrownTree]:
+        """Return the trees that were joined, with bins in place of thresholds."""
+        is_set = np.isin(self.feature, mapper.categories.feature)
+        last_bin = np.zeros(len(self.feature), dtype=np.uint8)
+        for node in np.flatnonzero((self.feature >= 0) & ~is_set):
+            thresholds = mapper.bin_thresholds[self.feature[node]]
+            last_bin[node] = b = np.searchsorted(thresholds, self.threshold[node])
+            if b < len(thresholds) and thresholds[b] != self.threshold[node]:
+                raise ValueError(
+                    "trees have other thresholds than the bins of their fit: give "
+                    "warm_start=False"
+                )
+        has_sets = mapper.categories.n_bins.any()
+        sets = np.zeros((len(is_set) if has_sets else 0, SET_BYTES), np.uint8)
+        sets[self.category_node] = self.category_set
+        arrays = self._arrays() | {"threshold": last_bin, "category_set": sets}
+        bounds = np.append(self.first_node, len(self.feature))
+        return [
+            GrownTree(*(arrays[name][nodes].copy() for name in GrownTree._fields))
+            for nodes in map(slice, bounds[:-1], bounds[1:])
+        ]
+
     def __len__(self) -> int:
         """Return the number of trees."""
         return len(self.first_node)

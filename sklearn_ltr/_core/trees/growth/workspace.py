@@ -22,16 +22,27 @@ from sklearn_ltr._core.compile import (
 )
 from sklearn_ltr._core.data.binned_columns import BIN_BITS, BIN_MASK, ROW_BITS, ROW_MASK
 from sklearn_ltr._core.trees.binning import BinnedData
-from sklearn_ltr._core.trees.constraints import Constraints
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._core.trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._core.trees.growth.quantization import Quantization
-from sklearn_ltr._core.trees.parameters import GrowthParameters
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 TASKS_PER_THREAD = 4  # chunks of rows of a block, at least, in a large leaf
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
-LEAVES_AHEAD = 2  # leaves that several workers divide ahead of their turn
 NO_LEAF = NO_HISTOGRAM = NOT_DIVIDED = -1
+
+
+class GrowthParameters(NamedTuple):
+    """Size of the trees and values of their leaves."""
+
+    max_leaf_nodes: int  # >= 2
+    max_depth: int  # of a leaf; the root has depth 0
+    min_samples_leaf: int
+    # added to the sum of hessians: in leaf values, and in second-order gains
+    l2_regularization: float
+    second_order: bool  # in gains, W is the sum of hessians, else the number of rows
+    category_smoothing: float = 0.0  # see growth/splitting.py
+    constraints: Constraints = NO_CONSTRAINTS
 
 
 class GrownTree(NamedTuple):
@@ -306,24 +317,14 @@ def allocate_workspace(
     blocks: Blocks,
     binned: BinnedData,
     n_threads: int,
-    exchanges: bool,
+    n_histograms: int,
+    levels: LevelWorkspace | None,
 ) -> GrowthWorkspace:
     """Return the workspace of all threads."""
     n_categories = binned.n_categories
     n_blocks, n_rows, _ = blocks.values.shape
     max_leaf_nodes = parameters.max_leaf_nodes
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    n_histograms, levels = max_leaf_nodes, None
-    if parameters.symmetric:
-        n_histograms = max_leaf_nodes // 2  # the leaves of the last level need none
-        levels = LevelWorkspace(
-            allocate_aligned((n_blocks, histogram_size), np.int64),
-            own_records(n_threads, 1, LEAF),
-            np.zeros((n_threads, max_leaf_nodes), dtype=np.int64),
-            allocate_aligned((n_threads, 2, histogram_size), np.float64),
-        )
-    elif exchanges:
-        n_histograms += LEAVES_AHEAD
     # Chunks are so many that threads end at about the same time
     n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
     # What one thread writes often is in cache lines of its own, from which others then
