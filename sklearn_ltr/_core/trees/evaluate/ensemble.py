@@ -343,7 +343,18 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
         n = len(arrays["first_node"]) if name == "first_node" else n_nodes
         if array.dtype != dtype or array.shape != (n,):
             raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype}")
-    check_category_sets(arrays)
+    node, sets = arrays["category_node"], arrays["category_set"]
+    if not (
+        node.dtype == np.int64
+        and sets.dtype == np.uint8
+        and node.ndim == 1
+        and sets.shape == (len(node), SET_BYTES)
+        and (np.diff(node) > 0).all()
+        and ((node >= 0) & (node < len(arrays["feature"]))).all()
+        and (arrays["feature"][node] >= 0).all()
+        and ((sets[:, -1] >> 7 != 0) == arrays["missing_left"][node]).all()
+    ):
+        raise ValueError("category_set and category_node are not sets of inner nodes")
     first_node, feature = arrays["first_node"], arrays["feature"]
     left, right = arrays["left"], arrays["right"]
     sizes = np.diff(first_node, append=n_nodes)
@@ -376,19 +387,3 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
             )
     if (arrays["gain"] < 0).any() or (arrays["n_rows"] < 0).any():
         raise ValueError("gain or n_rows is below 0")
-
-
-def check_category_sets(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise a ValueError unless the category sets belong to inner nodes."""
-    node, sets = arrays["category_node"], arrays["category_set"]
-    if not (
-        node.dtype == np.int64
-        and sets.dtype == np.uint8
-        and node.ndim == 1
-        and sets.shape == (len(node), SET_BYTES)
-        and (np.diff(node) > 0).all()
-        and ((node >= 0) & (node < len(arrays["feature"]))).all()
-        and (arrays["feature"][node] >= 0).all()
-        and ((sets[:, -1] >> 7 != 0) == arrays["missing_left"][node]).all()
-    ):
-        raise ValueError("category_set and category_node are not sets of inner nodes")

@@ -333,8 +333,17 @@ def allocate_workspace(
     n_filled = allocate_aligned((1, -(-n_blocks // 8) * 8), np.int64)[0]
     goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
     next_task[:], n_filled[:], goes_left[:] = 0, 0, 0
-    n_sets = 2 * max_leaf_nodes - 1 if n_categories.any() else 0
-    slots_of_threads = n_threads, FEATURE_BLOCK
+    n_nodes, slots_of_threads = 2 * max_leaf_nodes - 1, (n_threads, FEATURE_BLOCK)
+    special, constraints = None, parameters.constraints
+    n_sets = len(constraints.interaction_sets)
+    if n_categories.any() or n_sets + len(constraints.monotonic) > 0:
+        shape = n_threads, HISTOGRAM_BINS
+        special = SpecialFeatures(
+            n_categories,
+            constraints,
+            np.ones((n_nodes, n_sets), dtype=np.bool_),
+            CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape)),
+        )
     return GrowthWorkspace(
         team=Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=np.int64)),
         buffers=RowBuffers(
@@ -349,7 +358,7 @@ def allocate_workspace(
         next_task=next_task,
         n_filled=n_filled,
         candidates=np.zeros((n_threads, 8), dtype=CANDIDATE_SPLIT),
-        category_set=np.zeros((n_sets, SET_BYTES), dtype=np.uint8),
+        category_set=np.zeros((n_nodes * n_categories.any(), SET_BYTES), np.uint8),
         splits=BlockSplits(
             allocate_aligned(slots_of_threads, np.float64),
             allocate_aligned(slots_of_threads, np.int64),
@@ -357,7 +366,7 @@ def allocate_workspace(
         ),
         progress=own_records(n_threads, 1, PROGRESS),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
-        special=_special_features(parameters, n_categories, n_threads),
+        special=special,
         goes_left=goes_left,
         levels=levels,
         sparse=_sparse_workspace(parameters, binned, n_threads),
@@ -411,21 +420,6 @@ def _sparse_workspace(
         sums=np.empty((n_threads, HISTOGRAM_BINS), dtype=np.int64),
         place_in_list=np.empty((n_threads, max_leaf_nodes), dtype=np.int64),
     )
-
-
-def _special_features(
-    parameters: GrowthParameters, n_categories: IntArray, n_threads: int
-) -> SpecialFeatures | None:
-    """Return the special features of trees, None if there are none."""
-    constraints = parameters.constraints
-    n_sets = len(constraints.interaction_sets)
-    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
-        return None
-    # a tree of L leaves has 2 L - 1 nodes
-    open_sets = np.ones((2 * parameters.max_leaf_nodes - 1, n_sets), dtype=np.bool_)
-    shape = n_threads, HISTOGRAM_BINS
-    order = CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape))
-    return SpecialFeatures(n_categories, constraints, open_sets, order)
 
 
 @subkernel
