@@ -684,7 +684,11 @@ def out_of_bag(
     mean_scores = mean_of_others(scores)
     score = mean_of_bound(labels, mean_scores[known.rows])
     staged = None
-    if all(hasattr(member, "staged_predict") for member in members):
+    if all(
+        hasattr(member, "staged_predict")
+        and not getattr(member, "_stages_changed", False)
+        for member in members
+    ):
         staged = np.array(
             [
                 mean_of_bound(labels, mean_of_others(stage)[known.rows])

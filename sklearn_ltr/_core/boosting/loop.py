@@ -2,6 +2,8 @@
 
     F_0 = the initial scores,    F_m = F_{m-1} + eta * (value of the leaf of tree m)
 
+or with dropped trees (:mod:`dart`), which a step multiplies by a factor.
+
 This is algorithm LambdaMART of Burges ("From RankNet to LambdaRank to LambdaMART: An
 Overview", MSR-TR-2010-82, 2010) for any objective: rankers and MART share it.  A fit
 takes these steps: an estimator reads its arguments (`FitData`), `bin_data` turns the
@@ -11,11 +13,14 @@ last two together, each with its own rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sklearn_ltr._core.boosting.bins import BinnedFit
+from sklearn_ltr._core.boosting.dart import AddedTrees, weights_of_trees
+from sklearn_ltr._core.boosting.fitted_trees import CHANGED
 from sklearn_ltr._core.boosting.nothing_learned import warn_if_nothing_learned
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
 from sklearn_ltr._core.boosting.warm_start import KeptTrees
@@ -30,11 +35,16 @@ from sklearn_ltr._core.parameters import LARGEST_SCORE
 from sklearn_ltr._core.trees.constraints import Constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
-from sklearn_ltr._core.trees.growth.leaf_values import add_binned
+from sklearn_ltr._core.trees.growth.leaf_values import (
+    LeafWorkspace,
+    add_binned,
+    add_leaves,
+)
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import TreeSampler
 from sklearn_ltr._core.trees.growth.workspace import GrownTree
 from sklearn_ltr._core.trees.parameters import growth_parameters
+from sklearn_ltr._core.typing import FloatArray
 
 
 class Boosting:
@@ -47,6 +57,8 @@ class Boosting:
     parameters : BoostingParameters
     kept : KeptTrees
         Its trees are the first ones, and are added to all scores.
+    max_leaf_nodes : int
+        Of further trees.
     """
 
     def __init__(
@@ -55,6 +67,7 @@ class Boosting:
         task: Task,
         parameters: BoostingParameters,
         kept: KeptTrees,
+        max_leaf_nodes: int,
     ) -> None:
         self._fit, self._task, self._parameters = fit, task, parameters
         self._kept, self._sets = kept, [fit.learned, *fit.validation]
@@ -63,18 +76,53 @@ class Boosting:
         followed = first_validation_curve(curves) if p.early_stopping else None
         steps = "tree", kept.n_trees, p.n_estimators
         print_line = fit.query_index.comm.print_line
-        self.monitor = Monitor(curves, followed, p, *steps, print_line)
+        # a stage of the last fit that cannot be kept any more cannot be the best one
+        first_stage = kept.n_trees if CHANGED in kept.attributes else 0
+        self.monitor = Monitor(curves, followed, p, *steps, first_stage, print_line)
         self.trees = kept.ensemble.grown(fit.mapper)
+        # (number of trees with which it changed, its number, its values before)
+        self._changes: list[tuple[int, int, FloatArray]] = []
+        self._added: AddedTrees | None = None
+        if p.dart is not None:
+            sizes = [len(tree.feature) // 2 + 1 for tree in self.trees]
+            most_leaves = max(max_leaf_nodes, *sizes, 0)
+            scores = [each.scores for each in self._sets]
+            self._added = AddedTrees(scores, most_leaves, fit.team)
         for tree in self.trees:
-            for each in self._sets:
-                add_binned(each.bins, tree, each.scores, fit.team)
+            leaves = [add_binned(s.bins, tree, s.scores, fit.team) for s in self._sets]
+            if self._added is not None:
+                self._added.append(tree, leaves)
 
-    def add(self, tree: GrownTree, grower: TreeGrower) -> None:
-        """Add the tree that was grown last to the scores of all rows."""
+    def drop(self, tree_index: int) -> list[int]:
+        """Take trees out of the scores that the next is grown by; return which."""
+        if self._parameters.dart is None or self._added is None:
+            return []
+        dropped = self._parameters.dart.draw(self._kept.seed, tree_index)
+        if dropped:
+            self._added.add_up(self.trees, dropped, n_sets=1)
+        return dropped
+
+    def add(
+        self,
+        tree: GrownTree,
+        leaves: LeafWorkspace,
+        dropped: Sequence[int] = (),
+        factor: float = 1.0,
+    ) -> None:
+        """Add a tree to the scores of all rows, and dropped ones times a factor."""
+        # `leaves` are those of the rows to learn from
+        fit = self._fit
         self.trees.append(tree)
-        grower.add_last(tree, self._fit.learned.scores)
-        for held in self._fit.validation:
-            add_binned(held.bins, tree, held.scores, self._fit.team)
+        add_leaves(tree, leaves, fit.learned.scores, fit.team)
+        found = [add_binned(s.bins, tree, s.scores, fit.team) for s in fit.validation]
+        if self._added is not None:
+            self._added.append(tree, [leaves, *found])
+            for number in dropped:
+                changed = self.trees[number]
+                self._changes.append((len(self.trees), number, changed.value))
+                self.trees[number] = changed._replace(value=factor * changed.value)
+            if dropped:
+                self._added.add_up(self.trees)
 
     def measure(self) -> bool:
         """Measure the scores of all sets; return whether to stop early."""
@@ -89,7 +137,16 @@ class Boosting:
 
     def fitted_to(self, n_trees: int) -> dict[str, Any]:
         """Return the fitted attributes, as they were after so many trees."""
-        trees = self.trees[:n_trees]
+        trees, attributes = (
+            self.trees[:n_trees],
+            self._task.objective.fitted(max(0, n_trees - self._kept.n_trees)),
+        )
+        for n_then, number, value in reversed(self._changes):
+            if n_then > n_trees > number:
+                trees[number] = trees[number]._replace(value=value)
+        is_changed = any(n_then <= n_trees for n_then, *_ in self._changes)
+        if is_changed or CHANGED in self._kept.attributes:
+            attributes = {**attributes, CHANGED: True}
         return {
             "ensemble_": TreeEnsemble.from_grown(trees, self._fit.mapper),
             "n_iter_": n_trees,
@@ -99,7 +156,7 @@ class Boosting:
             "_mapper": self._fit.mapper,
             "_seed": self._kept.seed,
             "_is_imported": False,
-            **self._task.objective.fitted(max(0, n_trees - self._kept.n_trees)),
+            **attributes,
         }
 
 
@@ -121,12 +178,14 @@ def boost_trees(
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
 
-    boosting = Boosting(fit, task, p, kept)
+    boosting = Boosting(fit, task, p, kept, growth.max_leaf_nodes)
     boosting.measure()  # the initial scores, before any tree
     for tree_index, rate in p.learning_rates(range(kept.n_trees, p.n_estimators)):
+        dropped = boosting.drop(tree_index)
+        own_rate, factor = weights_of_trees(rate, len(dropped))
         gradient, hessian = task.objective.derivatives(fit.learned.scores)
         derivatives = RowDerivatives(gradient, hessian)
-        tree = grower.grow(derivatives, sampler.draw(tree_index), rate)
+        tree = grower.grow(derivatives, sampler.draw(tree_index), own_rate)
         largest = np.abs(tree.value).max()
         if not largest <= LARGEST_SCORE:
             at = "" if callable(p.learning_rate) else f"={p.learning_rate:g}"
@@ -135,7 +194,7 @@ def boost_trees(
                 f"learning_rate{at}, or raise "
                 f"l2_regularization={p.l2_regularization:g}"
             )
-        boosting.add(tree, grower)
+        boosting.add(tree, grower.leaves, dropped, factor)
         task.objective.after_step(gradient, hessian, rate)
         stops = boosting.measure()
         if listener is not None:

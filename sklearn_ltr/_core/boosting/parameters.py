@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
+from sklearn_ltr._core.boosting.dart import Dart, DartChoice
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
+
+DartValue = float | Mapping[str, float | None] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +19,15 @@ class BoostingParameters(TreeParameters, FitParameters):
 
     Attributes
     ----------
+    dart
+        Drop earlier trees while a tree is grown (DART; Rashmi and Gilad-Bachrach,
+        AISTATS 2015).  A dict of "rate_drop" (default: 0.1), "skip_drop" (0.5) and
+        "max_drop" (50; None: no limit), or a number, the rate.  For each tree, with
+        probability 1 - skip_drop, each earlier tree is dropped with probability
+        rate_drop, at most max_drop of them.  The tree is fitted to the scores without
+        the k dropped trees, multiplied by ``1 / (k + learning_rate)``, and these by
+        ``k / (k + learning_rate)``, as in XGBoost.  Later trees then matter more: try
+        it with many trees that overfit.  None: no tree is dropped.
     early_stopping
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
@@ -38,3 +52,5 @@ class BoostingParameters(TreeParameters, FitParameters):
     {n_jobs}
         Set 1 if several fits run at once, as in a search with its own `n_jobs`.
     """
+
+    dart: Annotated[Dart | None, DartChoice()]

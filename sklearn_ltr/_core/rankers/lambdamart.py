@@ -43,7 +43,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
     read_tree_features,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.parameters import BoostingParameters
+from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
 from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, FitData, describe_columns
@@ -241,9 +241,9 @@ class LambdaMARTRanker(BaseRanker):
         "auto": symmetric with at most 500 queries (of different grades, or with judged
         pairs; without `groups` these are one), which such trees rank better, else best
         first.  Try both if there are about 500 queries.
-    {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+    {max_depth} {l2_regularization} {path_smooth} {colsample_bytree} {subsample}
         Leave it, or set 1 for the published algorithm.
-    {max_bins}
+    {dart} {max_bins}
     objective : "lambdarank" or callable, default="lambdarank"
         What trees learn from: lambdas of the metric, or the derivatives of a cost of
         your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
@@ -400,8 +400,10 @@ class LambdaMARTRanker(BaseRanker):
         grow_policy: GrowPolicy = "auto",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        path_smooth: float = 0.0,
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = "auto",
+        dart: DartValue = None,
         max_bins: int = 255,
         objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
         truncation_level: int | None = 30,
@@ -436,8 +438,10 @@ class LambdaMARTRanker(BaseRanker):
         self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.path_smooth = path_smooth
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
+        self.dart = dart
         self.max_bins = max_bins
         self.objective = objective
         self.truncation_level = truncation_level
@@ -471,6 +475,7 @@ class LambdaMARTRanker(BaseRanker):
     _takes_labels = True
     _is_imported = False  # trees of another library, or joined from two models
     _absent_is_missing = False  # what a sparse X does not store
+    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,
@@ -819,7 +824,9 @@ tuples, default=None
 
     @property
     def _trees(self) -> FittedTrees:
-        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+        return FittedTrees(
+            self._categories, self._mapper, self.ensemble_, self._stages_changed
+        )
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""

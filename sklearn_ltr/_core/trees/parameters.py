@@ -73,6 +73,10 @@ class TreeParameters:
     l2_regularization
         Term added to the sum of hessians of a leaf, in the leaf value and, for
         second-order splits, in the gain.  Raise it if the model overfits.
+    path_smooth
+        Draw the value v of each node towards that of its parent: ``(n v + path_smooth
+        v_parent) / (n + path_smooth)`` with n {row}s, from the root down, so that
+        leaves of few {row}s differ less.  Splits are chosen without it.  0: none.
     colsample_bytree
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
@@ -128,6 +132,7 @@ class TreeParameters:
     max_features: Annotated[float, FractionOrCount()]
     max_depth: Annotated[int | None, integer(1, optional=True)]
     l2_regularization: Annotated[float, real(0, LARGEST)]
+    path_smooth: Annotated[float, real(0, LARGEST)]
     colsample_bytree: Annotated[float, FractionOrCount()]
     subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
     max_bins: Annotated[int, integer(2, 255)]
@@ -201,4 +206,5 @@ def growth_parameters(
         second_order=p.split_gain == "second_order",
         category_smoothing=p.category_smoothing * fraction,
         constraints=constraints,
+        path_smooth=p.path_smooth,
     )

@@ -35,12 +35,12 @@ from sklearn_ltr._core.trees.growth.blocks import (
 from sklearn_ltr._core.trees.growth.exchange import HistogramExchange
 from sklearn_ltr._core.trees.growth.leaf_values import (
     LeafSums,
-    add_values,
+    add_leaves,
     find_leaves,
     new_leaf_workspace,
     order_leaf_values,
     set_leaf_values,
-    values_by_number,
+    smooth_leaf_values,
 )
 from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
 from sklearn_ltr._core.trees.growth.preparation import Magnitudes, RowPreparer
@@ -77,6 +77,11 @@ class TreeGrower:
     row_numbers : ndarray of shape (n_rows,), uint32
         The number of each of this worker's rows among the rows of all workers.
     comm : Comm
+
+    Attributes
+    ----------
+    leaves : LeafWorkspace
+        The leaves of the rows in the tree that was grown last.
     """
 
     def __init__(
@@ -104,7 +109,7 @@ class TreeGrower:
         packed = self._workspace.buffers.packed_gradients
         self._preparer = RowPreparer(row_numbers, packed, team, comm)
         n_rows, n_nodes = len(row_numbers), 2 * parameters.max_leaf_nodes - 1
-        self._leaves = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
+        self.leaves = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
         # a thread's own begin in a cache line that no other thread writes to
         shape = team.n_threads, parameters.max_leaf_nodes + 8, 3
         self._leaf_totals = np.zeros(shape, dtype=np.int64)
@@ -163,11 +168,6 @@ class TreeGrower:
         l2 = p.l2_regularization
         return self._with_values(nodes, derivatives, magnitudes, l2, learning_rate)
 
-    def add_last(self, tree: GrownTree, scores: FloatArray) -> None:
-        """Add to the score of each row the tree that was grown last."""
-        leaves = self._leaves.leaves[np.newaxis]
-        add_values(leaves, values_by_number(tree, self._leaves), scores, self.team)
-
     def call_kernels(
         self, derivatives: RowDerivatives, drawn: TreeSample, scores: FloatArray
     ) -> None:
@@ -179,7 +179,7 @@ class TreeGrower:
         self._split_leaves(tree, 0.0)
         magnitudes = Magnitudes(self._n_rows, 1.0, 1.0)
         grown = self._with_values(nodes[:1], derivatives, magnitudes, 1.0, 1.0)
-        self.add_last(grown, scores)
+        add_leaves(grown, self.leaves, scores, self.team)
 
     def _with_values(
         self,
@@ -207,14 +207,16 @@ class TreeGrower:
             float(learning_rate),
             np.zeros(len(nodes)),
         )
-        work = self._leaves
+        work = self.leaves
         find_leaves(self.binned, tree, sums, work, self.team, exchanges=exchanges)
         if exchanges:
             totals = self._comm.sum(sums.totals[:, :n_leaves].sum(axis=0))
             sums.totals[:] = 0
             sums.totals[0, :n_leaves] = totals
             set_leaf_values(tree, work.numbers[0], sums)
-        monotonic = self._parameters.constraints.monotonic
+        p, monotonic = self._parameters, self._parameters.constraints.monotonic
+        if p.path_smooth > 0:
+            smooth_leaf_values(tree, work.numbers[0], sums, p.path_smooth)
         if len(monotonic) > 0:
             nodes["value"], nodes["hessian"] = tree.value, sums.of_leaf
             n_categories = self.binned.n_categories

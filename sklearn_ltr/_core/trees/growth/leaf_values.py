@@ -8,9 +8,19 @@ that they depend neither on the order of the rows nor on the number of threads. 
 sum of ``|gradient|`` over all rows is scaled to 2^61, and so is the sum of hessians;
 rounding adds at most half per row, so that sums stay below 2^62.
 
+With `path_smooth` s above 0, values are drawn towards those of parents, from the root
+down: the value w of a node of n rows (all rows, not those of a sample), whose parent's
+is w_p, becomes
+
+    w_p + (w - w_p) n / (n + s),
+
+which is w n/s / (n/s + 1) + w_p / (n/s + 1), as in LightGBM, where n counts the rows of
+a sample, and gains of splits are those of smoothed values.
+
 With monotonic constraints, two leaves must be in order if one column alone can lead
 from one to the other: their regions meet in all features but one, which is constrained.
-Of all leaf values v in such an order, values close to the Newton steps t are taken,
+Of all leaf values v in such an order, values close to the (smoothed) Newton steps t are
+taken,
 
     minimise  sum over leaves of  (sum of hessians) (v - t)^2,
 
@@ -108,11 +118,20 @@ def new_leaf_workspace(n_rows: int, n_nodes: int, n_threads: int) -> LeafWorkspa
 
 def add_binned(
     binned: BinnedData, tree: GrownTree, scores: FloatArray, team: ThreadTeam
-) -> None:
-    """Add to the score of each row the value of its leaf."""
+) -> LeafWorkspace:
+    """Add to the score of each row the value of its leaf; return the leaves."""
     work = new_leaf_workspace(len(scores), len(tree.feature), team.n_threads)
     find_leaves(binned, tree, None, work, team)
-    add_values(work.leaves[np.newaxis], values_by_number(tree, work), scores, team)
+    add_leaves(tree, work, scores, team)
+    return work
+
+
+def add_leaves(
+    tree: GrownTree, work: LeafWorkspace, scores: FloatArray, team: ThreadTeam
+) -> None:
+    """Add to the score of each row the value of its leaf, which is known."""
+    values = tree.value[leaf_nodes(tree, work)]
+    add_values(work.leaves[np.newaxis], values[np.newaxis], scores, team)
 
 
 def find_leaves(
@@ -176,12 +195,10 @@ def _find_leaves(
             set_leaf_values(tree, numbers, sums)
 
 
-def values_by_number(tree: GrownTree, work: LeafWorkspace) -> FloatArray:
-    """Return the values of the leaves, by the numbers that rows have, (1, n_leaves)."""
-    is_leaf = tree.feature < 0
-    values = np.empty((1, np.count_nonzero(is_leaf)))
-    values[0, work.numbers[0, : len(is_leaf)][is_leaf]] = tree.value[is_leaf]
-    return values
+def leaf_nodes(tree: GrownTree, work: LeafWorkspace) -> IntArray:
+    """Return the nodes of the leaves, by the numbers that rows have, (n_leaves,)."""
+    leaves = np.flatnonzero(tree.feature < 0)
+    return leaves[np.argsort(work.numbers[0, leaves])]
 
 
 def add_values(
@@ -322,11 +339,45 @@ def set_leaf_values(tree: GrownTree, numbers: Leaves, sums: LeafSums) -> None:
             n_rows += sums.totals[thread, leaf, 2]
         if h_scale > 0.0:
             sums.of_leaf[node] = float(h) / h_scale
-        if g != 0 and h != 0:
-            gradient, l2 = float(g) / g_scale, sums.l2_regularization
-            step = newton_step(gradient, sums.of_leaf[node], l2)
-            tree.value[node] = sums.learning_rate * step
+        tree.value[node] = value_of(g, h, sums)
         tree.n_rows[node] = n_rows
+
+
+@subkernel
+def value_of(g: int, h: int, sums: LeafSums) -> float:
+    """Return the value of a node from the sums of its rows, as integers."""
+    if g == 0 or h == 0:
+        return 0.0
+    g_scale, h_scale = leaf_scales(sums)
+    step = newton_step(float(g) / g_scale, float(h) / h_scale, sums.l2_regularization)
+    return sums.learning_rate * step
+
+
+@kernel
+def smooth_leaf_values(
+    tree: GrownTree, numbers: Leaves, sums: LeafSums, path_smooth: float
+) -> None:
+    """Draw the values of the leaves towards those of the nodes above them."""
+    # nodes have the sums of their children, which come after them
+    n_nodes = len(tree.feature)
+    totals, value = np.zeros((n_nodes, 3), dtype=np.int64), np.empty(n_nodes)
+    for node in range(n_nodes - 1, -1, -1):
+        for k in range(3):
+            if tree.feature[node] < 0:
+                for thread in range(len(sums.totals)):
+                    totals[node, k] += sums.totals[thread, uint64(numbers[node]), k]
+            else:
+                left, right = tree.left[node], tree.right[node]
+                totals[node, k] = totals[left, k] + totals[right, k]
+        value[node] = value_of(totals[node, 0], totals[node, 1], sums)
+    for node in range(n_nodes):
+        if tree.feature[node] < 0:
+            tree.value[node] = value[node]
+            continue
+        for child in (tree.left[node], tree.right[node]):
+            n = float(totals[child, 2])
+            change = value[child] - value[node]
+            value[child] = value[node] + change * (n / (n + path_smooth))
 
 
 # --- monotonic constraints --------------------------------------------------------

@@ -43,6 +43,7 @@ class GrowthParameters(NamedTuple):
     second_order: bool  # in gains, W is the sum of hessians, else the number of rows
     category_smoothing: float = 0.0  # see growth/splitting.py
     constraints: Constraints = NO_CONSTRAINTS
+    path_smooth: float = 0.0  # see leaf_values.py
 
 
 class GrownTree(NamedTuple):
