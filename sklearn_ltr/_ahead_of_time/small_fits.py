@@ -201,6 +201,8 @@ def _fit_mart() -> None:
     data = _data()
     options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
     MARTRegressor(**options).fit(data.data, data.target)
+    dart = MARTRegressor(n_estimators=2, dart={"rate_drop": 1, "skip_drop": 0})
+    dart.set_params(path_smooth=1.0).fit(data.data, data.target)
     classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
     classifier.predict_proba(data.data)
 

@@ -20,6 +20,7 @@ from sklearn_ltr._core.trees.categories import (
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.growth import BEST_FIRST, SYMMETRIC
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.leaf_values import add_leaves
 from sklearn_ltr._core.trees.growth.preparation import PreparedRows, RowPreparer
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import RowSample, TreeSample
@@ -131,6 +132,7 @@ def grow_on(
     category_smoothing=0.0,
     constraints=NO_CONSTRAINTS,
     policy=BEST_FIRST,
+    path_smooth=0.0,
 ) -> Grown:
     """Grow one tree on raw values; a symmetric one has `max_depth` levels."""
     n_rows, n_features = X.shape
@@ -149,6 +151,7 @@ def grow_on(
         second_order,
         category_smoothing,
         constraints,
+        path_smooth,
     )
     with ThreadTeam(n_threads) as team:
         grower = grower_of(binned, parameters, team, policy)
@@ -160,5 +163,5 @@ def grow_on(
             TreeSample(tree_index, features, allowed, subsample, STREAM),
             learning_rate,
         )
-        grower.add_last(tree, scores)
+        add_leaves(tree, grower.leaves, scores, team)
     return Grown(tree, mapper, binned, scores)

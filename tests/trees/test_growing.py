@@ -22,6 +22,7 @@ from sklearn_ltr._core.trees.growth.best_first import (
     MIN_ROWS_PER_CHUNK,
 )
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.leaf_values import add_leaves
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import TreeSample
 from sklearn_ltr._core.trees.growth.workspace import GrowthParameters
@@ -283,7 +284,7 @@ def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
         grower.grow(RowDerivatives(gradient[::-1].copy(), hessian), some, 1.0)
         every = TreeSample(0, features, allowed, 1.0, STREAM)
         second = grower.grow(RowDerivatives(gradient, hessian), every, 1.0)
-        grower.add_last(second, scores)
+        add_leaves(second, grower.leaves, scores, team)
     first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -350,7 +351,7 @@ def grow_together(
                     TreeSample(m, features, allowed.copy(), subsample, STREAM),
                     0.1,
                 )
-                grower.add_last(tree, scores)
+                add_leaves(tree, grower.leaves, scores, team)
                 if len(tree.category_set) > 0:  # of no split by categories, anything
                     tree.category_set[~np.isin(tree.feature, categorical)] = 0
                 trees.append([array.tobytes() for array in tree])

@@ -137,16 +137,12 @@ class Boosting:
 
     def fitted_to(self, n_trees: int) -> dict[str, Any]:
         """Return the fitted attributes, as they were after so many trees."""
-        trees, attributes = (
-            self.trees[:n_trees],
-            self._task.objective.fitted(max(0, n_trees - self._kept.n_trees)),
-        )
+        trees, kept = self.trees[:n_trees], self._kept
         for n_then, number, value in reversed(self._changes):
-            if n_then > n_trees > number:
+            if n_then > n_trees > number:  # it has changed since
                 trees[number] = trees[number]._replace(value=value)
-        is_changed = any(n_then <= n_trees for n_then, *_ in self._changes)
-        if is_changed or CHANGED in self._kept.attributes:
-            attributes = {**attributes, CHANGED: True}
+        n_first = min((n_then for n_then, *_ in self._changes), default=np.inf)
+        has_changed = CHANGED in kept.attributes or n_first <= n_trees
         return {
             "ensemble_": TreeEnsemble.from_grown(trees, self._fit.mapper),
             "n_iter_": n_trees,
@@ -154,9 +150,10 @@ class Boosting:
             "validation_score_": self.monitor.stopping_values,
             "evals_result_": self.monitor.result(),
             "_mapper": self._fit.mapper,
-            "_seed": self._kept.seed,
+            "_seed": kept.seed,
             "_is_imported": False,
-            **attributes,
+            **({CHANGED: True} if has_changed else {}),
+            **self._task.objective.fitted(max(0, n_trees - kept.n_trees)),
         }
 
 

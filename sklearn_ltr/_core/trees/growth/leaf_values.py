@@ -12,10 +12,10 @@ With `path_smooth` s above 0, values are drawn towards those of parents, from th
 down: the value w of a node of n rows (all rows, not those of a sample), whose parent's
 is w_p, becomes
 
-    w_p + (w - w_p) n / (n + s),
+    w n / (n + s) + w_p s / (n + s),
 
-which is w n/s / (n/s + 1) + w_p / (n/s + 1), as in LightGBM, where n counts the rows of
-a sample, and gains of splits are those of smoothed values.
+as in LightGBM, where n counts the rows of a sample, and gains of splits are those of
+smoothed values.
 
 With monotonic constraints, two leaves must be in order if one column alone can lead
 from one to the other: their regions meet in all features but one, which is constrained.
@@ -376,8 +376,9 @@ def smooth_leaf_values(
             continue
         for child in (tree.left[node], tree.right[node]):
             n = float(totals[child, 2])
-            change = value[child] - value[node]
-            value[child] = value[node] + change * (n / (n + path_smooth))
+            value[child] = value[child] * (n / (n + path_smooth)) + value[node] * (
+                path_smooth / (n + path_smooth)
+            )
 
 
 # --- monotonic constraints --------------------------------------------------------
