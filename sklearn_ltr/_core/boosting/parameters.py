@@ -20,14 +20,16 @@ class BoostingParameters(TreeParameters, FitParameters):
     Attributes
     ----------
     dart
-        Drop earlier trees while a tree is grown (DART; Rashmi and Gilad-Bachrach,
+        Drop earlier trees while a tree is grown (DART: Rashmi and Gilad-Bachrach,
         AISTATS 2015).  A dict of "rate_drop" (default: 0.1), "skip_drop" (0.5) and
-        "max_drop" (50; None: no limit), or a number, the rate.  For each tree, with
-        probability 1 - skip_drop, each earlier tree is dropped with probability
-        rate_drop, at most max_drop of them.  The tree is fitted to the scores without
-        the k dropped trees, multiplied by ``1 / (k + learning_rate)``, and these by
-        ``k / (k + learning_rate)``, as in XGBoost.  Later trees then matter more: try
-        it with many trees that overfit.  None: no tree is dropped.
+        "max_drop" (50; None: no limit), or a number, the rate.  With probability
+        1 - skip_drop, each earlier tree is dropped with probability rate_drop, at most
+        max_drop of them.  The tree is fitted to the scores without the k dropped trees,
+        at the rate ``learning_rate / (k + learning_rate)``, and these are multiplied by
+        ``k / (k + learning_rate)``, as in XGBoost.  Early stopping keeps the model that
+        was measured best, with the weights of that time.  Takes a byte of memory for
+        each {row} and tree, two with more than 256 leaves.  None: no tree is dropped.
+        Try it if many trees overfit.
     early_stopping
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.

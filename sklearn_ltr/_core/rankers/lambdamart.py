@@ -651,6 +651,12 @@ tuples, default=None
         ------
         scores : ndarray of shape (n_documents,), float64
             F_0 plus the first 1, 2, ..., `n_iter_` trees.
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As `predict`.  Also if `dart` has dropped trees: it has changed their
+            weights since, so the first trees are not the model of that time.
         """
         model = self._fitted()
         features = model._read_features(X)

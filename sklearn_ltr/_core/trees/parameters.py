@@ -74,9 +74,10 @@ class TreeParameters:
         Term added to the sum of hessians of a leaf, in the leaf value and, for
         second-order splits, in the gain.  Raise it if the model overfits.
     path_smooth
-        Draw the value v of each node towards that of its parent: ``(n v + path_smooth
-        v_parent) / (n + path_smooth)`` with n {row}s, from the root down, so that
-        leaves of few {row}s differ less.  Splits are chosen without it.  0: none.
+        Draw the value v of each node of n {row}s towards that of its parent, from the
+        root down: it becomes ``(n v + path_smooth v_parent) / (n + path_smooth)``.  So
+        leaves of few {row}s differ less from those beside them.  Splits are chosen
+        without it.  Raise it if the model overfits.
     colsample_bytree
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
