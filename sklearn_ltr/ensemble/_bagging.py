@@ -182,7 +182,7 @@ class BaggingRanker(MetaRanker):
         Mean score of each document by these members; NaN where there is none.
     oob_staged_score_ : ndarray of shape (n_trees,), float64, or None
         `oob_score_` after 1, 2, ... trees of every member, to choose the number of
-        trees by; None if a member is not made of trees.
+        trees by; None if a member is not made of trees, or `dart` has dropped some.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -497,6 +497,8 @@ class BaggingRanker(MetaRanker):
         merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
         merged.train_score_ = merged.validation_score_ = np.empty(0)
         merged.evals_result_ = {}
+        if any(member._stages_changed for member in self.estimators_):
+            merged._stages_changed = True
         # what else the members have learned is not that of their mean
         for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
             merged.__dict__.pop(name, None)
@@ -735,7 +737,11 @@ def out_of_bag(
     mean_scores = mean_of_others(scores)
     score = mean_of_bound(labels, mean_scores[known.rows])
     staged = None
-    if all(hasattr(member, "staged_predict") for member in members):
+    if all(
+        hasattr(member, "staged_predict")
+        and not getattr(member, "_stages_changed", False)
+        for member in members
+    ):
         staged = np.array(
             [
                 mean_of_bound(labels, mean_of_others(stage)[known.rows])

@@ -198,6 +198,7 @@ def own_trees(fitted: BoostedTrees) -> TreeModel:
         sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
         uses_init_score=getattr(fitted, "_uses_init_score", False),
         absent_is_missing=fitted._absent_is_missing,
+        stages_changed=fitted._stages_changed,
         training=training_state(fitted),
     )
 
@@ -327,6 +328,8 @@ def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
     estimator._is_imported = model.training is None
     if model.absent_is_missing:
         estimator._absent_is_missing = True
+    if model.stages_changed:
+        estimator._stages_changed = True
     estimator._seed = training.seed
     estimator.ensemble_ = ensemble_of(model, training.category_bins)
     estimator.n_iter_ = len(model.trees)

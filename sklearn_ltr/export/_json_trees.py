@@ -27,6 +27,7 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
 )
 
+FLAGS = ("absent_is_missing", "stages_changed")  # written where they are true
 CLASS_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}
 
 
@@ -39,7 +40,7 @@ def trees_value(estimator: TreesLike) -> dict[str, object]:
         "sigma": model.sigma,
         "classes": None if model.classes is None else classes_value(model.classes),
         "uses_init_score": model.uses_init_score,
-        **({"absent_is_missing": True} if model.absent_is_missing else {}),
+        **{name: True for name in FLAGS if getattr(model, name)},
         "has_feature_names": model.has_feature_names,
         "features": [feature_value(feature) for feature in model.features],
         "base_score": model.base_score,
@@ -126,9 +127,7 @@ def read_tree_model(document: dict[str, Any]) -> TreeModel:
         classes=None if classes is None else read_classes(classes),
         sigma=member(document, "sigma", float),
         uses_init_score=member(document, "uses_init_score", bool),
-        absent_is_missing=checked(
-            document.get("absent_is_missing", False), bool, "absent_is_missing"
-        ),
+        **{name: checked(document.get(name, False), bool, name) for name in FLAGS},
         training=None if training is None else read_training(training),
     )
 

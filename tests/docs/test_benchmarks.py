@@ -40,6 +40,10 @@ COMMANDS = {
         *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
         *("--libraries", "sklearn_ltr", "subsample=1"),
     ],
+    "dart.py": [
+        *("--made", "20", "--trees", "3", "--settings", "1", "--seeds", "1"),
+        *("--libraries", "sklearn_ltr"),
+    ],
     "smallest_leaf.py": ["--made", "10", "--sizes", "2", "--seeds", "2"],
     "networks.py": [
         "--made",

@@ -119,6 +119,8 @@ class Monitor:
     n_earlier, n_steps : int
         Number of steps of earlier fits that this one continues; number with the steps
         of this fit.
+    first : int
+        Index of the first value that may be the best one.
     print_line : callable
         Prints one line.
     best_index : int
@@ -131,6 +133,7 @@ class Monitor:
     kind: str
     n_earlier: int
     n_steps: int
+    first: int = 0
     print_line: Callable[[str], None] = ONE_PROCESS.print_line
     _waiting_since: int = 0
     best_index: int = field(default=0, init=False)
@@ -139,7 +142,7 @@ class Monitor:
     def __post_init__(self) -> None:
         """Find the best of the earlier values, and begin to measure the time."""
         if self.followed is not None:
-            for index in range(len(self.followed.values)):
+            for index in range(self.first, len(self.followed.values)):
                 self._compare(self.followed, index)
         self._start = self._line_time = time.perf_counter()
         self._compiled = self._compiled_so_far = COMPILE_CLOCK.seconds()

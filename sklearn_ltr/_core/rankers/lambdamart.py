@@ -38,7 +38,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
     FittedTrees,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.parameters import BoostingParameters
+from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
 from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
@@ -67,7 +67,9 @@ from sklearn_ltr._core.ranking.parameters import (
 )
 from sklearn_ltr._core.ranking.task import ranking_task
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._core.trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
+from sklearn_ltr._core.trees.growth import BEST_FIRST, POLICIES, SYMMETRIC
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
+from sklearn_ltr._core.trees.parameters import GrowPolicy, LearningRate
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FeaturesLike,
@@ -100,7 +102,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are f
 class LambdaMARTParameters(RankerParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
-    grow_policy: Annotated[GrowPolicy, Choice("auto", *GROW_POLICIES)]
+    grow_policy: Annotated[GrowPolicy, Choice("auto", *POLICIES)]
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
@@ -123,11 +125,11 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
             return REGRESSION_WEIGHT * min(1.0, (FULL_WEIGHT_ROWS / n_rows) ** 2)
         return float(self.regression_weight)
 
-    def grows_symmetric(self, n_queries: int) -> bool:
-        """Return whether trees are symmetric, given the queries to learn from."""
+    def policy(self, n_queries: int) -> GrowthPolicy:
+        """Return the policy of growth, given the queries to learn from."""
         if self.grow_policy == "auto":
-            return n_queries <= MOST_SYMMETRIC_QUERIES
-        return super().grows_symmetric(n_queries)
+            return SYMMETRIC if n_queries <= MOST_SYMMETRIC_QUERIES else BEST_FIRST
+        return super().policy(n_queries)
 
     def with_start(
         self,
@@ -251,9 +253,9 @@ class LambdaMARTRanker(BaseRanker):
         "auto": symmetric with at most 500 queries (of different grades, or with judged
         pairs; without `groups` these are one), which such trees rank better, else best
         first.  Try both if there are about 500 queries.
-    {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+    {max_depth} {l2_regularization} {path_smooth} {colsample_bytree} {subsample}
         Leave it, or set 1 for the published algorithm.
-    {max_bins}
+    {dart} {max_bins}
     objective : "lambdarank" or callable, default="lambdarank"
         What trees learn from: lambdas of the metric, or the derivatives of a cost of
         your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
@@ -410,8 +412,10 @@ class LambdaMARTRanker(BaseRanker):
         grow_policy: GrowPolicy = "auto",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        path_smooth: float = 0.0,
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = "auto",
+        dart: DartValue = None,
         max_bins: int = 255,
         objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
         truncation_level: int | None = 30,
@@ -446,8 +450,10 @@ class LambdaMARTRanker(BaseRanker):
         self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.path_smooth = path_smooth
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
+        self.dart = dart
         self.max_bins = max_bins
         self.objective = objective
         self.truncation_level = truncation_level
@@ -481,6 +487,7 @@ class LambdaMARTRanker(BaseRanker):
     _takes_labels = True
     _is_imported = False  # trees of another library, or joined from two models
     _absent_is_missing = False  # what a sparse X does not store
+    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,
@@ -639,6 +646,12 @@ tuples, default=None
         ------
         scores : ndarray of shape (n_documents,), float64
             F_0 plus the first 1, 2, ..., `n_iter_` trees.
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As `predict`.  Also if `dart` has dropped trees: it has changed their
+            weights since, so the first trees are not the model of that time.
         """
         model = self._fitted()
         features = model._features.read(X)
@@ -726,7 +739,9 @@ tuples, default=None
 
     @property
     def _trees(self) -> FittedTrees:
-        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+        return FittedTrees(
+            self._categories, self._mapper, self.ensemble_, self._stages_changed
+        )
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""

@@ -112,11 +112,6 @@ def exact(values: FloatArray, largest: float, n_rows: int) -> FloatArray:
     return np.asarray(np.rint(values / unit) * unit)
 
 
-def count_shared_bins(max_bins: int) -> int:
-    """Return how many of the bins of a feature are shared by rare categories."""
-    return max(1, max_bins // SHARED_BINS)
-
-
 def find_mean_thresholds(
     means: FloatArray, n_rows: IntArray, n_bins: int
 ) -> FloatArray:
@@ -381,7 +376,7 @@ def fit_feature(
     sums: CategorySums, max_bins: int, min_samples_category: int, smoothing: float
 ) -> tuple[NDArray[np.uint8], int, FloatArray]:
     """Return the bins of categories, and `shared_from` and `mean_threshold`."""
-    n_categories, n_shared = len(sums.value), count_shared_bins(max_bins)
+    n_categories, n_shared = len(sums.value), max(1, max_bins // SHARED_BINS)
     if n_categories <= max_bins:
         bins = np.arange(n_categories, dtype=np.uint8)
         return bins, n_categories, np.full(n_shared - 1, np.inf)
