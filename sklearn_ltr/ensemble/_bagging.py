@@ -497,7 +497,7 @@ class BaggingRanker(MetaRanker):
         merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
         merged.train_score_ = merged.validation_score_ = np.empty(0)
         merged.evals_result_ = {}
-        if any(member._stages_changed for member in self.estimators_):
+        if any(member._stages_changed for member in members):
             merged._stages_changed = True
         # what else the members have learned is not that of their mean
         for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):

@@ -180,7 +180,7 @@ class KernelCache(NullCache):
     def _title(self) -> str:
         """The kernel in a line for users: its name, and the folder of its file."""
         function = self._dispatcher.py_func
-        return f"{function.__module__.split('.')[-2]}.{function.__name__}"
+        return ".".join([*function.__module__.split(".")[-2:-1], function.__name__])
 
     @functools.cached_property
     def _key(self) -> str | None:
