@@ -237,7 +237,21 @@ def read_feature_table(
     """Return X as a checked ndarray or CSR matrix of float32 or float64."""
     # With `reset` the holder, an estimator, stores the number and the names of the
     # features; without, they must be those that it has stored.
-    table: Matrix = None if reset else _table_of_floats(X, holder)
+    table: Matrix = None
+    names = getattr(holder, "feature_names_in_", None)
+    # Tables of floats with these columns are taken as they are: scikit-learn's
+    # validation, which returns them unchanged, takes longer than predicting the
+    # documents of one query
+    if not reset and type(X) is np.ndarray:
+        n_features = getattr(holder, "n_features_in_", None)
+        if X.dtype in FLOATS and X.ndim == 2 and X.shape[1] == n_features:
+            table = X if names is None else None
+    elif not reset and names is not None and type(X).__name__ == "DataFrame":
+        frame: Any = X
+        is_of_pandas = type(X).__module__.partition(".")[0] == "pandas"
+        if is_of_pandas and frame.columns.tolist() == names.tolist():
+            if FLOATS.issuperset(frame.dtypes.tolist()):
+                table = frame.to_numpy()
     is_converted = table is None
     if is_converted:
         numbers = _as_numbers(X, name)
@@ -362,29 +376,6 @@ def _check_distinct(
             f"has {values[a]} and row {b} has {values[b]}: subtract a constant from "
             "the column, or make it a categorical column of text if they are ids"
         )
-
-
-def _table_of_floats(X: Any, holder: BaseEstimator) -> NDArray[np.floating] | None:
-    """Return the values of a table of floats with the columns of `fit`, else None."""
-    # scikit-learn's validation, which would return them unchanged, takes longer than
-    # predicting the documents of one query
-    names = getattr(holder, "feature_names_in_", None)
-    if type(X) is np.ndarray:
-        fits = (
-            names is None
-            and X.dtype in FLOATS
-            and X.ndim == 2
-            and X.shape[1] == getattr(holder, "n_features_in_", None)
-        )
-        return X if fits else None
-    fits = (
-        names is not None
-        and type(X).__name__ == "DataFrame"
-        and type(X).__module__.partition(".")[0] == "pandas"
-        and X.columns.tolist() == names.tolist()
-        and FLOATS.issuperset(X.dtypes.tolist())
-    )
-    return X.to_numpy() if fits else None
 
 
 def _as_numbers(X: Any, name: str) -> Any:
