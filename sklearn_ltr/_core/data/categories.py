@@ -95,12 +95,12 @@ class FeatureCategories:
         ):
             column = get_column(table, j, name)
             if is_text and len(text) > 0 or holds_text(column):
-                known = (
+                is_known = (
                     ~np.isnan(column.values)
                     if isinstance(column, NumberColumn)
                     else column.codes >= 0
                 )
-                if holds_text(column) != is_text and known.any():
+                if holds_text(column) != is_text and is_known.any():
                     had, has = ("text", "numbers")[:: 1 if is_text else -1]
                     raise ValueError(
                         f"{column.name} holds {has}, but its categories were {had} "

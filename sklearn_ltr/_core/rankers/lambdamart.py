@@ -629,7 +629,8 @@ tuples, default=None
         # infinite values are refused before the base model gets them
         check_values = model.init_ is not None
         features = model._features.read(X, check_values=check_values)
-        base_score = model._base_scores(X, features.shape[0], init_score)
+        check_init_score_given(model._uses_init_score, init_score)
+        base_score = base_scores(model.init_, X, features.shape[0], init_score)
         return model._trees.scores(features, base_score, model.n_jobs)
 
     def staged_predict(
@@ -655,7 +656,8 @@ tuples, default=None
         """
         model = self._fitted()
         features = model._features.read(X)
-        base_score = model._base_scores(X, features.shape[0], init_score)
+        check_init_score_given(model._uses_init_score, init_score)
+        base_score = base_scores(model.init_, X, features.shape[0], init_score)
         yield from model._trees.stages(features, base_score)
 
     @documents_init_score
@@ -729,13 +731,6 @@ tuples, default=None
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _base_scores(
-        self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
-    ) -> FloatArray:
-        """Return F_0 of the rows of X, to predict."""
-        check_init_score_given(self._uses_init_score, init_score)
-        return base_scores(self.init_, X, n_rows, init_score)
 
     @property
     def _trees(self) -> FittedTrees:
