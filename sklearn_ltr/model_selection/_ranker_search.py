@@ -272,8 +272,8 @@ class RankerSearch(MetaRanker):
 
     LambdaMARTRankers share one table of binned rows while they are compared, as in a
     :class:`~sklearn_ltr.ensemble.BaggingRanker`: bin edges are set by all rows, and do
-    not depend on grades.  With categorical features or judged pairs, each fit has its
-    own.
+    not depend on grades.  With categorical features or judged pairs, or a `cv` that
+    leaves queries out, as folds forward in time do, each fit has its own.
 
     Ctrl-C (KeyboardInterrupt) ends the search, not the fit: the model is then made of
     the candidates that are finished.  While it is fitted, or while the defaults are,
