@@ -43,7 +43,6 @@ from sklearn_ltr._core.data.rows import (
     check_holds_rows,
     count_rows,
     one_column_of,
-    predicted_scores,
     read_numbers,
 )
 from sklearn_ltr._core.data.training_data import FitData, LabelRows, TrainingData
