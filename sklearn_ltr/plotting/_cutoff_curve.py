@@ -18,7 +18,6 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_sample_weight,
     check_scores,
-    predicted_scores,
 )
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
@@ -26,7 +25,11 @@ from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
 )
-from sklearn_ltr.plotting._arguments import group_rows, read_curves
+from sklearn_ltr.plotting._arguments import (
+    group_rows,
+    predicted_scores,
+    read_curves,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,

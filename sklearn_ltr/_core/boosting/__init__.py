@@ -6,6 +6,6 @@
 ``parameters``, ``warm_start``
                     the parameters of a fit, and what it keeps of the last one
 ``base_model``      F_0, from another model or from given scores
-``fitted_trees``    the columns of X, and the scores of fitted trees
+``fitted_trees``    scores of fitted trees, and their attributes
 ``nothing_learned`` a warning
 """

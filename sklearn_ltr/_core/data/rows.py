@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
 from sklearn_ltr._core.caller import warn_caller
-from sklearn_ltr._core.typing import FloatArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray
 
 Rows = NDArray[np.intp]
 Queries = NDArray[np.intp]
@@ -247,16 +246,3 @@ def _is_exact(rows: NDArray[Any], numbers: FloatArray) -> bool:
     if rows.dtype.kind not in "iu" or rows.dtype.itemsize < 8 or not len(rows):
         return True
     return bool(max(numbers.max(), -numbers.min()) < LARGEST_EXACT)
-
-
-def predicted_scores(
-    estimator: BaseEstimator, X: MatrixLike, argument: str
-) -> ArrayLike:
-    """Return the scores that a fitted estimator predicts."""
-    if not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"{argument} must be a fitted estimator with the method predict, got an "
-            f"object of {type(estimator).__name__}"
-        )
-    scores: ArrayLike = estimator.predict(X)
-    return scores

@@ -23,7 +23,7 @@ from scipy.sparse import issparse
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._core.data import FitData, TrainingData
-from sklearn_ltr._core.data.tables import Matrix, Table, dense_rows
+from sklearn_ltr._core.data.tables import Table, dense_rows
 from sklearn_ltr._core.estimators.base import StepListener, draw_seed
 from sklearn_ltr._core.estimators.monitor import (
     Monitor,
@@ -34,7 +34,7 @@ from sklearn_ltr._core.estimators.monitor import (
 from sklearn_ltr._core.estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._core.estimators.objective import Objective, Task
 from sklearn_ltr._core.estimators.validation_range import given_sets, warn_of_ranges
-from sklearn_ltr._core.networks.network import Network, check_network, predict
+from sklearn_ltr._core.networks.network import check_network, predict
 from sklearn_ltr._core.networks.optimizers import Optimizer
 from sklearn_ltr._core.networks.parameters import NetworkParameters
 from sklearn_ltr._core.networks.perceptron import MultilayerPerceptron
@@ -184,11 +184,20 @@ class Training:
         self._measures, self._optimizer, self._team = task.measures, optimizer, team
         auto = auto_batch_size(data.learned)
         self._batch_size = auto if isinstance(p.batch_size, str) else p.batch_size
-        if kept.is_new:
-            self._network = new_network(p, kept.seed, X, rows)
-            warn_of_features(X, rows, data.validation, is_drawn=p.network is None)
-        else:
+        if not kept.is_new:
             self._network = deepcopy(kept.attributes["network_"])
+        elif p.network is not None:  # of the user, which may have scales of its own
+            self._network = deepcopy(p.network)
+            tried = X.take(rows[[0, -1]])
+            check_network(self._network, dense_rows(tried, slice(None)))
+            warn_of_ranges(X, rows, data.validation)
+        else:
+            rng, layers = np.random.default_rng([kept.seed, 3]), p.hidden_layer_sizes
+            self._network = MultilayerPerceptron(X.shape[1], layers, p.activation, rng)
+            is_warned = warn_unless_scaled(X, rows, "X")
+            if not (warn_of_ranges(X, rows, data.validation) or is_warned):
+                for name, held in given_sets(X, data.validation).items():
+                    warn_unless_scaled(held.X, held.rows, name)
         if isinstance(self._network, MultilayerPerceptron):
             self._network.set_team(team)
         self._held_out = [held.X.take(held.rows) for held in data.validation]
@@ -237,9 +246,20 @@ class Training:
             for w, best in zip(self._network.parameters, best_weights, strict=True):
                 w[...] = best
         self._check_end()
+        recorded = {
+            p.train_curve: monitor.train_values,
+            "validation_score_": monitor.stopping_values,
+        }
+        earlier, n_new = kept.attributes, self._n_epochs - kept.n_epochs
+        curves_before = earlier.get("evals_result_", {})
+        joined = append_results(curves_before, kept.n_epochs, monitor.result(), n_new)
         return {
             **self._fitted(),
-            **continued_curves(monitor, p, kept, self._n_epochs),
+            **{
+                n: np.append(earlier.get(n, []), values)
+                for n, values in recorded.items()
+            },
+            "evals_result_": joined,
             **self._objective.fitted(n_kept),
         }
 
@@ -297,10 +317,21 @@ class Training:
     def _check_end(self) -> None:
         """Raise a ValueError if training diverged; warn of equal scores."""
         train, network, p = self._data.train, self._network, self._parameters
-        checked = train.X.take(train.rows[:CHECKED_ROWS])
-        scores = scores_after(network, self._optimizer, checked, p.sigma, self._team)
-        if not p.may_tie(self._data.learned):
-            warn_if_constant(scores)
+        checked, rate = train.X.take(train.rows[:CHECKED_ROWS]), self._optimizer.rate
+        if not all(np.isfinite(array).all() for array in self._optimizer.arrays):
+            raise divergence_error("have gradients beyond single precision", rate)
+        with scores_are_finite(rate):
+            scores = predict(network, checked, self._team)
+        largest = float(np.abs(scores).max())
+        if p.sigma * largest > LARGEST_SINGLE_SCORE:
+            raise divergence_error(f"have grown to {largest:.1g}", rate)
+        may_tie = p.may_tie(self._data.learned)
+        if not may_tie and len(scores) > 1 and np.ptp(scores) == 0:
+            warn_caller(
+                "the network gives all documents the same score: scale the columns of "
+                "X, or lower learning_rate_init or alpha",
+                NothingLearnedWarning,
+            )
         if isinstance(network, MultilayerPerceptron):
             network.set_team(None)
 
@@ -330,19 +361,6 @@ def auto_batch_size(data: TrainingData) -> int:
     return max(sizes)
 
 
-def new_network(
-    parameters: NetworkParameters, seed: int, X: Table, rows: NDArray[np.intp]
-) -> Network:
-    """Return the network that training starts from: a copy of the user's, or drawn."""
-    p = parameters
-    if p.network is not None:
-        network = deepcopy(p.network)
-        check_network(network, dense_rows(X.take(rows[[0, -1]]), slice(None)))
-        return network
-    rng = np.random.default_rng([seed, 3])
-    return MultilayerPerceptron(X.shape[1], p.hidden_layer_sizes, p.activation, rng)
-
-
 def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Optimizer:
     """Return a copy of the last fit's optimizer; a ValueError if settings differ."""
     new = parameters.new_optimizer()
@@ -356,27 +374,6 @@ def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Opt
             "with warm_start=True to begin a new optimizer"
         )
     return deepcopy(old)
-
-
-def continued_curves(
-    monitor: Monitor, parameters: NetworkParameters, kept: KeptNetwork, n_iter: int
-) -> dict[str, object]:
-    """Return the curves of the continued fit, with the recorded ones appended."""
-    earlier, n_earlier = kept.attributes, kept.n_epochs
-    recorded = {
-        parameters.train_curve: monitor.train_values,
-        "validation_score_": monitor.stopping_values,
-    }
-    result = append_results(
-        earlier.get("evals_result_", {}),
-        n_earlier,
-        monitor.result(),
-        n_iter - n_earlier,
-    )
-    return {
-        name: np.append(earlier.get(name, []), values)
-        for name, values in recorded.items()
-    } | {"evals_result_": result}
 
 
 # --- errors and warnings ----------------------------------------------------------
@@ -399,37 +396,6 @@ def scores_are_finite(rate: float) -> Iterator[None]:
         yield
     except FloatingPointError:
         raise divergence_error("are no longer finite numbers", rate) from None
-
-
-def scores_after(
-    network: Network, optimizer: Optimizer, X: Matrix, sigma: float, team: ThreadTeam
-) -> FloatArray:
-    """Return the scores of some trained rows; a ValueError if training diverged."""
-    rate = optimizer.rate
-    if not all(np.isfinite(array).all() for array in optimizer.arrays):
-        raise divergence_error("have gradients beyond single precision", rate)
-    with scores_are_finite(rate):
-        scores = predict(network, X, team)
-    largest = float(np.abs(scores).max())
-    if sigma * largest > LARGEST_SINGLE_SCORE:
-        raise divergence_error(f"have grown to {largest:.1g}", rate)
-    return scores
-
-
-def warn_of_features(
-    X: Table,
-    rows: NDArray[np.intp],
-    validation: list[TrainingData],
-    *,
-    is_drawn: bool,
-) -> None:
-    """Warn of features that are large, or on another scale in validation data."""
-    # a network that the user has made may have scales of its own
-    is_warned = is_drawn and warn_unless_scaled(X, rows, "X")
-    if warn_of_ranges(X, rows, validation) or is_warned or not is_drawn:
-        return
-    for name, held in given_sets(X, validation).items():
-        warn_unless_scaled(held.X, held.rows, name)
 
 
 def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
@@ -457,13 +423,3 @@ def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
         UnscaledFeaturesWarning,
     )
     return True
-
-
-def warn_if_constant(scores: FloatArray) -> None:
-    """Warn of a network that gives all documents the same score."""
-    if len(scores) > 1 and np.ptp(scores) == 0:
-        warn_caller(
-            "the network gives all documents the same score: scale the columns of X, "
-            "or lower learning_rate_init or alpha",
-            NothingLearnedWarning,
-        )

@@ -1,4 +1,7 @@
-"""What the parameters of a ranker mean, and which of them go together."""
+"""What the parameters of a ranker mean, and which of them go together.
+
+They also know the data of a fit: what is read, held out and learned from.
+"""
 
 from __future__ import annotations
 
