@@ -67,7 +67,9 @@ def measured(root: int) -> tuple[int, float, dict[int, float]]:
     number, megabytes, seconds = 0, 0.0, {}
     for process in processes_of(root):
         with contextlib.suppress(OSError, IndexError, StopIteration):
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            fields = (
+                Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            )
             seconds[process] = (int(fields[11]) + int(fields[12])) / TICKS
             lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
             pss = next(line for line in lines if line.startswith("Pss:"))
@@ -118,7 +120,9 @@ def run(program: list[str], place: Path, prepare: Callable[[], None], **more: st
 @contextlib.contextmanager
 def busy(n_processes: int) -> Iterator[None]:
     """Let as many processes do nothing but count."""
-    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n_processes)]
+    others = [
+        subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n_processes)
+    ]
     try:
         yield
     finally:
@@ -174,7 +178,9 @@ def measure(arguments: argparse.Namespace) -> list[dict]:
                 for name, (place, more) in programs.items():
                     found[name].append(run(program, place, prepare, **more))
         for name, costs in found.items():
-            medians = {key: float(np.median([c[key] for c in costs])) for key in costs[0]}
+            medians = {
+                key: float(np.median([c[key] for c in costs])) for key in costs[0]
+            }
             records.append({"condition": condition, "program": name} | medians)
             print(
                 f"{condition:<28}{name:<15}{medians['wall_s']:7.1f} s"

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 import threading
 
 # Threads of BLAS and OpenMP, also those of the peers, sleep while they wait: beside
@@ -15,6 +16,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numba  # noqa: E402
 
+import sklearn_ltr  # noqa: E402
 from sklearn_ltr._core.compile import INTERPRETED  # noqa: E402
 
 
@@ -23,6 +25,15 @@ def from_python(subkernel):
     if INTERPRETED:
         return subkernel
     return numba.njit(nogil=True)(lambda *arguments: subkernel(*arguments))
+
+
+def files_named(caught, user):
+    """The files of warnings; before Python 3.12 `user` in place of the package."""
+    files = [warning.filename for warning in caught]
+    if sys.version_info >= (3, 12):
+        return files
+    package = os.path.dirname(sklearn_ltr.__file__)
+    return [user if file.startswith(package) else file for file in files]
 
 
 @contextlib.contextmanager

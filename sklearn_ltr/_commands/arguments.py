@@ -51,17 +51,22 @@ class ListBeforeFiles(argparse.Action):
         return not self.is_value(word) and os.path.exists(word)
 
 
+def option(name: str) -> str:
+    """Return the option of an argument."""
+    return f"--{name.replace('_', '-')}"
+
+
 def refusal(
-    parser: argparse.ArgumentParser, option: argparse.Action
+    parser: argparse.ArgumentParser, listed: argparse.Action
 ) -> Callable[[argparse.Namespace, str], NoReturn]:
     """Return a function that ends a command, with its usage and the status 2."""
 
     def refuse(given: argparse.Namespace, what: str) -> NoReturn:
-        words = getattr(given, option.dest) or []
+        words = getattr(given, listed.dest) or []
         if (
-            isinstance(option, ListBeforeFiles)
+            isinstance(listed, ListBeforeFiles)
             and words
-            and not option.is_value(words[-1])
+            and not listed.is_value(words[-1])
         ):
             what += f"; there is no file {words[-1]!r}"
         parser.error(what)

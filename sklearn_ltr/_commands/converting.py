@@ -8,9 +8,9 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from sklearn_ltr._commands.arguments import Commands
+from sklearn_ltr._commands.arguments import Commands, option
 from sklearn_ltr._commands.files import READERS, WRITERS, load_model, write_file
-from sklearn_ltr.datasets._records import read_object
+from sklearn_ltr._core.strict_json import load_json
 
 #: Options that some writers take; some need them
 OPTIONS = ("missing", "name", "feature_set", "engine", "store", "features")
@@ -89,18 +89,13 @@ def run_convert(given: argparse.Namespace) -> None:
     write_file(given.output, content)
 
 
-def option(name: str) -> str:
-    """Return the option of an argument."""
-    return f"--{name.replace('_', '-')}"
-
-
 def load_features(path: str) -> dict[str, Any]:
     """Read what a search engine computes for each feature."""
     form = 'a JSON object, {"name of a feature": {what the engine computes}, ...}'
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-        features = json.loads(text, object_pairs_hook=read_object)
-    except (ValueError, RecursionError) as error:
+        features = load_json(text)
+    except ValueError as error:
         raise ValueError(f"--features {path} must be {form}: {error}") from error
     if not isinstance(features, dict):
         found = type(features).__name__

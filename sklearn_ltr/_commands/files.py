@@ -7,6 +7,8 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from sklearn.utils import Bunch
 
 from sklearn_ltr import export
 from sklearn_ltr._commands.arguments import whole_number
+from sklearn_ltr._core.data.features import NamedArray, has_names
 from sklearn_ltr.datasets import load_letor
 
 WRITERS: dict[str, Callable[..., Any]] = {  # text, bytes, requests, or ONNX
@@ -102,11 +105,33 @@ def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
                 "--zero-based yes",
                 file=sys.stderr,
             )
+    named = [(path, names_in(data)) for path, data in zip(paths, read, strict=True)]
+    first, names = next(filter(itemgetter(1), named), ("", []))
     most = max(data.data.shape[1] for data in read)
+    for path, own in named:
+        check_names(path, own or names, first, names)
+    if names and len(names) < most:
+        raise ValueError(f"{first} names {len(names)} features, but a file has {most}")
     for data in read:
         missing = most - data.data.shape[1]
         data.data = np.pad(data.data, ((0, 0), (0, missing))) if missing else data.data
+        data.data = NamedArray.of(data.data, names) if names else data.data
     return read
+
+
+def names_in(data: Bunch) -> list[str]:
+    """Return the names of features of a file; none if it does not name them."""
+    return data.data.feature_names.tolist() if has_names(data.data) else []
+
+
+def check_names(path: str, names: list[str], source: str, expected: list[str]) -> None:
+    """Raise a ValueError unless a file names its features as another, or a model."""
+    for number, pair in enumerate(zip_longest(names, expected), start=1):
+        if pair[0] != pair[1]:
+            raise ValueError(
+                f"feature {number} is {pair[0]!r} in {path} and {pair[1]!r} in "
+                f"{source}: write the file again by read --model"
+            )
 
 
 def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
@@ -125,8 +150,9 @@ def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
                     "queries, give them different ids"
                 )
         file_of |= dict.fromkeys(np.unique(column).tolist(), path)
+    table, names = np.concatenate([data.data for data in read]), names_in(read[0])
     return Bunch(
-        data=np.concatenate([data.data for data in read]),
+        data=NamedArray.of(table, names) if names else table,
         target=np.concatenate([data.target for data in read]),
         groups=np.concatenate(groups),
     )
@@ -188,7 +214,12 @@ def load_for(
             "the model does not know them",
             file=sys.stderr,
         )
-    data.data = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
+    table = np.pad(data.data, ((0, 0), (0, max(0, -further))))[:, :n_features]
+    if (names := getattr(model, "feature_names_in_", None)) is not None:
+        own = names_in(data)[:n_features] or names.tolist()
+        check_names(path, own, model_path, names.tolist())
+        table = NamedArray.of(table, names)
+    data.data = table
     return model, data
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 import sys
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from sklearn_ltr._commands.arguments import Commands
+from sklearn_ltr._commands.arguments import Commands, option
 from sklearn_ltr._commands.files import A_MODEL, load_model
 from sklearn_ltr.datasets import (
     join_features,
@@ -18,9 +21,16 @@ from sklearn_ltr.datasets import (
     load_ubi,
 )
 from sklearn_ltr.datasets._letor import WHOLE
-from sklearn_ltr.datasets._trec import WHITE_SPACE, write_lines, write_qrels
+from sklearn_ltr.datasets._trec import WHITE_SPACE, Qrels, write_lines, write_qrels
 
-OF_FEATURES = ("log", "id_field", "model")
+#: topics that qrels can have
+TOPIC = re.compile(r"[^ \t\n\r\f\v#][^ \t\n\r\f\v]*")
+#: options, and what they need
+NEED = {
+    "judgements": ("query", "document", "grade", "grades"),
+    "--features": ("log", "id_field", "model"),
+    "--ubi": ("actions", "impressions"),
+}
 
 
 def add_read(commands: Commands) -> None:
@@ -39,6 +49,17 @@ def add_read(commands: Commands) -> None:
         help="judgements: JSON, CSV or qrels; with --ubi queries and events",
     )
     parser.add_argument("output", help="file to write")
+    columns = "the column of the grade; of several, one for each judge, the mean"
+    parser.add_argument("--query", help="the column of the query")
+    parser.add_argument("--document", help="the column of the document")
+    parser.add_argument("--grade", nargs="+", help=columns)
+    parser.add_argument(
+        "--grades",
+        nargs="+",
+        metavar="LABEL=GRADE",
+        type=lambda word: word.rpartition("=")[::2],
+        help="grades of labels that are no numbers, such as Exact=3 Partial=1",
+    )
     parser.add_argument(
         "--features", metavar="FILE", help="responses with logged features, by query"
     )
@@ -48,14 +69,19 @@ def add_read(commands: Commands) -> None:
     parser.add_argument(
         "--ubi", action="store_true", help="the inputs are queries and events of UBI"
     )
+    parser.add_argument("--actions", nargs="+", help="events of UBI that are clicks")
+    parser.add_argument("--impressions", nargs="+", help="those that show an object")
     parser.set_defaults(run=run_read)
 
 
 def run_read(given: argparse.Namespace) -> None:
     """Read files of search engines, and write what other commands take."""
     is_letor = given.features is not None
-    if not is_letor and any(getattr(given, name) is not None for name in OF_FEATURES):
-        raise ValueError("--log, --id-field and --model need --features")
+    has = {"judgements": not given.ubi, "--features": is_letor, "--ubi": given.ubi}
+    for needed, names in NEED.items():
+        if not has[needed] and any(getattr(given, name) is not None for name in names):
+            *first, last = map(option, names)
+            raise ValueError(f"{', '.join(first)} and {last} need {needed}")
     if given.ubi and is_letor:
         raise ValueError("--ubi writes clicks without features: leave --features out")
     if len(given.inputs) > (2 if given.ubi else 1):
@@ -63,33 +89,59 @@ def run_read(given: argparse.Namespace) -> None:
     write = write_clicks if given.ubi else write_letor if is_letor else write_judgements
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        write(given)
+        try:
+            written = write(given)
+        except ValueError as error:
+            in_python = r"load_judgments\(\.\.\., (\w+)=\.\.\.\)"
+            raise ValueError(re.sub(in_python, r"--\1", str(error))) from error
     for warning in caught:
         print(warning.message, file=sys.stderr)
+    print(f"wrote {given.output}: {written}", file=sys.stderr)  # it may be a pipe
 
 
-def write_clicks(given: argparse.Namespace) -> None:
-    """Write a row for each shown document."""
-    log = load_ubi(*given.inputs)
+def options_of(given: argparse.Namespace, needed: str) -> dict[str, Any]:
+    """Return the options of a kind that are given."""
+    options = {name: getattr(given, name) for name in NEED[needed]}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def read_judgements(
+    given: argparse.Namespace, can_name: Callable[[str], Any]
+) -> tuple[Qrels, dict[str, str], list[str]]:
+    """Return judgements, names of queries that a file can have, and comments."""
+    options = options_of(given, "judgements")
+    if "grades" in options:
+        options["grades"] = dict(options["grades"])
+    judged = load_judgments(given.inputs[0], **options)
+    queries = dict.fromkeys(judged.groups.tolist())
+    if all(map(can_name, queries)):
+        return judged, {query: query for query in queries}, []
+    number = {query: str(i) for i, query in enumerate(queries, start=1)}
+    comments = [f"# query {i} = {' '.join(q.split())}" for q, i in number.items()]
+    return judged, number, comments
+
+
+def write_clicks(given: argparse.Namespace) -> str:
+    """Write a row for each shown document; return what was written."""
+    log = load_ubi(*given.inputs, **options_of(given, "--ubi"))
     with open(given.output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(log)
         rows.writerows(zip(*(column.tolist() for column in log.values()), strict=True))
+    n_lists = len(set(log.sessions.tolist()))
+    return f"{len(log.clicks)} shown documents of {n_lists} lists"
 
 
-def write_judgements(given: argparse.Namespace) -> None:
-    """Write qrels."""
-    judged = load_judgments(given.inputs[0])
-    queries = judged.groups.tolist()
-    number, comments = dict(zip(queries, queries, strict=True)), list[str]()
-    if any(WHITE_SPACE.search(query) or query[0] == "#" for query in queries):
-        number, comments = numbers_of(queries)
-    queries = [number[query] for query in queries]
+def write_judgements(given: argparse.Namespace) -> str:
+    """Write qrels; return what was written."""
+    judged, number, comments = read_judgements(given, TOPIC.fullmatch)
+    queries = [number[query] for query in judged.groups.tolist()]
     write_qrels(given.output, judged.grades, queries, judged.documents, comments)
+    return f"{len(queries)} judgements of {len(number)} queries"
 
 
-def write_letor(given: argparse.Namespace) -> None:
-    """Write judgements with their features."""
+def write_letor(given: argparse.Namespace) -> str:
+    """Write judgements with their features; return what was written."""
     names = None
     if given.model is not None:
         names = getattr(load_model(given.model), "feature_names_in_", None)
@@ -100,28 +152,23 @@ def write_letor(given: argparse.Namespace) -> None:
     log = load_feature_log(
         given.features, feature_names=names, log=given.log, id_field=given.id_field
     )
-    judged = load_judgments(given.inputs[0])
-    queries = judged.groups.tolist()
-    number, comments = dict(zip(queries, queries, strict=True)), list[str]()
-    if not all(map(WHOLE.fullmatch, queries)):
-        number, comments = numbers_of(queries)
+    judged, number, comments = read_judgements(given, WHOLE.fullmatch)
     joined = join_features(judged, log)
     for column, name in enumerate(joined.feature_names.tolist(), start=1):
+        if name.splitlines() != [name.strip()]:
+            raise ValueError(f"LETOR cannot name the feature {name!r}: rename it")
         comments.append(f"# feature {column} = {name}")
     qids = [number[query] for query in joined.groups.tolist()]
+    table = np.asarray(joined.data).tolist()
     lines = []
     for row in np.argsort([int(qid) for qid in qids], kind="stable"):
         document = str(joined.documents[row])
         if WHITE_SPACE.search(document):
             raise ValueError(f"LETOR cannot name {document!r}: it has white space")
-        values = enumerate(joined.data[row].tolist(), start=1)
+        values = enumerate(table[row], start=1)
         features = " ".join(f"{column}:{value!r}" for column, value in values)
         grade = float(joined.target[row])
         lines.append(f"{grade!r} qid:{qids[row]} {features} # docid = {document}")
     write_lines(given.output, [*comments, *lines])
-
-
-def numbers_of(queries: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the number of each query, and comments that list them."""
-    number = {query: str(i) for i, query in enumerate(dict.fromkeys(queries), start=1)}
-    return number, [f"# query {i} = {' '.join(q.split())}" for q, i in number.items()]
+    n_features = len(joined.feature_names)
+    return f"{len(qids)} rows of {len(set(qids))} queries, {n_features} features"

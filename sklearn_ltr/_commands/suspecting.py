@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._commands.arguments import Commands, whole_number
@@ -35,6 +36,10 @@ def add_suspects(commands: Commands) -> None:
 
 def run_suspects(given: argparse.Namespace) -> None:
     """Print the most doubtful grades, with tabs between the columns."""
+    if importlib.util.find_spec("pandas") is None:  # before the folds are fitted
+        raise ImportError(
+            "suspects requires pandas: install it by python -m pip install pandas"
+        )
     data = load_file(given.file, given)
     suspects = suspect_judgments(
         LambdaMARTRanker(random_state=given.seed),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from typing import Any
 
 
 def by_name(rows: Mapping[str, str]) -> dict[str, str]:
@@ -235,13 +236,39 @@ OTHER_METRICS = by_name(
         "rankbiasedprecision": "rbp",
     }
 )
-#: columns of runs and of judgements, in letters of lower case; the first found counts
+#: columns of runs and of judgements, in letters of lower case: the first group of names
+#: of which a table has one counts, and two of one group are ambiguous
 OTHER_COLUMNS = {
-    "groups": "groups qid queryid topicid topic query userquery keywords",
-    "documents": "documents docno docid documentid corpusid passageid pid document doc",
-    "scores": "scores score",
-    "grades": "grades grade rating label relevance rel relevancelabel judgment score",
+    "groups": "groups | qid queryid topicid topic query userquery querytext keywords",
+    "documents": "documents | docno docid documentid corpusid passageid pid productid "
+    "objectid | document doc | id",
+    "scores": "scores | score",
+    "grades": "grades | grade rating label relevance rel relevancelabel judgment "
+    "judgement | score",
 }
+#: further columns that have a known meaning
+FURTHER_COLUMNS = "index iteration rank position"
+
+
+@lru_cache(1000)
+def columns_named(names: tuple[Any, ...], column: str) -> list[Any]:
+    """Return the names of a table that may be a column of OTHER_COLUMNS.
+
+    Several are ambiguous.  So is "id" beside a name without a known meaning: it may be
+    the number of the row.
+    """
+    plain = [(name, plain_name(name)) for name in names]
+    if {"qid", "docno"} <= {one for _, one in plain}:
+        # frames of PyTerrier also have the words of the query and a number
+        plain = [pair for pair in plain if pair[1] not in ("query", "docid")]
+    for group in OTHER_COLUMNS[column].split("|"):
+        found = [name for name, one in plain if one in group.split()]
+        if found and group == " id":
+            known = f"{' '.join(OTHER_COLUMNS.values())} {FURTHER_COLUMNS}".split()
+            found += [name for name, one in plain if one not in known]
+        if found:
+            return found
+    return []
 
 
 @lru_cache(1000, typed=True)

@@ -15,9 +15,8 @@ from sklearn_ltr._core.data import (
     FitArguments,
     QueryGroups,
     TrainingData,
-    describe_columns,
-    takes_columns,
 )
+from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.labels import check_label, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, refit
@@ -52,6 +51,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     check_estimator,
     features_of,
+    takes_columns,
 )
 from sklearn_ltr.metrics import Metric, get_metric
 
@@ -235,7 +235,6 @@ class CalibratedRanker(BaseRanker):
     __getattr__ = name_part
 
     @takes_columns(pairs=True)
-    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -340,7 +339,7 @@ class CalibratedRanker(BaseRanker):
             model.grades_ = grades
             model.mean_weights_ = mean_weights
             model.maps_ = maps
-            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
+            model._trained_queries = KnownQueries.of(rows.data)
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

@@ -41,7 +41,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.clicks._log import ClickLog, check_from_zero, sum_by
 

@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.compile import ONE_THREAD
 from sklearn_ltr._core.data import count_rows, read_numbers
 from sklearn_ltr._core.data.features import as_table
@@ -32,7 +33,6 @@ from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.data.tables import hash_values
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
-from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.clicks._em import (

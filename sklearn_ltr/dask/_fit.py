@@ -12,50 +12,29 @@ import pickle
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.boosting.base_model import (
-    check_base_score_size,
-    check_init_score_given,
-)
+from sklearn_ltr._core.boosting.base_model import check_base_score_size
 from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
-from sklearn_ltr._core.boosting.fitted_trees import read_categories
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
-from sklearn_ltr._core.data import (
-    COLUMNS,
-    FitArguments,
-    FitData,
-    GivenColumns,
-    RowColumns,
-    TrainingData,
-    ValidationSet,
-    check_base_scores,
-)
-from sklearn_ltr._core.data.pairs import GivenPairs
+from sklearn_ltr._core.data import FitArguments, ValidationSet
 from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
-from sklearn_ltr._core.data.tables import table_of
-from sklearn_ltr._core.estimators.attributes import FEATURES
 from sklearn_ltr._core.estimators.base import FittedAttributes
-from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
-from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, warn_if_short
-from sklearn_ltr._core.ranking.reading import (
-    choose_learned,
-    hold_out_queries,
-    read_fit,
-)
+from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._core.ranking.task import ranking_task
-from sklearn_ltr._core.typing import IntArray
+from sklearn_ltr._core.typing import IntArray, MatrixLike
 from sklearn_ltr.dask._comm import Connections, DaskComm, Endpoint
 from sklearn_ltr.dask._partitions import (
     Collections,
@@ -79,7 +58,7 @@ from sklearn_ltr.dask._plan import (
     locate_queries,
     own_queries,
 )
-from sklearn_ltr.dask._tables import PartRows, PartTable, learn_categories
+from sklearn_ltr.dask._tables import PartRows
 from sklearn_ltr.dask._watch import END_SECONDS, TELL_SECONDS, LostWorkerError, wait_for
 
 if TYPE_CHECKING:
@@ -165,7 +144,7 @@ def distribute_rows(
     learned = learned_queries(
         locations, held_out_queries(parameters, seed, locations, validation)
     )
-    warn_if_short(parameters, locations.weight[learned])
+    parameters.warn_if_short(locations.weight[learned])
     owner = own_queries(locations, learned, [])
     if not learned.any():
         owner[:] = 0  # worker 0 raises the error that says why
@@ -425,6 +404,11 @@ class WorkerRows(NamedTuple):
     others: Partition  # by their names in training
     numbers: IntArray  # of its queries
 
+    def arguments(self) -> FitArguments:
+        """Return them as the arguments of a ranker's fit."""
+        given = FitArguments.of(cast(MatrixLike, self.X), **self.others)
+        return given._replace(numbers=self.numbers, estimator=LambdaMARTRanker)
+
 
 def fit_rows(
     attributes: dict[str, Any],
@@ -437,79 +421,31 @@ def fit_rows(
     """Return the fitted attributes of a ranker; all workers call this together."""
     # `attributes` are the ranker's parameters and the trees of a warm start;
     # `arguments` hold the rows of training and, if this worker has any, of validation
-    model = LambdaMARTRanker()
-    model.__dict__ = attributes
-    p = read_parameters(LambdaMARTParameters, model)
+    p = read_parameters(LambdaMARTParameters, SimpleNamespace(**attributes))
     kept = keep_trees(attributes, p, seed)
-    known = read_columns(model, arguments[0].X, p, kept, comm)
+    if kept.is_new:
+        arguments[0].X.learn_columns(LambdaMARTRanker, p.categorical_features, comm)
+    train, *validation = (rows.arguments() for rows in arguments)
+    sets: list[ValidationSet | None] = [
+        ValidationSet("_val", one.X, one.y, one.groups, one.columns, one.numbers)
+        for one in validation
+    ]
+    if is_validated and not sets:
+        sets = [None]
+    data = prepare(train._replace(validation=sets), p, kept, comm)
+    check_base_score_size(data, p.sigma)
+    # `init_`, which the worker was given, is not sent back
+    known = data.reader.attributes
     steps = None
     if keep_trees_so_far is not None:
         steps = Steps(keep_trees_so_far, kept.n_trees, known)
-    data = read_data(model, arguments, is_validated, p, comm)
-    data = choose_learned(hold_out_queries(data, p, seed, comm), p, comm)
-    for scored in (data.learned, *data.validation):
-        check_base_score_size(p.sigma, scored.init_score)
     with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size, comm)) as team:
-        binned = bin_data(data, p, model._categories.feature, kept, team, comm)
+        binned = bin_data(data, p, kept, team, comm)
         data = data._replace(learned=binned.rows)
         task = ranking_task(p, data, kept.attributes, team, comm)
+        constraints = p.constraints(data.reader)
         del data  # trees need no X, and no rows in the order they came in
-        constraints = model._constraints(p)
         return known | boost_trees(binned, task, p, constraints, kept, steps)
-
-
-def read_columns(
-    model: LambdaMARTRanker,
-    X: PartRows,
-    parameters: LambdaMARTParameters,
-    kept: KeptTrees,
-    comm: Comm,
-) -> dict[str, Any]:
-    """Set the attributes that reading the columns of X sets; return these alone."""
-    # `init_`, which the worker was given, is not sent back
-    if kept.is_new:
-        given = parameters.categorical_features
-        model._categories = learn_categories(X, given, comm)
-        model._read_features(X.read(0), reset=True)
-    else:
-        read_categories(X.read(0), parameters.categorical_features, kept)
-    names = ("_categories", *FEATURES)
-    return {name: vars(model)[name] for name in names if name in vars(model)}
-
-
-def read_data(
-    model: LambdaMARTRanker,
-    arguments: list[WorkerRows],
-    is_validated: bool,
-    parameters: LambdaMARTParameters,
-    comm: Comm,
-) -> FitData:
-    """Read one partition after another, and find F_0."""
-    train, *validation = arguments
-    sets = [ValidationSet("_val", *given_rows(rows)) for rows in validation]
-    X, y, groups, columns, numbers = given_rows(train)
-    given = FitArguments(X, y, groups, columns, GivenPairs(), sets, numbers)
-    for one in given.sets():
-        init_score = one.columns.init_score
-        check_init_score_given(model._uses_init_score, init_score, one.suffix)
-    data = read_fit(given, parameters, partial(table_of_parts, model), comm)
-    read = [
-        with_base_scores(model, own, rows)
-        for own, rows in zip([data.train, *data.validation], arguments, strict=True)
-    ]
-    read[0] = in_units_of_all(read[0], comm)
-    if is_validated and len(read) == 1:
-        read.append(no_documents(read[0]))
-    return FitData(read[0], read[0], read[1:])
-
-
-def given_rows(rows: WorkerRows) -> tuple[Any, Any, Any, GivenColumns, IntArray]:
-    """Return X, y, groups, columns, and the numbers of the queries."""
-    others = rows.others
-    columns: GivenColumns = RowColumns(
-        **{name: others[name] for name in COLUMNS if name in others}
-    )
-    return rows.X, others["y"], others["groups"], columns, rows.numbers
 
 
 class Steps:
@@ -529,39 +465,6 @@ class Steps:
         self._n_trees += 1
         self._keep(self._n_trees, lambda: self._read | fitted())
         return last
-
-
-def table_of_parts(model: LambdaMARTRanker, X: PartRows, name: str) -> PartTable:
-    """Return the rows of a worker as a table of which one partition is in memory."""
-    return PartTable(X, partial(model._read_features, name=name), model.n_features_in_)
-
-
-def with_base_scores(
-    model: LambdaMARTRanker, data: TrainingData, rows: WorkerRows
-) -> TrainingData:
-    """Return this worker's documents with F_0."""
-    data = replace(data, rows=data.rows.astype(np.int32))  # which saves memory
-    if model.init_ is None:
-        return data
-    scores = np.concatenate([model.init_.predict(part) for part in rows.X.read_all()])
-    scores = check_base_scores(scores, data.X.shape[0], "what init predicts")
-    return data.with_init_score(scores[data.rows])
-
-
-def in_units_of_all(data: TrainingData, comm: Comm) -> TrainingData:
-    """Return the data with the weighted mean of labels in the units of all workers."""
-    if data.n_labels == 1:
-        return data
-    own = data.grades.largest(np.ones(data.n_rows, dtype=np.bool_))
-    largest = np.max(comm.gather(own), axis=0)
-    return replace(data, grades=data.grades.in_units(largest))
-
-
-def no_documents(train: TrainingData) -> TrainingData:
-    """Return the validation data of a worker that has none."""
-    X, nothing = table_of(np.empty((0, train.X.shape[1]))), np.empty(0, np.int64)
-    starts, grades = np.zeros(1, dtype=np.int64), train.grades[nothing]
-    return TrainingData(grades, starts, [], X=X, rows=nothing, numbers=nothing)
 
 
 def read_worker_rows(

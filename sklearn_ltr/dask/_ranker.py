@@ -12,13 +12,13 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.boosting.base_model import start_from_base_model
 from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.data import (
     COLUMNS,
     HELD_OUT_BY,
     FitArguments,
     QueryGroups,
-    takes_columns,
 )
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.attributes import (
@@ -27,6 +27,7 @@ from sklearn_ltr._core.estimators.attributes import (
     known_by_reading,
 )
 from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._core.typing import (
@@ -41,6 +42,7 @@ from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
 from sklearn_ltr.dask._partitions import delayed_parts, is_collection, join_rows
 from sklearn_ltr.dask._plan import check_same_kinds
 from sklearn_ltr.dask._watch import current_client
+from sklearn_ltr.ensemble._meta_estimators import takes_columns
 
 
 class DaskLambdaMARTRanker(LambdaMARTRanker):
@@ -153,20 +155,21 @@ shape (n_documents, n_labels)
             p = read_parameters(LambdaMARTParameters, model)
             row_columns = {name: arguments[name] for name in COLUMNS}
             rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
-            given = FitArguments.of(rows, rows, None, **row_columns)
+            given = FitArguments.of(rows, rows, **row_columns)
             p.check_clicks(given.columns)
             self._check_fittable(arguments, validation)
+            warn_if_unused(self, given.columns)
             client = current_client()
             kept = keep_trees(vars(self), p)
-            model._set_base_model(p.init, given, rows, kept)
+            known = known_by_reading(self._attributes, kept.attributes)
+            start_from_base_model(p.init, given, rows, known)
             # the trees that a warm start keeps, and the base model
             start = local_ranker(self)
-            start.__dict__.update(known_by_reading(self._attributes, vars(model)))
+            start.__dict__.update(known)
             fitted, traffic = fit_on_cluster(
                 client, start, p, kept.seed, arguments, validation
             )
-            model.__dict__.pop("feature_names_in_", None)
-            model.__dict__.update(fitted, traffic_=traffic)
+            model.__dict__.update(known | fitted, traffic_=traffic)
         return self
 
     def _check_fittable(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data.binned_columns import BinnedColumns
 from sklearn_ltr._core.data.categories import FeatureCategories
+from sklearn_ltr._core.data.feature_reader import FeatureReader, SuppliedX
 from sklearn_ltr._core.data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._core.data.row_hashes import HashArray
 from sklearn_ltr._core.data.rows import index_rows
@@ -28,12 +30,12 @@ from sklearn_ltr._core.data.tables import (
     hash_values,
     table_of,
 )
-from sklearn_ltr._core.typing import FeaturesLike, IntArray
+from sklearn_ltr._core.typing import FeaturesLike, FloatArray, IntArray, MatrixLike
 from sklearn_ltr.dask._partitions import Partition, PartitionGraph, read_part
 
 
-@dataclass(frozen=True, eq=False)
-class PartRows:
+@dataclass(eq=False)
+class PartRows(SuppliedX):
     """The rows of X that one worker has, as they are in their partitions.
 
     Attributes
@@ -45,17 +47,46 @@ class PartRows:
         The rows of each partition, None: all.
     sizes : list of int
         Number of these rows.
+    known : mapping of str to object
+        Fitted attributes of their columns, see `learn_columns`.
     """
 
     name: str
     parts: list[Partition | PartitionGraph]
     chosen: list[NDArray[np.intp] | None]
     sizes: list[int]
+    known: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def offsets(self) -> IntArray:
         """Where the rows of each partition begin, (n_parts + 1,) int64."""
         return np.concatenate(([0], np.cumsum(self.sizes))).astype(np.int64)
+
+    def as_given(self) -> MatrixLike:
+        """Return the rows of the first partition."""
+        first: MatrixLike = self.read(0)
+        return first
+
+    def table(self, reader: FeatureReader, name: str) -> PartTable:
+        """Return the rows as a table of which one partition is in memory."""
+        return PartTable(self, partial(reader.read, name=name), reader.n_features)
+
+    def predict(self, model: BaseEstimator) -> FloatArray:
+        """Return the scores of all rows by a model of the user."""
+        return np.concatenate([model.predict(part) for part in self.read_all()])
+
+    def learn_columns(
+        self, owner: type[BaseEstimator], given: FeaturesLike, comm: Comm
+    ) -> None:
+        """Learn the columns, with the text of categories that any worker has."""
+        reader = FeatureReader(owner, {})
+        reader.categories = FeatureCategories.learn(self.read(0), given)
+        if len(reader.categories.feature) > 0:
+            parts = [FeatureCategories.learn(part, given) for part in self.read_all()]
+            reader.categories = merge_categories(parts)
+        reader.categories = merge_categories(comm.gather(reader.categories))
+        reader.read(self.read(0))
+        self.known = reader.attributes
 
     def read(self, number: int) -> Any:
         """Return the rows of a partition."""
@@ -185,17 +216,6 @@ def is_fast(table: Matrix) -> bool:
     """Return whether a part of the table is read as fast as from a copy of the part."""
     # Dask leaves the arrays of a message where they came, at any byte
     return bool(issparse(table) or table.flags.aligned)
-
-
-def learn_categories(
-    rows: PartRows, given: FeaturesLike, comm: Comm
-) -> FeatureCategories:
-    """Return the categorical features, and the text that any worker has of them."""
-    own = FeatureCategories.learn(rows.read(0), given)
-    if len(own.feature) > 0:
-        parts = [FeatureCategories.learn(part, given) for part in rows.read_all()]
-        own = merge_categories(parts)
-    return merge_categories(comm.gather(own))
 
 
 def merge_categories(parts: list[FeatureCategories]) -> FeatureCategories:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.data.features import NamedArray
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, NamesLike
 from sklearn_ltr.datasets._judgments import read_judgments
 from sklearn_ltr.datasets._records import (
@@ -19,7 +21,6 @@ from sklearn_ltr.datasets._records import (
     as_json,
     hits_of,
     is_object,
-    key_of,
     members,
     number_of,
     read_name,
@@ -27,7 +28,7 @@ from sklearn_ltr.datasets._records import (
     read_records,
     shown,
 )
-from sklearn_ltr.datasets._trec import grade_of_unjudged
+from sklearn_ltr.datasets._trec import column_of, grade_of_unjudged
 
 #: where hits have logs that have no name of their own
 SOLR = ("[features]", "[fv]")
@@ -53,6 +54,7 @@ class FeatureLog(Bunch):
 class JoinedFeatures(FeatureLog):
     """Result of :func:`join_features`."""
 
+    data: Any  # (n_rows, n_features), a frame if there is pandas
     target: FloatArray
     clicks: IntArray
     positions: IntArray
@@ -88,7 +90,8 @@ def load_feature_log(
         Query of each response, in their order.
     feature_names : array-like of shape (n_features,), default=None
         Columns to return, such as ``ranker.feature_names_in_``; others of the log are
-        left out.  None: all features, in the order of their first occurrence.
+        left out, whatever they hold.  None: all features, in the order of their first
+        occurrence.
     log : str, default=None
         Name of the log, if hits have several: the ``name`` of Elasticsearch's log spec,
         or one of Vespa's three.  In Solr, the name of the field, if it is not
@@ -101,7 +104,8 @@ def load_feature_log(
     Returns
     -------
     Bunch
-        ``data`` : (n_hits, n_features) float64.  A feature without a value is NaN: one
+        ``data`` : (n_hits, n_features) float64, an array whose columns have names for
+        `fit` and `predict` of this package.  A feature without a value is NaN: one
         that did not match in Elasticsearch and OpenSearch, unless the engine logs it as
         0 (``missing_as_zero``), and one that the log of a hit does not name.  (Solr's
         sparse format leaves out default values: if these are 0,
@@ -126,19 +130,22 @@ def load_feature_log(
     >>> features = [{"name": "title_bm25", "value": 9.5}, {"name": "recency"}]
     >>> hit = {"_id": "7555", "fields": {"_ltrlog": [{"main": features}]}}
     >>> log = load_feature_log({"rambo": {"hits": {"hits": [hit]}}})
-    >>> log.data, log.groups, log.documents
-    (array([[9.5, nan]]), array(['rambo'], dtype='<U5'), array(['7555'], dtype='<U4'))
+    >>> log.data.tolist(), log.groups, log.documents
+    ([[9.5, nan]], array(['rambo'], dtype='<U5'), array(['7555'], dtype='<U4'))
     >>> log.feature_names
     array(['title_bm25', 'recency'], dtype='<U10')
     """
     for name, value in (("log", log), ("id_field", id_field)):
         if value is not None:
             read_name(value, name, "the name")
+    asked = (
+        None if feature_names is None else read_names(feature_names, "feature_names")
+    )
     rows: dict[tuple[str, str], dict[str, float | None]] = {}
     for query, response in _responses(responses, groups):
         for hit in _hits(response):
             key = (query, _document(hit, id_field))
-            features = _features(hit, log)
+            features = _features(hit, log, asked)
             if rows.setdefault(key, features) != features:
                 raise ValueError(
                     f"{hit.place}: document {shown(key[1])} of query {shown(query)} is "
@@ -147,10 +154,19 @@ def load_feature_log(
     if not rows:
         raise ValueError("responses has no hits: give responses of queries that have")
     logged = list(dict.fromkeys(name for row in rows.values() for name in row))
-    names = logged if feature_names is None else _names(feature_names, logged)
+    names = logged if asked is None else asked
+    unknown = [name for name in names if name not in logged]
+    if unknown:
+        raise ValueError(
+            f"feature_names has {shown(unknown[0])}, which no hit has: the log has "
+            f"{', '.join(map(shown, logged))}"
+        )
+    if len(set(names)) < len(names):
+        raise ValueError("feature_names has a name twice: give each once")
     data = [[row.get(name) for name in names] for row in rows.values()]
+    table = np.array(data, np.float64).reshape(len(rows), len(names))  # None: NaN
     return FeatureLog(
-        data=np.array(data, np.float64).reshape(len(rows), len(names)),  # None: NaN
+        data=NamedArray.of(table, names),
         groups=np.array([query for query, _ in rows]),
         documents=np.array([document for _, document in rows]),
         feature_names=np.array(names, dtype=np.str_),
@@ -166,7 +182,8 @@ def join_features(
     """Join judgements or clicks with the features that a search engine logged.
 
     ``ranker.fit(joined.data, joined.target, groups=joined.groups)`` learns from
-    judgements; with clicks, give ``joined.clicks`` and ``groups=joined.sessions``.
+    judgements; with clicks, give ``joined.clicks`` and ``groups=joined.sessions``.  The
+    ranker keeps the names of the features, which an export for the engine needs.
 
     Parameters
     ----------
@@ -182,8 +199,9 @@ def join_features(
     Returns
     -------
     Bunch
-        ``data`` : (n_rows, n_features) float64, the features of each row that has them,
-        and ``feature_names`` : (n_features,) str;
+        ``data`` : (n_rows, n_features), the features of each row that has them, in a
+        DataFrame of pandas, or without pandas in an array that `fit` takes the names
+        of; and ``feature_names`` : (n_features,) str;
         ``groups``, ``documents`` : (n_rows,) str;
         ``target`` : (n_rows,) float64, the grades; or instead ``clicks``,
         ``positions`` and ``sessions`` : (n_rows,), if `rows` are clicks;
@@ -212,9 +230,8 @@ def join_features(
     ... ]
     >>> log = load_feature_log({"hats": {"response": {"docs": docs}}})
     >>> joined = join_features({"hats": {"b": 2, "a": 0}}, log)
-    >>> joined.data, joined.target
-    (array([[0.5, 9. ],
-           [1.5, 3. ]]), array([2., 0.]))
+    >>> joined.data.columns.tolist(), joined.data.to_numpy().tolist(), joined.target
+    (['bm25', 'price'], [[0.5, 9.0], [1.5, 3.0]], array([2., 0.]))
     """
     grade = grade_of_unjudged(unjudged)
     is_clicks = "clicks" in _names_of(rows)
@@ -249,10 +266,16 @@ def join_features(
         if left
     ]
     if told:
-        warnings.warn(f"left out: {'; '.join(told)}", UserWarning, stacklevel=2)
+        warn_caller(f"left out: {'; '.join(told)}")
+    names = np.asarray(log["feature_names"])
+    data: Any = NamedArray.of(np.asarray(log["data"])[found[is_joined]], names)
+    with contextlib.suppress(ImportError):
+        import pandas as pd
+
+        data = pd.DataFrame(np.asarray(data), columns=names.tolist())
     return JoinedFeatures(
-        data=np.asarray(log["data"])[found[is_joined]],
-        feature_names=log["feature_names"],
+        data=data,
+        feature_names=names,
         groups=np.array([query for query, _ in keys])[is_joined],
         documents=np.array([document for _, document in keys])[is_joined],
         **{name: column[is_joined] for name, column in columns.items()},
@@ -319,8 +342,9 @@ def _in_object(record: Record, query: Any) -> Iterator[tuple[Any, Record]]:
     place, value = record.place, as_json(record.value)
     if not is_object(value):
         raise ValueError(f"{place}: {shown(value)} is no response of a search engine")
-    key = key_of(value, "groups")
-    own = value[key] if isinstance(value.get(key), str | int) else None
+    names = [key for key, one in value.items() if isinstance(one, str | int)]
+    key = column_of(names, "groups", place, "give groups, the query of each response")
+    own = value[key[0]] if key else None
     if None not in (own, query) and str(own) != str(query):
         raise ValueError(
             f"{place} is of query {shown(query)} and of {shown(own)}: give one"
@@ -374,8 +398,10 @@ def _logs(hit: Mapping[str, Any], log: str | None) -> dict[str, Any]:
     return found | {name: hit[name] for name in names if name in hit}
 
 
-def _features(hit: Record, log: str | None) -> dict[str, float | None]:
-    """Return the features of a hit, None if it has no value."""
+def _features(
+    hit: Record, log: str | None, asked: list[str] | None
+) -> dict[str, float | None]:
+    """Return the features of a hit, None if it has no value or is not asked for."""
     logs = _logs(hit.value, log)
     named = ", ".join(map(shown, logs)) or "none"
     if log is None and len(logs) > 1:
@@ -387,6 +413,9 @@ def _features(hit: Record, log: str | None) -> dict[str, float | None]:
     features: dict[str, float | None] = {}
     for feature, value in _pairs(logs[name], f"{hit.place}, log {shown(name)}"):
         if feature in NO_FEATURES:
+            continue
+        if asked is not None and feature not in asked:
+            features[feature] = None
             continue
         number = math.nan if value is None else number_of(value)
         if number is None:
@@ -445,17 +474,3 @@ def _document(hit: Record, id_field: str | None) -> str:
             return document
     names = " or ".join(name for _, name in named) if id_field is None else id_field
     raise ValueError(f"{hit.place} has no {names}: give id_field")
-
-
-def _names(feature_names: Any, logged: list[str]) -> list[str]:
-    """Return names of columns; a ValueError unless all are logged, each once."""
-    names = read_names(feature_names, "feature_names")
-    unknown = [name for name in names if name not in logged]
-    if unknown:
-        raise ValueError(
-            f"feature_names has {shown(unknown[0])}, which no hit has: the log has "
-            f"{', '.join(map(shown, logged))}"
-        )
-    if len(set(names)) < len(names):
-        raise ValueError("feature_names has a name twice: give each once")
-    return names

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from sklearn_ltr._core.data.features import is_arrow, is_frame
+from sklearn_ltr._core.other_libraries import columns_named
 from sklearn_ltr.datasets._records import (
     Record,
     Records,
+    Row,
+    is_missing,
     is_object,
-    key_of,
     members,
     number_of,
     read_name,
@@ -21,20 +23,38 @@ from sklearn_ltr.datasets._records import (
     shown,
     sources,
 )
-from sklearn_ltr.datasets._trec import Qrels, read_table
+from sklearn_ltr.datasets._trec import Qrels, column_of
 
 #: keys of the lists of queries, and of the ratings of one, in letters of lower case
-QUERIES = ("judgmentratings", "judgmentscores", "requests", "queries")
+QUERIES = (
+    "judgmentratings", "judgmentscores", "requests", "topics", "query_groups",
+    "query_doc_pairs", "queries",
+)  # fmt: skip
 RATINGS = "ratings"
-#: further names of the query of a list of ratings, and of a document within it
-OF_QUERY, OF_DOCUMENT = "id", "id objectid productid"
+#: what RRE calls judgements, also of all queries below
+JUDGED = "relevant_documents"
 FORMS = (
     "give a list of objects with 'query' and 'ratings', a dict of ratings by query "
     "and document, or a table with columns such as query, docid and rating"
 )
+#: the arguments that name a column
+ARGUMENTS = {"groups": "query", "documents": "document", "grades": "grade"}
+BY = "by load_judgments(..., {}=...)"
+
+# place, query and document, and the ratings: of several judges, or none
+Judged: TypeAlias = tuple[str, Any, Any, list[Any]]
+# names of columns that are given
+Names: TypeAlias = Mapping[str, list[Any]]
 
 
-def load_judgments(judgments: Records) -> Qrels:
+def load_judgments(
+    judgments: Records,
+    *,
+    query: Hashable | None = None,
+    document: Hashable | None = None,
+    grade: Hashable | Sequence[Hashable] | None = None,
+    grades: Mapping[Any, float] | None = None,
+) -> Qrels:
     r"""Read judgements of search engines and their tools: JSON, CSV, frames or dicts.
 
     These formats are recognized:
@@ -44,18 +64,37 @@ def load_judgments(judgments: Records) -> Qrels:
       ``judgmentScores``; also as the engine returns them, within ``hits``.
     - Requests to ``_rank_eval`` of Elasticsearch and OpenSearch: the ``id`` of each is
       the query.
-    - Quepid: exports as CSV (``query,docid,rating``) and as JSON.  Rows of CSV without
-      a rating are not judged, and left out.
-    - Tables with a row for each judgement: frames, CSV, JSON lines.  Columns may have
-      the names of PyTerrier, ir_measures, BEIR, MS MARCO and others, such as ``qid``,
-      ``docno`` and ``label``; qrels of TREC, whose columns have no names.
+    - Quepid: exports as CSV (``query,docid,rating``) and as JSON, of ratings or of a
+      whole case.  Rows of CSV without a rating are not judged, and left out.
+    - The Rated Ranking Evaluator: ``relevant_documents``, by document or by grade.
+    - Lists of Elasticsearch's plugin, ``4 qid:1 # 7555 Rambo``: lines
+      ``# qid:1: rambo`` name the queries, if there are any.
+    - Tables with a row for each judgement: frames, dicts of columns, CSV, JSON lines.
+      Columns may have the names of PyTerrier, ir_measures, BEIR, MS MARCO, Amazon and
+      others, such as ``qid``, ``docno`` and ``label``; qrels of TREC, whose columns
+      have no names.
     - Dicts of dicts of grades by query and document (pytrec_eval, ranx, BEIR).
+
+    All read the same names of columns and keys.  Those of this package come first,
+    ``groups``, ``documents`` and ``grades``; ``document`` and ``doc``, which may hold
+    the text, and ``score`` count only where there is no other.  Two names of one
+    meaning, as ``query`` and ``qid``, are an error.  So is ``id`` beside a column of an
+    unknown name, because it may be the number of the row.
 
     Parameters
     ----------
     judgments : path, file object, dict, list or frame
         A file (JSON, JSON lines, CSV or qrels in UTF-8, plain or compressed by gzip or
         bzip2); what ``json.load`` returns; or a frame of pandas, polars or Arrow.
+    query, document : str, default=None
+        Name of the column, or key, that has the query, and the document.  None: it is
+        found by its name.
+    grade : str or list of str, default=None
+        Likewise the grade.  Of several columns, as Quepid's books have one for each
+        judge, the grade is the mean of what they hold.
+    grades : dict, default=None
+        The grade of each label, if these are no numbers, such as
+        ``{"Exact": 3, "Partial": 1, "Irrelevant": 0}``, or other numbers.
 
     Returns
     -------
@@ -70,7 +109,9 @@ def load_judgments(judgments: Records) -> Qrels:
     ValueError
         If a rating is no number, is negative, infinite or NaN, a document of a query
         has two different ratings, or a name is empty; the message names the place in
-        the file.  If there are no ratings, or the file is damaged or of another format.
+        the file.  If a column is not found, or several may be meant; the message lists
+        the columns.  If there are no ratings, or the file is damaged or of another
+        format.
     TypeError
         If a name is neither text nor a whole number, or `judgments` is of another type.
 
@@ -85,31 +126,45 @@ def load_judgments(judgments: Records) -> Qrels:
     >>> judged.documents, judged.grades
     (array(['B07', 'B09'], dtype='<U3'), array([3., 0.]))
     """
-    return read_judgments(judgments, "judgments")
+    names = {"groups": [query], "documents": [document]}
+    names["grades"] = grade if isinstance(grade, list) else [grade]
+    given = {column: own for column, own in names.items() if own != [None]}
+    return read_judgments(judgments, "judgments", given, grades)
 
 
-def read_judgments(judgments: Any, name: str) -> Qrels:
-    """Read judgements, an argument of this name."""
+def read_judgments(
+    judgments: Any,
+    name: str,
+    given: Names | None = None,
+    labels: Mapping[Any, float] | None = None,
+) -> Qrels:
+    """Read judgements, an argument of this name, by the columns and labels given."""
+    if labels is not None and not is_object(labels):
+        raise TypeError(f"grades must be a dict of grades by label, got {labels!r}")
+    grade_of = {_label(label): grade for label, grade in (labels or {}).items()}
     grades: dict[tuple[str, str], float] = {}
-    for place, query, document, rating in _ratings(judgments, name):
+    for place, query, document, ratings in _ratings(judgments, name, given or {}):
         key = (
             read_name(query, place, "the query"),
             read_name(document, place, "the document"),
         )
-        grade = number_of(rating)
-        if grade is None:
-            what = f"must be a number, got {shown(rating)}"
-        elif not 0 <= grade < math.inf:
-            what = (
-                f"must be finite and at least 0, got {shown(rating)}: leave out what "
-                "is not judged (join_run takes negative grades)"
-            )
-        elif grades.setdefault(key, grade) != grade:
+        numbers, what = [], ""
+        for rating in ratings:
+            value = rating if labels is None else grade_of.get(_label(rating))
+            numbers.append(math.nan if (n := number_of(value)) is None else n)
+            if n is None:
+                what = f"must be a number, got {shown(rating)}"
+                if isinstance(rating, str):
+                    what += f": give grades of labels {BY.format('grades')}"
+            elif not 0 <= n < math.inf:
+                what = f"must be finite and at least 0, got {shown(rating)}: leave "
+                what += "out what is not judged (join_run takes negative grades)"
+        grade = math.nan if what else fmean(numbers)
+        if not what and grades.setdefault(key, grade) != grade:
             what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
-        else:
-            continue
-        of = f"query {shown(key[0])}, document {shown(key[1])}"
-        raise ValueError(f"{place}, {of}: the rating {what}")
+        if what:
+            of = f"query {shown(key[0])}, document {shown(key[1])}"
+            raise ValueError(f"{place}, {of}: the rating {what}")
     if not grades:
         raise ValueError(f"{name} has no ratings: {FORMS}")
     groups, documents = zip(*grades, strict=True)
@@ -120,63 +175,114 @@ def read_judgments(judgments: Any, name: str) -> Qrels:
     )
 
 
-def _ratings(judgments: Any, name: str) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield place, query, document and rating of each judgement."""
-    if is_frame(judgments) or is_arrow(judgments) or _is_table(judgments):
-        columns = [
-            np.asarray(column, dtype=object).tolist()
-            for column in read_table(judgments, name, "grades")
-        ]
-        if len(set(map(len, columns))) > 1:
-            raise ValueError(
-                f"{name} has columns of different lengths: give a value for each row"
-            )
-        for row, entry in enumerate(zip(*columns, strict=True)):
-            yield (f"{name}, row {row}", *entry)
-        return
-    for record in read_records(judgments, name):
+def _label(value: Any) -> Any:
+    """Return a label to look up: "1.0" is 1."""
+    number = number_of(value)
+    return str(value).strip() if number is None else number
+
+
+def _ratings(judgments: Any, name: str, given: Names) -> Iterator[Judged]:
+    """Yield place, query, document and ratings of what is judged."""
+    for record in read_records(_as_rows(judgments, name), name):
         for one in sources(record):
-            yield from _of_object(one)
+            yield from _of_object(one, given)
 
 
-def _is_table(value: Any) -> bool:
-    """Return whether a dict has columns, not queries."""
-    if not is_object(value):
-        return False
-    columns = [key_of(value, name) for name in ("groups", "documents", "grades")]
-    return None not in columns and not any(
-        isinstance(value[key], Mapping) or np.ndim(value[key]) == 0 for key in columns
+def _as_rows(value: Any, name: str) -> Any:
+    """Return the rows of a dict of columns, or another value itself."""
+    held = value if is_object(value) else {}
+    columns = {
+        key: np.asarray(one, dtype=object).tolist()
+        for key, one in held.items()
+        if hasattr(one, "__len__")
+        and not isinstance(one, Mapping | str)
+        and len(one) > 0
+        and _is_plain(next(iter(one)))
+    }
+    found = (columns_named(tuple(columns), column) for column in ARGUMENTS)
+    if not columns or not (len(columns) == len(held) or all(found)):
+        return value
+    if len(set(map(len, columns.values()))) > 1:
+        raise ValueError(
+            f"{name} has columns of different lengths: give a value for each row"
+        )
+    rows = zip(*columns.values(), strict=True)
+    return [Row(zip(columns, row, strict=True)) for row in rows]
+
+
+def _key(
+    names: Iterable[Any],
+    column: str,
+    place: str,
+    given: Names,
+    wanted: Iterable[str] = (),
+) -> list[Any]:
+    """Return the name of a column, or those of several judges."""
+    names, argument = list(names), ARGUMENTS[column]
+    if column not in given:
+        more = f"; or name it {BY.format(argument)}"
+        more += ", or a list for the mean of several judges" * (column == "grades")
+        advice = f"name one {BY.format(argument)}"
+        return column_of(names, column, place, advice, wanted, more)
+    missing = [name for name in given[column] if name not in names]
+    if wanted and missing:
+        raise ValueError(
+            f"{place} has no {missing[0]!r}, as {argument}= names it; it has "
+            f"{', '.join(map(repr, names))}"
+        )
+    return [] if missing else given[column]
+
+
+def _of_row(
+    place: str, row: Mapping[str, Any], table: str, given: Names
+) -> Iterator[Judged]:
+    """Yield the judgement of a row, unless nobody has judged; errors name the table."""
+    query, document, grade = (
+        _key(row, column, table, given, ARGUMENTS) for column in ARGUMENTS
     )
+    ratings = [row[key] for key in grade]
+    if len(ratings) > 1:
+        ratings = [rating for rating in ratings if not is_missing(rating)]
+    if ratings and ratings != [""]:
+        yield place, row[query[0]], row[document[0]], ratings
 
 
-def _of_object(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
+# --- objects of JSON ------------------------------------------------------------------
+
+
+def _of_object(record: Record, given: Names, judged: Any = None) -> Iterator[Judged]:
     """Yield the judgements of an object: lists of queries, one query, or one rating."""
     place, value = record
+    if isinstance(value, Row):
+        yield from _of_row(place, value, place.rpartition(",")[0], given)
+        return
     if not is_object(value):
         raise ValueError(f"{place}: {shown(value)} holds no judgements: {FORMS}")
     plain = {str(key).lower(): key for key in reversed(list(value))}
     held = next((value[plain[name]] for name in QUERIES if name in plain), None)
-    row = [
-        key_of(value, column, OF_DOCUMENT if column == "documents" else "")
-        for column in ("groups", "documents", "grades")
-    ]
-    query = key_of(value, "groups", OF_QUERY)
+    cells = {key: one for key, one in value.items() if _is_plain(one)}
+    judged, words = value.get(JUDGED, judged), value.get("placeholders")
+    query = [] if _is_nested(held) else _key(cells, "groups", place, given)
+    if not query and {"request", "template_id"} & plain.keys():  # of _rank_eval
+        query = ["id"] if "id" in cells else []
     if is_object(held) and _is_nested(held):
-        yield from _of_queries(Record(place, held))
+        yield from _of_queries(Record(place, held), given)
     elif _is_nested(held):
         for one in members(Record(place, held), "query"):
-            yield from _of_object(one)
-    elif RATINGS in plain and query is not None and _is_plain(value[query]):
-        yield from _of_query(place, value[query], value[plain[RATINGS]])
-    elif None not in row and all(_is_plain(value[key]) for key in row):
-        if value[row[2]] != "":  # of CSV: not judged
-            yield (place, *(value[key] for key in row))
-    elif row[0] is not None and _is_plain(value[row[0]]):
-        raise ValueError(
-            f"{place}, query {shown(value[row[0]])} has no ratings: {FORMS}"
-        )
+            yield from _of_object(one, given, judged)
+    elif is_object(words) and (judged is not None or "template" in value):
+        yield from _of_rre(place, words, {} if judged is None else judged, given)
+    elif query and RATINGS in plain:
+        yield from _of_query(place, cells[query[0]], value[plain[RATINGS]], given)
+    elif (cells and RATINGS in plain) or (
+        len(cells) > 2 and (query or len(cells) == len(value))
+    ):
+        yield from _of_row(place, cells, place, given)
+    elif query:
+        of = f"query {shown(cells[query[0]])}"
+        raise ValueError(f"{place}, {of} has no ratings: {FORMS}")
     else:
-        yield from _of_queries(record)
+        yield from _of_queries(record, given)
 
 
 def _is_plain(value: Any) -> bool:
@@ -185,36 +291,60 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_nested(value: Any) -> bool:
-    """Return whether a value is a list, or an object of lists or objects."""
-    if is_object(value):
-        return not value or not all(map(_is_plain, value.values()))
-    return not _is_plain(value)
+    """Return whether a value is a list or an object, and not of plain values."""
+    if _is_plain(value):
+        return False
+    held = value.values() if is_object(value) else value
+    return not held or not all(map(_is_plain, held))
 
 
-def _of_queries(record: Record) -> Iterator[tuple[str, Any, Any, Any]]:
+def _of_queries(record: Record, given: Names) -> Iterator[Judged]:
     """Yield the judgements of a dict by query."""
     for query, ratings in record.value.items():
-        yield from _of_query(record.place, query, ratings)
+        yield from _of_query(record.place, query, ratings, given)
 
 
-def _of_query(
-    place: str, query: Any, ratings: Any
-) -> Iterator[tuple[str, Any, Any, Any]]:
+def _of_query(place: str, query: Any, ratings: Any, given: Names) -> Iterator[Judged]:
     """Yield the judgements of a query: a list of objects, or a dict by document."""
     where = f"{place}, query {shown(query)}"
     if is_object(ratings):
         for document, rating in ratings.items():
-            yield place, query, document, rating
+            yield place, query, document, [rating]
         return
     if _is_plain(ratings):
         raise ValueError(f"{where}: {shown(ratings)} is no list of ratings: {FORMS}")
     for one, rating in members(Record(where, ratings), "rating"):
-        entry = rating if is_object(rating) else {}
-        document = key_of(entry, "documents", OF_DOCUMENT)
-        grade = key_of(entry, "grades")
-        if None in (document, grade):
+        entry: Mapping[str, Any] = rating if is_object(rating) else {}
+        found, grade = (
+            _key(entry, column, one, given) for column in ("documents", "grades")
+        )
+        if not found or not grade:
             raise ValueError(
                 f"{one}: {shown(rating)} is no rating: give an object with a document "
                 "and a rating, such as docId and rating, or _id and rating"
             )
-        yield place, query, entry[document], entry[grade]
+        yield place, query, entry[found[0]], [entry[key] for key in grade]
+
+
+def _of_rre(
+    place: str, words: Mapping[str, Any], judged: Any, given: Names
+) -> Iterator[Judged]:
+    """Yield the judgements of a query of RRE: by document, or documents by grade."""
+    query = given.get("groups", ["$query"] if "$query" in words else list(words))
+    if len(query) != 1 or query[0] not in words:
+        raise ValueError(
+            f"{place}: name the placeholder of the query {BY.format('query')}, one of "
+            f"{', '.join(map(repr, words)) or 'none'}"
+        )
+    by_name = judged if is_object(judged) else {None: judged}
+    for name, held in by_name.items():
+        if is_object(held):
+            yield place, words[query[0]], name, [held.get("gain", held.get("rating"))]
+        elif _is_plain(held) or name is None:
+            raise ValueError(
+                f"{place}: {JUDGED} has {shown(held)} for {shown(name)}: give lists of "
+                "documents by grade, or objects with a gain by document"
+            )
+        else:
+            for document in held:
+                yield place, words[query[0]], document, [name]

@@ -6,8 +6,7 @@ import io
 import math
 import os
 import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -15,6 +14,8 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
+from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.data.features import NamedArray
 from sklearn_ltr._core.parameters import Choice, integer
 from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
@@ -29,6 +30,10 @@ WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # as Python writes integers
 DOCUMENT = re.compile(
     rb"(?i:(.*?\bdoc_?(?:id|no)\s*[=:])|(?!\s*\w+\s*=))\s*(?P<name>\S+)"
 )
+#: comments that name a query, as of Elasticsearch's plugin, with a weight; or a feature
+NAME = re.compile(rb"\s*#\s*(qid:|feature )(0|-?[1-9][0-9]*)(?::| =)\s*(\S.*?)\s*$")
+WEIGHT = re.compile(r"\*[0-9]+$")
+OF_LETOR = re.compile(rb"\s*[^\s#]+\s+qid:")
 MOST_FEATURES = 2**31 - 1  # scikit-learn overflows beyond 2^63, and memory before
 
 
@@ -85,7 +90,9 @@ def load_letor(
     Returns
     -------
     Bunch
-        ``data`` : (n_documents, n_features) dense array of `dtype`;
+        ``data`` : (n_documents, n_features) dense array of `dtype`.  If comments name
+        the features, ``# feature 1 = bm25``, it has ``feature_names``, which `fit`
+        keeps;
         ``target`` : (n_documents,) float64, the grades;
         ``groups`` : (n_documents,) int64, the query ids; str, as written, if one begins
         with a zero, since "007" and "7" are different topics of a run; 0, 1, ... with
@@ -105,8 +112,9 @@ def load_letor(
         there twice, is below the first or above `n_features`, or a number is not
         written in digits or infinite in `dtype`; the message names the line.  If the
         file has no documents or features, is cut off, or of another format or
-        encoding; if `sizes` have another sum, or lines have a ``qid``, too; or if
-        `dtype` is not a floating type.
+        encoding; if comments name some of the features only, or one differently; if
+        `sizes` have another sum, or lines have a ``qid``, too; or if `dtype` is not a
+        floating type.
     TypeError
         If `path`, `sizes`, `n_features` or `dtype` is of another type.
 
@@ -139,23 +147,22 @@ def load_letor(
     documents.check_found()
     first = documents.highest + 1 - data.shape[1]
     if zero_based == "auto" and first == 1:
-        warnings.warn(
+        warn_caller(
             "zero_based='auto' took the features to be numbered from 1, since none has "
             "number 0. A file that counts from 0 and has no values in column 0 looks "
-            "the same: give zero_based=True if this is one, else zero_based=False",
-            UserWarning,
-            stacklevel=2,
+            "the same: give zero_based=True if this is one, else zero_based=False"
         )
     documents.check_finite(data, target, first)
     if n_features is not None:
         documents.check_highest(first, n_features)
         data.resize(len(target), n_features)
+    names = documents.feature_names(first, data.shape[1], n_features is not None)
     if listed is None:
         groups = documents.groups()
     else:
         groups = _groups_of_sizes(listed, documents, sizes)
     return LetorData(
-        data=documents.dense(data),
+        data=documents.dense(data, names),
         target=target,
         groups=groups,
         documents=documents.names_in(groups),
@@ -169,9 +176,9 @@ def _read_rows(
     zero_based: bool | Literal["auto"],
     dtype: DTypeLike,
     in_order: bool = True,
-) -> tuple[_Documents, Any, FloatArray]:
+) -> tuple[Documents, Any, FloatArray]:
     """Return the lines of a file, and what scikit-learn reads of them."""
-    documents = _Documents(path, has_sizes)
+    documents = Documents(TextLines(path, INSTEAD), has_sizes)
     # a pipe is read only once
     documents.in_order = in_order = in_order and os.path.isfile(documents.lines.path)
     try:
@@ -202,7 +209,7 @@ def _read_sizes(path: Path) -> list[int]:
     return sizes
 
 
-def _groups_of_sizes(sizes: list[int], documents: _Documents, path: Any) -> IntArray:
+def _groups_of_sizes(sizes: list[int], documents: Documents, path: Any) -> IntArray:
     """Return the query of each document, 0, 1, ...; a ValueError for another sum."""
     n_documents = len(documents.numbers)
     if sum(sizes) != n_documents:
@@ -218,16 +225,31 @@ def is_letor(path: Path) -> bool:
     """Return whether a file begins as files of LETOR; a pipe can be read only once."""
     if not os.path.isfile(path):
         return False
-    fields = (line.partition(b"#")[0].split() for line in TextLines(path, INSTEAD))
-    first = next(filter(None, fields), [])
-    return len(first) > 1 and first[1].startswith(b"qid:")
+    lines = iter(TextLines(path, INSTEAD))
+    first = next((line for line in lines if line.partition(b"#")[0].split()), b"")
+    return OF_LETOR.match(first) is not None
 
 
 def load_letor_judgements(path: Path) -> Qrels:
     """Read the grades of a file of LETOR as judgements; rows need no features."""
-    documents = _Documents(path)
-    lines, grades = documents.lines, []
+    documents = Documents(TextLines(path, INSTEAD))
+    grades: list[float] = []
     first: dict[tuple[str, str], int] = {}
+    for number, query, name, grade in judged_lines(documents):
+        before = first.setdefault((query, name), number)
+        if before != number:
+            raise documents.lines.fault(
+                f"document {name!r} of query {query} is in line {before} already"
+            )
+        grades.append(grade)
+    groups, names = zip(*first, strict=True)
+    columns = {"groups": groups, "documents": names, "grades": grades}
+    return Qrels(**{name: np.array(column) for name, column in columns.items()})
+
+
+def judged_lines(documents: Documents) -> Iterator[tuple[int, str, str, float]]:
+    """Yield number, query, document and grade of each line."""
+    lines = documents.lines
     try:
         for row in documents:
             grade = read_float(row.split(None, 1)[0])
@@ -235,33 +257,30 @@ def load_letor_judgements(path: Path) -> Qrels:
                 raise lines.fault(f"the grade must be finite, but it is {grade}")
             if documents.unnamed:
                 raise lines.fault(
-                    "no '#docid = name' names the document, to find it in the run: "
-                    "write these comments, or measure the model that made the run"
+                    "no '#docid = name' names the document: write these comments "
+                    "(or, to judge a run, measure the model that made it)"
                 )
             query = documents.queries[-1].removeprefix(b"qid:").decode()
-            before = first.setdefault((query, documents.names[-1]), lines.number)
-            if before != lines.number:
-                raise lines.fault(
-                    f"document {documents.names[-1]!r} of query {query} is in line "
-                    f"{before} already"
-                )
-            grades.append(grade)
+            yield lines.number, query, documents.names[-1], grade
     except ValueError as error:
         raise documents.fault(lowest=0) or error from error
-    groups, names = zip(*first, strict=True)
-    columns = {"groups": groups, "documents": names, "grades": grades}
-    return Qrels(**{name: np.array(column) for name, column in columns.items()})
 
 
-class _Documents:
+class Documents:
     """The lines that are documents, for scikit-learn, which reads them fast.
 
     It does not number lines, takes "1_0" for 10, and copies all query ids for each line
     (a million lines take hours).  These are read here.
     """
 
-    def __init__(self, path: Path, has_sizes: bool = False) -> None:
-        self.lines = TextLines(path, INSTEAD)
+    def __init__(
+        self,
+        lines: TextLines,
+        has_sizes: bool = False,
+        rows: Iterable[bytes] | None = None,
+    ) -> None:
+        self.lines = lines
+        self.rows = lines if rows is None else rows  # some may have been read
         self.has_sizes = has_sizes  # lines have no queries
         self.in_order = True  # features are taken to ascend
         self.line = b""
@@ -271,6 +290,8 @@ class _Documents:
         self.highest, self.line_of_highest = -1, 0
         self.unnamed = 0  # the first line without a name
         self.has_words = False  # names that may be words of another comment
+        # names of queries and of features, in comments
+        self.named: dict[str, dict[str, str]] = {"qid:": {}, "feature ": {}}
 
     def read(self) -> bytes:
         """Scikit-learn knows a file by this method, and iterates."""
@@ -279,11 +300,12 @@ class _Documents:
     def __iter__(self) -> Iterator[bytes]:
         """Yield grade and features of each document."""
         query, n_first = b"", 1 if self.has_sizes else 2
-        for line in self.lines:
+        for line in self.rows:
             self.line = line
             content, _, comment = line.partition(b"#")
             fields = content.split(None, n_first)
             if not fields:
+                self._read_comment(line)
                 continue
             if b"_" in content or not content.isascii() or len(fields) < n_first:
                 raise ValueError  # `fault` says why
@@ -314,6 +336,18 @@ class _Documents:
             self.numbers.append(self.lines.number)
             yield b"%s %s" % (fields[0], features)
 
+    def _read_comment(self, line: bytes) -> None:
+        """Keep the words of a query, or the name of a feature, that a comment gives."""
+        found = NAME.match(line)
+        if found is not None:
+            kind, number, name = map(self.lines.decode, found.groups())
+            known = self.named[kind].setdefault(number, name)
+            if known != name:
+                raise self.lines.fault(
+                    f"{printable(line)} names another than {known!r} before: take one "
+                    "out"
+                )
+
     def fault(self, lowest: int) -> ValueError | None:
         """Return what is wrong with the last line; None if it is none of its fields."""
         fields = self.line.partition(b"#")[0].split()
@@ -340,6 +374,19 @@ class _Documents:
                 self.line_of_highest,
             )
 
+    def feature_names(self, first: int, n_features: int, is_exact: bool) -> list[str]:
+        """Return the names of the columns; none if no comment names one."""
+        named = self.named["feature "]
+        numbers = [str(number) for number in range(first, first + len(named))]
+        fits = len(named) == n_features if is_exact else len(named) >= n_features
+        if named and not (fits and named.keys() == set(numbers)):
+            raise ValueError(
+                f"path: {self.lines.path!r} has features {first} to "
+                f"{first + n_features - 1}, and comments name {', '.join(named)}: name "
+                f"all by '# feature {first} = name', or none"
+            )
+        return [named[number] for number in numbers]
+
     def check_finite(self, data: Any, target: FloatArray, first: int) -> None:
         """Raise a ValueError if a grade is not finite, or a feature is infinite."""
         if not np.isfinite(target).all():
@@ -360,10 +407,13 @@ class _Documents:
                 self.numbers[row],
             )
 
-    def dense(self, data: Any) -> NDArray[np.floating]:
+    def dense(self, data: Any, names: list[str]) -> NDArray[np.floating]:
         """Return an array; a ValueError names the longest line if it is too large."""
+        if names:
+            data.resize(data.shape[0], len(names))
         try:
-            return cast(NDArray[np.floating], data.toarray())
+            array = cast(NDArray[np.floating], data.toarray())
+            return NamedArray.of(array, names) if names else array
         except (MemoryError, ValueError) as error:
             n_rows, n_columns = data.shape
             is_given = n_columns > self.highest + 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,14 +16,25 @@ from typing import IO, Any, NamedTuple, TypeAlias, TypeGuard
 
 from sklearn_ltr._core.data import as_array
 from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
-from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, plain_name
+from sklearn_ltr._core.strict_json import load_json
 from sklearn_ltr._core.typing import DataFrameLike
 from sklearn_ltr.datasets._files import Path, TextLines, printable, read_float
+from sklearn_ltr.datasets._letor import OF_LETOR, WEIGHT, Documents, judged_lines
 from sklearn_ltr.datasets._trec import QRELS
 
 Records: TypeAlias = Path | IO[Any] | Mapping[Any, Any] | list[Any] | DataFrameLike
 
 INSTEAD = "read it with its own reader, and give a frame or what json.load returns"
+#: a bulk request says where the next line goes
+BULK_ACTIONS = ("index", "create", "update", "delete")
+BULK_TARGET = frozenset(
+    "_id _index _type routing _routing pipeline version version_type require_alias "
+    "dynamic_templates if_seq_no if_primary_term retry_on_conflict".split()
+)
+OF_FLOATS = (
+    ": pandas makes a column floats where one is missing; read it with dtype=str, or "
+    "give .astype('Int64'), and leave out rows without a name"
+)
 
 
 class Record(NamedTuple):
@@ -34,14 +44,33 @@ class Record(NamedTuple):
     value: Any
 
 
+class Row(dict[str, Any]):
+    """A row of a table, by the names of its columns."""
+
+
 def read_records(source: Any, name: str) -> Iterator[Record]:
     """Yield the objects of a source, an argument's; the members of lists one by one."""
-    source = as_json(source)
+    for place, value in _read_source(as_json(source), name):
+        action = next(iter(value)) if is_object(value) and len(value) == 1 else None
+        target = value[action] if action in BULK_ACTIONS else None
+        if not is_object(target) or not BULK_TARGET >= target.keys():
+            yield Record(place, value)
+        elif action not in ("index", "create"):
+            raise ValueError(
+                f"{place}: a bulk request that would {action}: leave it out"
+            )
+
+
+def _read_source(source: Any, name: str) -> Iterator[Record]:
+    """Yield the objects of a source; of a bulk request, also where they go."""
     if isinstance(source, Mapping | list | tuple):
         yield from members(Record(name, source), "item")
     elif is_arrow(source) or is_frame(source):
+        names = list(source.column_names if is_arrow(source) else source.columns)
+        if len(set(names)) < len(names):
+            raise ValueError(f"{name}: two columns have the same name: {shown(names)}")
         for row, value in enumerate(_rows_of(source)):
-            yield Record(f"{name}, row {row}", value)
+            yield Record(f"{name}, row {row}", Row(value))
     elif isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         for record in _read_file(_open(source, name)):
             yield from members(record, "item")
@@ -69,7 +98,7 @@ def members(record: Record, word: str) -> Iterator[Record]:
     if not isinstance(value, list | tuple):
         yield record
     elif hasattr(value, "_asdict"):  # a row of ir_measures or ir_datasets
-        yield Record(place, value._asdict())
+        yield Record(place, Row(value._asdict()))
     else:
         for number, member in enumerate(value):
             yield from members(Record(f"{place}, {word} {number}", member), word)
@@ -103,18 +132,12 @@ def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
 # --- values ---------------------------------------------------------------------------
 
 
-def key_of(record: Mapping[Any, Any], column: str, more: str = "") -> Any:
-    """Return the key of a record that holds a column of OTHER_COLUMNS; None: none."""
-    plain = {plain_name(key): key for key in reversed(list(record))}
-    known = f"{OTHER_COLUMNS[column]} {more}".split()
-    return next((plain[name] for name in known if name in plain), None)
-
-
 def read_name(value: Any, place: str, what: str) -> str:
     """Return the name of a query or document as text."""
     if not isinstance(value, str | Integral) or isinstance(value, bool):
         raise TypeError(
             f"{place}: {what} must be text or a whole number, got {shown(value)}"
+            + OF_FLOATS * isinstance(value, float)
         )
     text = str(value)
     if not text.strip() or "\0" in text:
@@ -153,6 +176,13 @@ def shown(value: Any) -> str:
     return text if len(text) < 60 else f"{text[:55]} ..."
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a field has no value, as in JSON, CSV and frames."""
+    if isinstance(value, str | float):
+        return value == "" or value != value
+    return value is None or type(value).__name__ == "NAType"  # of pandas
+
+
 # --- files ----------------------------------------------------------------------------
 
 
@@ -172,15 +202,41 @@ def _open(source: Any, name: str) -> TextLines:
 def _read_file(lines: TextLines) -> Iterator[Record]:
     """Yield the values of JSON or JSON lines, or the rows of CSV or of qrels."""
     remaining = iter(lines)
-    first = next((line for line in remaining if line.partition(b"#")[0].split()), None)
-    if first is None:
+    comments: list[bytes] = []
+    for first in remaining:
+        if first.partition(b"#")[0].split():
+            break
+        comments.append(first)
+    else:
         raise ValueError(f"{lines.name}: {lines.path!r} is empty: check it")
     if first.lstrip().startswith(b"<"):
         raise lines.fault("this is XML or HTML: ask for JSON, as by wt=json of Solr")
     if first.lstrip()[:1] in (b"{", b"["):
         yield from _read_json(lines, first, remaining)
+    elif OF_LETOR.match(first):
+        documents = Documents(lines, rows=_again(lines, [*comments, first], remaining))
+        judged, words = list(judged_lines(documents)), documents.named["qid:"]
+        for number, query, document, grade in judged:
+            if words and query not in words:
+                raise lines.fault(
+                    f"no line '# qid:{query}: words' names query {query}, but others "
+                    "are named: name all or none",
+                    number,
+                )
+            name = WEIGHT.sub("", words.get(query, query))
+            row = Row(query=name, document=document, grade=grade)
+            yield Record(f"{lines.name}: {lines.path!r}, line {number}", row)
     else:
         yield from _read_rows(lines, first, remaining)
+
+
+def _again(
+    lines: TextLines, read: list[bytes], remaining: Iterator[bytes]
+) -> Iterator[bytes]:
+    """Yield lines that have been read, with their numbers, and the others."""
+    for lines.number, line in enumerate(read, start=1):  # noqa: B007
+        yield line
+    yield from remaining
 
 
 def _read_json(
@@ -192,7 +248,7 @@ def _read_json(
         if line.isspace():
             continue
         try:
-            yield Record(f"{file}, line {lines.number}", _decode(lines.decode(line)))
+            yield Record(f"{file}, line {lines.number}", load_json(lines.decode(line)))
         except ValueError as error:
             if line is not first:
                 raise lines.fault(_no_json(error)) from error
@@ -201,7 +257,7 @@ def _read_json(
         return
     rest = [lines.decode(line).rstrip("\r\n") for line in chain([first], remaining)]
     try:
-        yield Record(file, _decode("\n".join(rest)))
+        yield Record(file, load_json("\n".join(rest)))
     except ValueError as error:
         at = start + getattr(error, "lineno", 1) - 1
         raise lines.fault(_no_json(error), at) from error
@@ -210,24 +266,6 @@ def _read_json(
 def _no_json(error: ValueError) -> str:
     """Return what is wrong with a text for a message."""
     return f"this is not JSON: {getattr(error, 'msg', error)}"
-
-
-def _decode(text: str) -> Any:
-    """Return the value of a JSON text; a ValueError if it is none."""
-    try:
-        return json.loads(text, object_pairs_hook=read_object)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-
-
-def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; a ValueError if it has a key twice."""
-    read = dict(pairs)
-    if len(read) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"{twice!r} is given twice in one object: remove one")
-    return read
 
 
 def _read_rows(
@@ -239,9 +277,10 @@ def _read_rows(
     )
     heading = lines.decode(first)
     delimiter = max(",\t;", key=heading.count)
-    titles = dict.fromkeys(heading.split(delimiter))
+    fields = first.split()
     rows: Iterator[list[str]]
-    if len(first.split()) == len(QRELS.split()) and key_of(titles, "groups") is None:
+    is_number = number_of(lines.decode(fields[-1])) is not None
+    if is_number and len(fields) == len(QRELS.split()):
         header = QRELS.split()
         rows = (text.split() for text in texts if not text.startswith("#"))
     else:
@@ -259,7 +298,7 @@ def _read_rows(
                 )
             yield Record(
                 f"{lines.name}: {lines.path!r}, line {lines.number}",
-                dict(zip(header, map(str.strip, row), strict=True)),
+                Row(zip(header, map(str.strip, row), strict=True)),
             )
     except csv.Error as error:
         raise lines.fault(f"this is not CSV: {error}") from error

@@ -23,7 +23,11 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._core.data.rows import check_each
-from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, plain_name
+from sklearn_ltr._core.other_libraries import (
+    OTHER_COLUMNS,
+    columns_named,
+    plain_name,
+)
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
@@ -210,6 +214,7 @@ def write_qrels(
         rows,
         lambda row: f"row {row} (query {topics[row]!r})",
         "grades must be integers in a file of judgements",
+        ": round all, or multiply them; LETOR files hold others",
     )
     columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
     lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
@@ -612,20 +617,38 @@ def read_table(values: Any, name: str, numbers: str) -> list[Any]:
             f"of dicts by topic and document, got {type(values).__name__}: {advice}"
         )
     names = [*table.keys()] if is_dict else [*table.columns]
-    plain = {plain_name(one): one for one in reversed(names)}
-    is_ranked, columns = "rank" in plain, []
-    for column in wanted:
-        known = OTHER_COLUMNS[column].split()
-        found = next((plain[one] for one in known if one in plain), None)
-        if found is None:
-            raise ValueError(
-                f"{name} has no {column!r}: give {', '.join(wanted)}, or a dict of "
-                "dicts by topic and document; it has "
-                f"{', '.join(map(repr, names[:9])) or 'nothing'}, and {column} may be "
-                f"called {', '.join(known[1:])}" + "; of ranks give -rank" * is_ranked
-            )
-        columns.append(table[found])
-    return columns
+    more = "; of ranks give -rank" * ("rank" in map(plain_name, names))
+    advice = "drop or rename the others"
+    found = (column_of(names, one, name, advice, wanted, more) for one in wanted)
+    return [table[key] for (key,) in found]
+
+
+def column_of(
+    names: Iterable[Any],
+    column: str,
+    place: str,
+    advice: str,
+    wanted: Iterable[str] = (),
+    more: str = "",
+) -> list[Any]:
+    """Return the one name of a column of a table, or none unless columns are wanted."""
+    names = tuple(names)
+    found = columns_named(names, column)
+    listed = ", ".join(map(repr, names[:20])) or "nothing"
+    listed += f" and {len(names) - 20} more" * (len(names) > 20)
+    if len(found) > 1:
+        raise ValueError(
+            f"{place} has several names for {column}, {', '.join(map(repr, found))} "
+            f"(all: {listed}): {advice}"
+        )
+    if wanted and not found:
+        known = [n for n in OTHER_COLUMNS[column].split() if n not in ("|", column)]
+        raise ValueError(
+            f"{place} has no {column!r}: give {', '.join(wanted)}, or a dict of dicts "
+            f"by topic and document; it has {listed}, and {column} may be called "
+            f"{', '.join(known)}{more}"
+        )
+    return found
 
 
 def _read_nested(values: Mapping[Any, Any], name: str, numbers: str) -> list[Any]:

@@ -19,6 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_objec
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.caller import Found, collected_warnings
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import (
     COLUMNS,
@@ -26,10 +27,10 @@ from sklearn_ltr._core.data import (
     QueryGroups,
     TrainingData,
     check_base_scores,
-    takes_columns,
 )
+from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.features import find_features
-from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
@@ -39,13 +40,9 @@ from sklearn_ltr._core.estimators.base import (
     draw_seed,
     refit,
 )
-from sklearn_ltr._core.estimators.caller import (
-    Found,
-    collected_warnings,
-    warn_of_members,
-)
 from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.parameters import (
     BOOL,
     FractionOrCount,
@@ -55,7 +52,6 @@ from sklearn_ltr._core.parameters import (
     read_parameters,
 )
 from sklearn_ltr._core.rankers.base import BaseRanker
-from sklearn_ltr._core.rankers.lambdamart import SharedBins
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._core.ranking.objective import FORCES
 from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
@@ -77,13 +73,16 @@ from sklearn_ltr.ensemble._members import (
     labels_of_rankers,
     predict_scores,
     read_rows,
+    warn_of_members,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     check_estimator,
     features_of,
+    takes_columns,
     with_seeds,
 )
+from sklearn_ltr.ensemble._shared_bins import SharedBins
 from sklearn_ltr.metrics import Metric, get_metric
 
 POOL_THREADS = 3  # threads that joblib starts beside those that fit
@@ -368,7 +367,7 @@ class BaggingRanker(BaseRanker):
             model.estimators_ = members
             kept_queries = np.flatnonzero(rows.kept_queries)
             model.estimators_queries_ = [kept_queries[queries] for queries in drawn]
-            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
+            model._trained_queries = KnownQueries.of(rows.data)
             if p.oob_score:
                 estimate = out_of_bag(members, drawn, rows, get_metric(p.metric))
                 for name, value in estimate._asdict().items():
@@ -509,7 +508,8 @@ def fit_members(
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
     fitted = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(jobs)
-    warn_of_members([found for _, found in fitted])
+    with positions_may_be_used_by(members):
+        warn_of_members([found for _, found in fitted])
     return [member for member, _ in fitted]
 
 
@@ -555,7 +555,7 @@ def with_known_bins(
     `taken` are the columns that a ranker takes beside X and y; the others say whether
     all learn from all queries, and whether some hold out queries of these.
     """
-    if type(member) is not LambdaMARTRanker or {*JUDGED_ARGUMENTS} & {*taken}:
+    if type(member) is not LambdaMARTRanker or {*PAIR_ARGUMENTS} & {*taken}:
         return rows  # of pairs, bins are those of the rows of queries that have any
     # The bins of categories depend on grades, which a member must not learn from where
     # queries are left out, or held out.

@@ -20,8 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-from sklearn_ltr._core.data import FitArguments, describe_columns, takes_columns
-from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS
+from sklearn_ltr._core.data import FitArguments
+from sklearn_ltr._core.data.cross_validation import KnownQueries
+from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
 from sklearn_ltr._core.estimators.parts import name_part
@@ -54,6 +55,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     features_of,
     is_estimator,
+    takes_columns,
     with_seeds,
 )
 from sklearn_ltr.metrics import Metric, get_metric
@@ -254,7 +256,6 @@ class BlendedRanker(BaseRanker):
     }
 
     @takes_columns(pairs=True)
-    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -363,7 +364,7 @@ class BlendedRanker(BaseRanker):
             model.weights_ = weights
             model.curve_ = curve if len(rankers) == 2 else None
             model.rankers_ = rankers
-            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
+            model._trained_queries = KnownQueries.of(rows.data)
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:
@@ -448,7 +449,7 @@ def make_rankers(
     network = LambdaRankRanker(metric=metric, random_state=seed)
     with sklearn.config_context(enable_metadata_routing=True):
         network.set_fit_request(
-            sample_weight=True, **dict.fromkeys(JUDGED_ARGUMENTS, True)
+            sample_weight=True, **dict.fromkeys(PAIR_ARGUMENTS, True)
         )
         return [trees, make_pipeline(TableVectorizer(), network)]
 

@@ -21,18 +21,14 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
+from sklearn_ltr._core.data.feature_reader import given_values
 from sklearn_ltr._core.data.rows import index_rows
-from sklearn_ltr._core.estimators.caller import (
-    Found,
-    collected_warnings,
-    warn_caller,
-    warn_of_members,
-)
 from sklearn_ltr._core.estimators.routing import requested_metadata
-from sklearn_ltr._core.rankers.lambdamart import given_values
+from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
-from sklearn_ltr.ensemble._members import FitRows, check_taken
+from sklearn_ltr.ensemble._members import FitRows, check_taken, warn_of_members
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -75,7 +71,8 @@ def fit_and_score(
             warned.append(found)
             if splits is None:
                 scores.append(model.predict(rows.X))
-    warn_of_members(warned)
+    with positions_may_be_used_by(rankers):
+        warn_of_members(warned)
     return models, scores
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
+from sklearn_ltr._core.caller import Found, warn_caller
 from sklearn_ltr._core.data import (
     HELD_OUT_BY,
     FitArguments,
@@ -19,7 +20,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import check_columns
 from sklearn_ltr._core.data.labels import label_names, label_shares, n_label_columns
-from sklearn_ltr._core.data.pairs import GivenJudgements
+from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.reading import (
@@ -40,7 +41,7 @@ class FitRows(NamedTuple):
     y: ArrayLike | None
     # groups and the other columns that were given, in the order of the rows
     columns: dict[str, Any]
-    pairs: GivenJudgements
+    pairs: GivenPairs
     queries: QueryGroups
     data: TrainingData  # grades and weights, in canonical order
     kept: NDArray[np.bool_]  # which of the given rows these are,
@@ -80,7 +81,7 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
             )
         data = read_targets(y, queries, given.columns, labels=labels)
     if judged:
-        pairs.read_alone(queries, by_query=groups is not None)
+        pairs.read(queries, by_query=groups is not None)
         pairs = pairs.as_arrays()
     read: dict[str, Any] = {
         name: queries.unsort(values)
@@ -111,6 +112,17 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
                 f"{name} was given, but no member learns from it: leave it out, or "
                 "give a ranker that learns from it, such as LambdaMARTRanker"
             )
+
+
+def warn_of_members(by_member: Sequence[Sequence[Found]]) -> None:
+    """Warn once of each category that members of an ensemble have warned of."""
+    first: dict[type[Warning], str] = {}
+    for found in by_member:
+        for message, category in found:
+            first.setdefault(category, message)
+    for category, message in first.items():
+        n = sum(any(one.category is category for one in found) for found in by_member)
+        warn_caller(f"{n} of {len(by_member)} members: {message}", category)
 
 
 # --- several labels -----------------------------------------------------------------

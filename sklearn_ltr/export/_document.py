@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from sklearn_ltr._core.strict_json import load_json
 
 K = TypeVar("K")
 
@@ -24,11 +25,7 @@ NAMES: dict[type, str] = {
 def parse(text: str | bytes) -> Any:
     """Return what a JSON text holds; a ValueError if it is none, or holds NaN."""
     try:
-        return json.loads(
-            text, parse_constant=no_number, object_pairs_hook=without_repetition
-        )
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        return load_json(text, parse_constant=no_number)
     except (ValueError, OverflowError) as error:  # UnicodeDecodeError is one
         if "integer string conversion" in str(error):  # Python's words
             raise ValueError("the JSON has an integer of thousands of digits") from None
@@ -38,14 +35,6 @@ def parse(text: str | bytes) -> Any:
 def no_number(name: str) -> NoReturn:
     """Refuse NaN and Infinity, which JSON does not have."""
     raise ValueError(f"it holds {name}")
-
-
-def without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Return an object; an error if it has a key twice."""
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("an object has a key twice: remove one")
-    return members
 
 
 def checked(value: object, kind: type[K], where: str) -> K:

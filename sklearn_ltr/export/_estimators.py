@@ -17,13 +17,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.boosting.fitted_trees import CURVE, constraints_of
+from sklearn_ltr._core.boosting.fitted_trees import CURVE
 from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.parameters import Choice, read_parameters
 from sklearn_ltr._core.trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._core.trees.categories import CategoryBins
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.evaluate.tree_walk import unpack_sets
+from sklearn_ltr.export._networks import is_network
 from sklearn_ltr.export._pipelines import Imputation, active_steps, split_pipeline
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
@@ -108,6 +109,12 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
     >>> tree.threshold[tree.feature >= 0]
     array([1.5, 2.5])
     """
+    if is_network(estimator):
+        raise TypeError(
+            "the model is a network, and this format holds trees: write it by to_onnx "
+            "or to_json, or by to_solr, without hidden layers also by "
+            "to_elasticsearch_ltr; or fit a LambdaMARTRanker"
+        )
     if isinstance(estimator, Pipeline):
         return imputed_trees(estimator)
     name = type(estimator).__name__
@@ -301,7 +308,7 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
     set_fitted_state(estimator, model)
     try:
         parameters = read_parameters(cls._parameters, estimator)
-        constraints_of(parameters, estimator)
+        parameters.constraints(estimator._features)
     except (TypeError, ValueError) as error:
         raise ValueError(f"parameters: {error}") from None
     estimator._check_state()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import warnings
 import zlib
 from importlib.resources import files
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data.rows import LARGEST_EXACT
 from sklearn_ltr._core.estimators.base import (
     VERSION,
@@ -195,9 +195,8 @@ def warn_of_newer(version: str) -> None:
     except ValueError:
         raise ValueError(f"library_version is {excerpt(version)}") from None
     if is_newer:
-        warnings.warn(
+        warn_caller(
             f"this model was written by sklearn_ltr {version}, but this is the older "
             f"{VERSION}: upgrade, or check its scores",
             NewerVersionWarning,
-            stacklevel=3,
         )

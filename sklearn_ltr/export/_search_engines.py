@@ -45,6 +45,7 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
     check_no_categories,
     fold,
+    made_up_names,
     tests_missing,
 )
 from sklearn_ltr.export._xgboost import dump_text
@@ -120,10 +121,13 @@ def check_features(
     missing = [name for name in names if name not in features]
     if missing:
         unknown = [name for name in features if name not in names]
+        made_up = "; it was fitted without names, such as those of a DataFrame"
         raise ValueError(
             "features must have the names of the columns that the model was fitted on: "
             f"{len(missing)} are missing, {missing[:3]}, and {len(unknown)} are no "
             f"such columns, {unknown[:3]}"
+            + made_up
+            * (names == made_up_names(len(names)))
         )
     for name in features:
         if not isinstance(features[name], Mapping):

@@ -336,8 +336,8 @@ class Subject:
         known = getattr(self.model, "_trained_queries", None)
         return (
             known is not None
-            and list(known[0]) == list(self.queries.query_ids)
-            and np.array_equal(known[1], self.queries.sizes)
+            and list(known.query_ids) == list(self.queries.query_ids)
+            and np.array_equal(known.sizes, self.queries.sizes)
         )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import joblib
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import RegressorTags, Tags
 
-from sklearn_ltr._core.data.cross_validation import caller_of_package, is_called_by_loop
+from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.base import DOC_LINK_MODULE, PAGE
 from sklearn_ltr._core.estimators.parts import part_with
 from sklearn_ltr._core.typing import MatrixLike, NamesLike
@@ -69,8 +70,9 @@ class ScoreRegressor(FrozenEstimator):
     rankers: they take regressors and classifiers.  This one is a
     :class:`sklearn.frozen.FrozenEstimator` in all but its type: methods and fitted
     attributes are those of the ranker, `fit` does nothing, and `clone` returns it.
-    So cross-validation would score the rows that the ranker has learned from: `fit`
-    refuses it, and with it scikit-learn's StackingRegressor.
+    So cross-validation would score the rows that the ranker has learned from, and so
+    would scikit-learn's StackingRegressor: `fit` refuses a second fold, if both are
+    fitted in one process.
     :class:`sklearn_ltr.ensemble.BlendedRanker` combines rankers by scores of queries
     that they have not seen.
 
@@ -115,13 +117,16 @@ class ScoreRegressor(FrozenEstimator):
 
     _doc_link_module: ClassVar[str] = DOC_LINK_MODULE
     _doc_link_template: ClassVar[str] = PAGE
+    _last_rows: tuple[int, str] | None = None  # that `fit` got: their number, hash of y
 
     def fit(self, X: MatrixLike, y: object, *args: object, **kwargs: object) -> Self:
-        """Do nothing, as the ranker is fitted.
+        """Do nothing, as the ranker is fitted, but refuse folds.
 
         Parameters
         ----------
-        X, y, *args, **kwargs : object
+        X, y : object
+            Of the rows of an earlier call, or of more rows.
+        *args, **kwargs : object
             Ignored.
 
         Returns
@@ -131,16 +136,21 @@ class ScoreRegressor(FrozenEstimator):
         Raises
         ------
         ValueError
-            In cross-validation by scikit-learn, as within a StackingRegressor.
+            For fewer rows than in the call before, or as many others, as in
+            cross-validation.
         """
-        if is_called_by_loop(caller_of_package()):
+        now, before = (n_rows(X), joblib.hash(y)), self._last_rows
+        if before is not None and now != before and now[0] <= before[0]:
             raise ValueError(
-                "ScoreRegressor holds a fitted ranker, which no fold fits again, so "
-                "cross-validation would score rows that it has learned from. To "
-                "combine rankers with others use sklearn_ltr.ensemble.BlendedRanker, "
-                'or fit a StackingRegressor(cv="prefit") to queries that the ranker '
-                "has not seen"
+                f"fit got {before[0]} rows before, and other {now[0]} rows now, as in "
+                "cross-validation. But ScoreRegressor holds a fitted ranker, which no "
+                "fold fits again, so scores would be of rows that it has learned from. "
+                "To combine rankers with others use "
+                "sklearn_ltr.ensemble.BlendedRanker, or fit a "
+                'StackingRegressor(cv="prefit") to queries that the ranker has not '
+                "seen; for other data, make another ScoreRegressor of the ranker"
             )
+        self._last_rows = now
         super().fit(X, y, *args, **kwargs)
         return self
 

@@ -244,5 +244,5 @@ def shap_values(
 
 def read_bins(model: BaseEstimator, X: MatrixLike, name: str) -> Any:
     """Return X as the trees of a model see it: checked, with bins for categories."""
-    table = model._read_features(X, name=name)
+    table = model._features.read(X, name)
     return model._mapper.categories.encode(table)

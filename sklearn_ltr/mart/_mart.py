@@ -1,53 +1,32 @@
 """MART: boosted trees whose cost is a sum over rows (Burges 2010, sections 5 and 6).
 
 F_0 is the constant of least cost, and each tree models the gradient of the cost at the
-scores so far.  `BaseMART.fit` is the algorithm; a regressor and a classifier add
-the reader of their targets, and the cost.
+scores so far.  `BaseMART.fit` is the algorithm; the parameters of the regressor and of
+the classifier know how targets are read, and the cost.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from math import ceil
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.model_selection import train_test_split
-from sklearn.utils import Tags, column_or_1d, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils import Tags
 
 from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
     CURVE,
     TREE_ATTRIBUTES,
     FittedTrees,
-    constraints_of,
-    read_categories,
-    read_tree_features,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.parameters import BoostingParameters
-from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.compile import ThreadTeam, expit_of
-from sklearn_ltr._core.data import (
-    FitArguments,
-    FitData,
-    RowColumns,
-    TrainingData,
-    ValidationSet,
-    check_holds_rows,
-    read_numbers,
-)
+from sklearn_ltr._core.data import FitArguments
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.features import check_has_rows
-from sklearn_ltr._core.data.labels import LabelGrades
-from sklearn_ltr._core.data.rows import check_each, read_weights
-from sklearn_ltr._core.data.tables import Matrix, table_of
-from sklearn_ltr._core.data.training_data import check_weights
+from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
     CallbackSupportMixin,
@@ -58,8 +37,9 @@ from sklearn_ltr._core.estimators.base import (
     with_callbacks,
 )
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
-from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
-from sklearn_ltr._core.parameters import LARGEST_SCORE, POSITIVE, read_parameters
+from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.preparation import prepare
+from sklearn_ltr._core.parameters import LARGEST_SCORE, read_parameters
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.parameters import LearningRate
 from sklearn_ltr._core.typing import (
@@ -72,14 +52,13 @@ from sklearn_ltr._core.typing import (
     MonotonicConstraints,
     Seed,
 )
-from sklearn_ltr.mart._objectives import (
-    CrossEntropy,
-    HalfSquaredError,
-    PointwiseObjective,
-    PointwiseTask,
+from sklearn_ltr.mart._objectives import PointwiseTask
+from sklearn_ltr.mart._parameters import (
+    ClassifierParameters,
+    ClassWeight,
+    MARTParameters,
+    RegressorParameters,
 )
-
-ClassWeight = Mapping[Hashable, float] | Literal["balanced"] | None
 
 
 class BaseMART(CallbackSupportMixin, Estimator):
@@ -135,22 +114,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         "train_score_": Attribute(CURVE),
         "base_score_": Attribute(by_reading=True),
     }
-    _parameters: ClassVar[type[BoostingParameters]] = BoostingParameters
-
-    @abstractmethod
-    def _read_targets(
-        self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return a number and a weight for each row of a weight above 0."""
-        # all others are checked by the first targets that a fit reads (`is_first`)
-
-    @abstractmethod
-    def _objective(self, data: TrainingData) -> PointwiseObjective:
-        """Return the cost of rows."""
-
-    def _strata(self, data: TrainingData) -> FloatArray:
-        """Return the stratum of each row: a split puts rows of each in both parts."""
-        return np.zeros(data.n_rows)
+    _parameters: ClassVar[type[MARTParameters]]
 
     @with_callbacks
     def fit(
@@ -191,118 +155,35 @@ class BaseMART(CallbackSupportMixin, Estimator):
             targets, and weights that are negative or not finite.  If scores diverge.
             The estimator is left as it was.
         """
+        arguments = locals()
         with refit(self) as model:
             # read
             p = read_parameters(model._parameters, model)
-            kept = model._keep(vars(self), p)
-            given = FitArguments.of(
-                X,
-                y,
-                None,
-                sample_weight=sample_weight,
-                X_val=X_val,
-                y_val=y_val,
-                sample_weight_val=sample_weight_val,
-            )
-            n_new = p.n_estimators - kept.n_trees
-            tasks = FitTasks(self, model, "tree", n_new, given)
-            data = model._read(given, p, kept)
+            kept = keep_trees(vars(self), p)
+            given = FitArguments.of(**arguments)
+            tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
+            data = prepare(given, p, kept)
+            model.__dict__.update(data.attributes)
 
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, model._categories.feature, kept, team)
-                task = model._task(data._replace(learned=binned.rows), p)
+                binned = bin_data(data, p, kept, team)
+                learned, *sets = map(p.objective, (binned.rows, *data.validation))
+                constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
-                constraints = constraints_of(p, model)
-                grown = boost_trees(binned, task, p, constraints, kept, tasks)
-                model.__dict__.update(grown)
+                measures: list[dict[str, ScoredMeasure]] = [{}]
+                if sets or p.verbose > 0:
+                    measures = [{one.name: one} for one in (learned, *sets)]
+                task = PointwiseTask(learned, measures)
+                fitted = boost_trees(binned, task, p, constraints, kept, tasks)
+                model.__dict__.update(fitted)
         tasks.end()
         return self
 
-    def _task(self, data: FitData, parameters: BoostingParameters) -> PointwiseTask:
-        """Return the cost of the rows, by which they are measured, too."""
-        objective = self._objective(data.learned)
-        sets = [self._objective(held) for held in data.validation]
-        is_measured = len(sets) > 0 or parameters.verbose > 0
-        measured = [{one.name: one} for one in (objective, *sets)]
-        return PointwiseTask(objective, measured if is_measured else [{}])
-
-    def _keep(
-        self, attributes: Mapping[str, Any], parameters: BoostingParameters
-    ) -> KeptTrees:
-        """Return the parts of the last fit that a warm start keeps, or a new seed."""
-        return keep_trees(attributes, parameters)
-
-    def _read(
-        self, given: FitArguments, parameters: BoostingParameters, kept: KeptTrees
-    ) -> FitData:
-        """Read the arguments of `fit`, hold out rows, and find F_0."""
-        p, is_first = parameters, kept.is_new
-        self._categories = read_categories(given.X, p.categorical_features, kept)
-        train = self._read_data(given, is_first=is_first)
-        sets = [self._read_data(one, is_first=False) for one in given.validation]
-        warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
-        if p.holds_out and not sets:
-            strata = self._strata(train)
-            train, *sets = hold_out_rows(
-                train, strata, p.validation_fraction, kept.seed
-            )
-        if is_first:
-            self.base_score_ = self._objective(train).initial_score()
-        train, *sets = (
-            one.with_init_score(np.full(one.n_rows, self.base_score_))
-            for one in (train, *sets)
-        )
-        return FitData(train, train, sets)
-
-    def _read_data(
-        self, given: FitArguments | ValidationSet, *, is_first: bool
-    ) -> TrainingData:
-        """Check the arguments of `fit`, and sort the rows by their values."""
-        y, suffix = given.y, given.suffix
-        features = self._read_features(given.X, reset=is_first, name=f"X{suffix}")
-        check_has_rows(features, f"X{suffix}")
-        name, n_rows = f"y{suffix}", features.shape[0]
-        if y is None:
-            raise ValueError(
-                f"{name} is None: {type(self).__name__} requires y to be passed, "
-                "but the target y is None; give one value per row"
-            )
-        check_holds_rows(y, name)
-        try:
-            column: NDArray[Any] = column_or_1d(y, warn=True)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-        if len(column) != n_rows:
-            raise ValueError(
-                f"{name} has {len(column)} values for {n_rows} rows of X{suffix}, "
-                "inconsistent numbers of samples: give one value per row"
-            )
-        name, weight = f"sample_weight{suffix}", given.columns.sample_weight
-        weights = weights_of_rows(weight, n_rows, name)
-        rows = np.flatnonzero(weights)
-        targets, weights = self._read_targets(
-            column, weights, suffix, is_first=is_first
-        )
-        if is_first:
-            self._categories = self._categories.restrict(features, rows)
-        # each row is its own query
-        data = TrainingData(
-            LabelGrades.of_one(targets),
-            np.arange(len(rows) + 1),
-            query_ids=None,
-            columns=RowColumns(sample_weight=weights),
-            X=table_of(features),
-            rows=rows,
-        )
-        with ThreadTeam(fit_threads(self.n_jobs, data.X.size)) as team:
-            return data.reordered(data.content_order(data.X.hashes(rows, team), team))
-
-    def _read_features(
-        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
-    ) -> Matrix:
-        """Return X as a checked matrix, with numbers in its categorical columns."""
-        return read_tree_features(self, X, self._categories, name, reset=reset)
+    @property
+    def _features(self) -> FeatureReader:
+        """What reads X."""
+        return FeatureReader(type(self), vars(self))
 
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Return the leaf that each row reaches in each tree.
@@ -332,7 +213,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
         ADKDD 2014: the leaves of boosted trees as features of a linear model.
         """
         model = self._fitted()
-        return model._trees.leaves(model._read_features(X), model.n_jobs)
+        return model._trees.leaves(model._features.read(X), model.n_jobs)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -361,14 +242,14 @@ class BaseMART(CallbackSupportMixin, Estimator):
     def _scores(self, X: MatrixLike) -> FloatArray:
         """Return F of each row."""
         model = self._fitted()
-        features = read_tree_features(model, X, model._categories, check_values=False)
+        features = model._features.read(X, check_values=False)
         base_score = np.full(features.shape[0], model.base_score_)
         return model._trees.scores(features, base_score, model.n_jobs)
 
     def _staged_scores(self, X: MatrixLike) -> Iterator[FloatArray]:
         """Yield F of each row after each tree."""
         model = self._fitted()
-        features = model._read_features(X)
+        features = model._features.read(X)
         base_score = np.full(features.shape[0], model.base_score_)
         yield from model._trees.stages(features, base_score)
 
@@ -494,6 +375,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
+    _parameters = RegressorParameters
+
     def predict(self, X: MatrixLike) -> FloatArray:
         """Return F, (n_samples,) float64."""
         return self._scores(X)
@@ -501,34 +384,6 @@ class MARTRegressor(RegressorMixin, BaseMART):
     def staged_predict(self, X: MatrixLike) -> Iterator[FloatArray]:
         """Yield F after each tree, (n_samples,) float64."""
         yield from self._staged_scores(X)
-
-    def _read_targets(
-        self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the numbers and weights of rows of a weight above 0."""
-        name, targets = f"y{suffix}", read_numbers(y, len(y), f"y{suffix}")
-        required = f"{name} must be finite, and at most {LARGEST_SCORE:g} in size"
-        check_each(np.abs(targets) <= LARGEST_SCORE, targets, "row {}".format, required)
-        largest = np.abs(targets).max()
-        if 0 < largest < 1 / LARGEST_SCORE:
-            raise ValueError(
-                f"{name} holds no number larger than {largest:.3g}, and squares of "
-                "such differences are zero: divide all numbers by it"
-            )
-        check_weights(weights, f"sample_weight{suffix}")
-        return targets[weights > 0], weights[weights > 0]
-
-    def _objective(self, data: TrainingData) -> HalfSquaredError:
-        """Return half the squared error."""
-        return HalfSquaredError(data)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassifierParameters(BoostingParameters):
-    """The parameters of MARTClassifier, which documents them."""
-
-    sigma: Annotated[float, POSITIVE]
-    class_weight: ClassWeight  # checked where it is used
 
 
 @describe_parameters(row="row", units="rows")
@@ -714,151 +569,11 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     }
     _parameters = ClassifierParameters
 
-    def _keep(
-        self, attributes: Mapping[str, Any], parameters: BoostingParameters
-    ) -> KeptTrees:
-        """Return the trees that a warm start keeps; a ValueError for another sigma."""
-        assert isinstance(parameters, ClassifierParameters)
-        kept, sigma = super()._keep(attributes, parameters), parameters.sigma
-        if kept.n_trees > 0 and sigma != self._sigma:
-            raise ValueError(
-                f"sigma={sigma} differs from sigma={self._sigma}, which scales the "
-                "trees that warm_start keeps: fit with warm_start=False"
-            )
-        self._sigma = sigma
-        return kept
-
-    def _read_targets(
-        self, y: NDArray[Any], weights: FloatArray, suffix: str, *, is_first: bool
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return -1 for the first class and 1 for the second, and weights."""
-        name, weight_name = f"y{suffix}", f"sample_weight{suffix}"
-        y = check_labels(y, name)[weights > 0]
-        classes = at_most_two_classes(y, name)
-        if is_first:
-            if len(classes) < 2:
-                raise ValueError(
-                    f"{name} has only one class, {classes.tolist()}: give rows of two "
-                    "classes"
-                )
-            self.classes_ = classes
-        if not np.isin(classes, self.classes_).all():
-            raise ValueError(
-                f"{name} has the classes {classes.tolist()}, but y has "
-                f"{self.classes_.tolist()}: give the same classes"
-            )
-        weights = weights[weights > 0] * weight_of_rows(self.class_weight, y)
-        if self.class_weight is not None:
-            weight_name += " times class_weight"
-        check_weights(weights, weight_name)
-        return np.where(y == self.classes_[1], 1.0, -1.0), weights
-
-    def _objective(self, data: TrainingData) -> CrossEntropy:
-        """Return the cross entropy."""
-        return CrossEntropy(data, self._sigma)
-
-    def _strata(self, data: TrainingData) -> FloatArray:
-        """Return the class of each row."""
-        check_rows_of_both(data, self.classes_)
-        return data.y
-
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
         require(0 < self._sigma < np.inf, f"its sigma was {self._sigma!r}")
         require(np.shape(self.classes_) == (2,), f"classes_ is {self.classes_!r}")
-
-
-def weights_of_rows(
-    sample_weight: ArrayLike | None, n_rows: int, name: str
-) -> FloatArray:
-    """Return the weight of each row, (n_rows,) float64; 1 for None."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = read_weights(sample_weight, n_rows, name)
-    if not weights.any():
-        raise ValueError(f"{name} is zero for every row: give some a weight above 0")
-    return weights
-
-
-def hold_out_rows(
-    data: TrainingData, strata: FloatArray, fraction: float, seed: int
-) -> tuple[TrainingData, TrainingData]:
-    """Hold out a fraction of the rows of each stratum: (training, validation)."""
-    values = np.unique(strata)
-    n_held_out = max(ceil(fraction * data.n_rows), len(values))
-    if data.n_rows - n_held_out < len(values):
-        raise ValueError(
-            f"validation_fraction={fraction} of {data.n_rows} rows leaves too few to "
-            "learn from: give X_val and y_val, or more rows"
-        )
-    _, held_out = train_test_split(
-        np.arange(data.n_rows),
-        test_size=n_held_out,
-        random_state=seed,
-        stratify=strata if len(values) > 1 else None,
-    )
-    is_held_out = np.zeros(data.n_rows, dtype=np.bool_)
-    is_held_out[held_out] = True
-    rng = np.random.default_rng([seed, 1])
-    for value in values:  # a rare class may be in one part only
-        members = np.flatnonzero(strata == value)
-        if is_held_out[members].all() or not is_held_out[members].any():
-            is_held_out[rng.choice(members)] ^= True
-    return data.subset(~is_held_out), data.subset(is_held_out)
-
-
-def check_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return y; an error if its values are not class labels that can be sorted."""
-    if y.dtype.kind == "f":
-        required, advice = f"{name} must hold classes", ": drop the row"
-        check_each(np.isfinite(y), y, "row {}".format, required, advice)
-    try:
-        check_classification_targets(y)
-        np.unique(y)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from None
-    return y
-
-
-def at_most_two_classes(y: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return the classes of y, sorted; a ValueError if there are more than two."""
-    classes = np.unique(y)
-    if len(classes) > 2:
-        kind = type_of_target(y, input_name=name)
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{kind}: {name} has {len(classes)} classes; scikit-learn's "
-            "HistGradientBoostingClassifier learns more than two"
-        )
-    return classes
-
-
-def weight_of_rows(class_weight: ClassWeight, y: NDArray[Any]) -> FloatArray:
-    """Return the weight of each row's class; an error that names `class_weight`."""
-    if isinstance(class_weight, Mapping):
-        for label, weight in class_weight.items():
-            POSITIVE.read_as(f"class_weight[{label!r}]", weight)
-    elif not (class_weight is None or isinstance(class_weight, str)):
-        raise ValueError(
-            f'class_weight must be a dict, "balanced" or None, got {class_weight!r}'
-        )
-    try:
-        weights: FloatArray = compute_sample_weight(class_weight, y)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"class_weight={class_weight!r}: {error}") from None
-    return weights
-
-
-def check_rows_of_both(data: TrainingData, classes: NDArray[Any]) -> None:
-    """Raise a ValueError unless two rows of each class can be divided."""
-    for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
-        if np.count_nonzero(data.y == value) < 2:
-            raise ValueError(
-                f"y has only one row of the class {label!r}, but early_stopping=True "
-                "learns from and holds out rows of each class: give X_val and y_val, "
-                "or more rows"
-            )
 
 
 def probabilities(scores: FloatArray, sigma: float) -> FloatArray:

@@ -11,7 +11,6 @@ The built-in metrics enter the table ``METRICS`` when their classes are made
 from __future__ import annotations
 
 import inspect
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +21,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam
 from sklearn_ltr._core.data import (
     JudgedQueries,
@@ -471,11 +471,10 @@ def warn_if_all_relevant(bound: BoundMetric) -> None:
         return
     low, high = np.minimum.reduceat(grades, first), np.maximum.reduceat(grades, first)
     if np.count_nonzero(low < high) > 1:  # a single list may have no other documents
-        warnings.warn(
+        warn_caller(
             f"to {bound.metric!r} every document is relevant (the grades are "
             f"{low.min():g} to {high.max():g}): give relevant_from, the lowest "
-            "relevant grade (or another gain), if low grades are not",
-            stacklevel=5,
+            "relevant grade (or another gain), if low grades are not"
         )
 
 

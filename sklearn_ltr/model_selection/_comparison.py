@@ -28,6 +28,7 @@ from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
@@ -40,7 +41,6 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.data.columns import read_one_label
 from sklearn_ltr._core.data.labels import select_rows
 from sklearn_ltr._core.data.query_values import number_users, units_of_queries
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.parameters import POSITIVE, integer, real
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.metrics import Metric, get_metric
@@ -651,8 +651,7 @@ def warn_if_unequal(weights: FloatArray, unit: str) -> None:
         warn_caller(
             f"{what} so unequal that {n} {unit} count like {n_effective:.2g} of equal "
             f"weight (one has {shares.max():.3%} of all), so intervals and p-values "
-            f"are not reliable: {way}",
-            UserWarning,
+            f"are not reliable: {way}"
         )
 
 

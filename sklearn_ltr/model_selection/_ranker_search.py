@@ -26,20 +26,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.caller import collected_warnings
 from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.data import (
     FitArguments,
     TrainingData,
     check_base_scores,
-    describe_columns,
     rescale,
-    takes_columns,
 )
+from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
-from sklearn_ltr._core.estimators.caller import collected_warnings
 from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.estimators.routing import requested_metadata
+from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.parameters import BOOL, Verbosity, integer, read_parameters, real
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.measures import BoundLabel, bind_labels, mean_of_bound
@@ -68,6 +68,7 @@ from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
     check_estimator,
     features_of,
+    takes_columns,
     with_seeds,
 )
 from sklearn_ltr.metrics import Metric, get_metric
@@ -360,7 +361,6 @@ class RankerSearch(BaseRanker):
     __getattr__ = name_part
 
     @takes_columns(pairs=True)
-    @describe_columns
     def fit(
         self,
         X: MatrixLike,
@@ -451,7 +451,8 @@ class RankerSearch(BaseRanker):
         with sklearn.config_context(enable_metadata_routing=True):
             fitted = clone(ranker)
             metadata = requested_metadata(fitted, rows.metadata)
-            fitted.fit(rows.X, rows.y, **metadata)
+            with positions_may_be_used_by(self):
+                fitted.fit(rows.X, rows.y, **metadata)
         with refit(self) as model:
             model.best_estimator_ = fitted
             model.best_score_ = value
@@ -459,7 +460,7 @@ class RankerSearch(BaseRanker):
             model.best_params_ = best.params
             model.members_ = np.array([one.number for one in members], dtype=np.int64)
             model.cv_results_ = table_of_results(tried)
-            model._trained_queries = rows.queries.query_ids, rows.queries.sizes
+            model._trained_queries = KnownQueries.of(rows.data)
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

@@ -16,6 +16,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import RowColumns
 from sklearn_ltr._core.data.categories import check_codes, holds_text, positions
 from sklearn_ltr._core.data.features import (
@@ -34,7 +35,6 @@ from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.data.training_data import TrainingData, without_zero_weights
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.parameters import read_parameters, real
 from sklearn_ltr._core.ranking.reading import check_y_given, read_queries, read_targets
 from sklearn_ltr._core.trees.categories import (
@@ -455,8 +455,7 @@ def find_categories(table: Any, given: Any) -> dict[str, LabelColumn]:
         warn_caller(
             "X should have two columns or more that hold categories, to make pairs of, "
             f"got {len(columns)} ({list(columns)!r}), so no column is added: convert "
-            "columns by astype('category'), or name them by categorical_features",
-            UserWarning,
+            "columns by astype('category'), or name them by categorical_features"
         )
     return columns
 

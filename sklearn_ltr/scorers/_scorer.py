@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from sklearn_ltr._core.data import (
     QueryGroups,
     QueryIds,
+    TrainingData,
     check_sample_weight,
     check_scores,
     count_rows,
@@ -24,7 +25,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.columns import read_one_label
 from sklearn_ltr._core.data.cross_validation import warn_if_cut
-from sklearn_ltr._core.data.labels import check_label, select_rows
+from sklearn_ltr._core.data.labels import LabelGrades, check_label, select_rows
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._core.parameters import Choice
@@ -116,7 +117,7 @@ default="predict"
 
     Use a splitter that keeps queries whole (GroupKFold, GroupShuffleSplit, ...):
     scikit-learn's default, KFold, cuts them, and shorter lists are easier to rank.  For
-    rankers of this package the scorer warns of cut queries
+    rankers of this package the scorer warns of cut queries from the second fold on
     (:class:`sklearn_ltr.SplitQueriesWarning`); it cannot check other models, or
     predictions of ``cross_val_predict``.  Successive halving draws single rows
     unless its `resource` is another one (``"n_estimators"``, ``"max_iter"``);
@@ -231,8 +232,11 @@ class RankingScorer:
                 "take all of them: max_samples=1.0)"
             )
         queries = QueryGroups.from_groups(groups, n_documents)
-        warn_if_cut(estimator, queries)
         grades = read_one_label(y, queries, self.label)
+        # of several labels, the ranker may have learned from others, too
+        known = grades if self.label is None else np.zeros(n_documents)
+        own = LabelGrades.of_one(known), queries.offsets, queries.query_ids
+        warn_if_cut(estimator, TrainingData(*own))
         weights = check_sample_weight(sample_weight, queries)
         scores = check_scores(scores, queries, source, only_order=True)
         offsets: IntArray = queries.offsets

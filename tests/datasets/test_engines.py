@@ -708,7 +708,44 @@ WHOLE = {
     },
     "hits": (load_ubi, json.dumps(as_hits(QUERIES + EVENTS), indent=1)),
     "bulk": (load_ubi, as_bulk(QUERIES + EVENTS)),
-}
+    "a case of Quepid": (
+        load_judgments,
+        json.dumps(
+            {"case_name": "mine", "queries": [
+                {"query_text": query, "options": {}, "ratings": [
+                    {"doc_id": name, "rating": grade} for name, grade in listed.items()
+                ]} for query, listed in RATED.items()
+            ]},
+            indent=1,
+        ),
+    ),
+    "RRE": (
+        load_judgments,
+        json.dumps(
+            {"index": "shop", "queries": [
+                {"placeholders": {"$query": query}, "relevant_documents": {
+                    name: {"gain": grade} for name, grade in listed.items()
+                }} for query, listed in RATED.items()
+            ]},
+        ),
+    ),
+    "the plugin's list": (
+        load_judgments,
+        "# qid:1: red hat\n# qid:2: scarf\n3 qid:1 # a1 x\n0 qid:1 1:2 # b2\n"
+        "0.5 qid:2 # a1\n",
+    ),
+    "WANDS": (
+        load_judgments,
+        "id\tquery_id\tproduct_id\tlabel\n0\t7\t25434\t2\n1\t7\t12088\t0\n",
+    ),
+    "judgements as JSON lines": (load_judgments, as_bulk(JUDGMENTS["rows of JSON"])),
+    "a sample of OpenSearch": (
+        load_ubi,
+        "query_id,user_query,action_name,object_id,rank\ns1,hat,,,\n"
+        + "".join(f"s1,hat,impression,{name},{at}\n" for at, name in enumerate("abc"))
+        + "s1,hat,click,b,1\n",
+    ),
+}  # fmt: skip
 PIECES = (
     "null",
     "NaN",
@@ -772,7 +809,8 @@ def with_other_value(text, rng):
 def read_damaged(form, seed):
     """Read a damaged file: an error that names it, or a table; return which."""
     load, text = WHOLE[form]
-    change = damaged if form == "quepid" or seed % 2 else with_other_value
+    is_json = text.startswith(("{", "["))
+    change = with_other_value if is_json and seed % 2 == 0 else damaged
     file = io.BytesIO(change(text, np.random.default_rng(seed)))
     file.name = "damaged.json"
     argument = next(iter(inspect.signature(load).parameters))
@@ -801,3 +839,47 @@ def read_damaged(form, seed):
 def test_damaged_files_are_read_or_refused_by_their_name(form):
     results = {read_damaged(form, seed) for seed in range(40)}
     assert results == {"read", "refused"}
+
+
+def shuffled(value, rng):
+    """Return JSON with its keys, and its lists of objects, in another order."""
+    if isinstance(value, dict):
+        keys = [list(value)[i] for i in rng.permutation(len(value))]
+        return {key: shuffled(value[key], rng) for key in keys}
+    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        return [shuffled(value[i], rng) for i in rng.permutation(len(value))]
+    return value
+
+
+def rows_of(read):
+    """Return the rows of what was read, sorted, and features by name."""
+    columns = {n: read[n].tolist() for n in read if n not in ("data", "feature_names")}
+    if "data" in read:
+        names = read.feature_names.tolist()
+        columns |= {n: read.data[:, names.index(n)].tolist() for n in sorted(names)}
+    return sorted(map(str, zip(*columns.values(), strict=True)))
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_the_order_within_a_file_does_not_matter(form):
+    load, text = WHOLE[form]
+    expected = rows_of(load(io.StringIO(text)))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        if not text.startswith(("{", "[")):
+            head = [one for one in text.splitlines() if one[:1] in "#iq"][:2]
+            head = head if head[0][0] == "#" else head[:1]
+            lines = [one for one in text.splitlines() if one not in head]
+            other = "\n".join(head + [lines[i] for i in rng.permutation(len(lines))])
+        elif "\n{" in text:
+            lines = text.splitlines()
+            pairs = [lines[i : i + 2] for i in range(0, len(lines), 2)]
+            pairs = [pairs[i] for i in rng.permutation(len(pairs))]
+            other = "\n".join(
+                json.dumps(shuffled(json.loads(one), rng))
+                for pair in pairs
+                for one in pair
+            )
+        else:
+            other = json.dumps(shuffled(json.loads(text), rng))
+        assert rows_of(load(io.StringIO(other))) == expected

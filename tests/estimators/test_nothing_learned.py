@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, NothingLearnedWarning
+from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import NDCG
+from sklearn_ltr.model_selection import RankerSearch
+from tests import files_named
 
 RNG = np.random.default_rng(0)
 X, Y, GROUPS = RNG.normal(size=(300, 3)), RNG.integers(0, 3, 300), np.arange(300) // 10
@@ -33,7 +38,7 @@ def warned(model, X=X, y=Y, **columns):
         columns = {"groups": GROUPS[: len(X)]} | columns
     with pytest.warns(NothingLearnedWarning) as caught:
         model.fit(X, y[: len(X)], **columns)
-    assert [w.filename for w in caught] == [__file__]
+    assert files_named(caught, __file__) == [__file__]
     return str(caught[0].message)
 
 
@@ -127,6 +132,28 @@ def test_a_blend_warns_once(cv):
     method = {"method": "equal"} if cv is None else {"method": "sweep", "cv": cv}
     message = warned(BlendedRanker(members, random_state=0, **method))
     assert message.startswith("2 of 3 members: no tree has a split")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CalibratedRanker(make(**MANY), cv=3, n_jobs=2),
+        BlendedRanker([make(**MANY)] * 2, method="sweep", cv=3, n_jobs=2),
+        RankerSearch(
+            make(**MANY),
+            param_distributions={"max_leaf_nodes": [3]},
+            n_iter=2,
+            cv=3,
+            n_jobs=2,
+            random_state=0,
+        ),
+        BaggingRanker(make(**MANY), 2, n_jobs=2, random_state=0),
+    ],
+)
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_what_workers_warn_of_is_said_once_and_where_the_user_is(model, backend):
+    with joblib.parallel_config(backend):
+        assert "no tree has a split" in warned(clone(model))
 
 
 def test_a_base_model_is_named_apart():

@@ -26,6 +26,7 @@ from sklearn_ltr.export import (
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.metrics import ERR, MAP, NDCG
+from tests import files_named
 from tests.export.models import (
     GROUPS,
     LENGTH,
@@ -354,8 +355,9 @@ def test_a_text_that_is_no_model_is_refused_and_says_where(text, message):
 
 
 def test_a_text_of_a_newer_version_warns():
-    with pytest.warns(NewerVersionWarning, match="written by sklearn_ltr 99.1"):
+    with pytest.warns(NewerVersionWarning, match="written by sklearn_ltr 99.1") as told:
         from_json(changed("library_version", value="99.1.0"))
+    assert files_named(told, __file__) == [__file__]
 
 
 @pytest.mark.parametrize("method", ["additive", "pairwise"])

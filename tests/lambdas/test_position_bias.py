@@ -37,6 +37,7 @@ from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import get_metric, ndcg_score
 from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.scorers import make_ranking_scorer
+from tests import files_named
 from tests.oracles.lambdas import add_up, deltas, lambdas, normalise
 from tests.oracles.metrics import ranked_against_the_model
 from tests.oracles.position_bias import (
@@ -288,7 +289,7 @@ def test_propensities_of_1_and_unused_positions_give_the_bytes_of_the_plain_fit(
         UnusedPositionsWarning, match="position_bias=None learns"
     ) as told:
         unused = clone(ranker).fit(X, clicks, **shown)
-    assert [warning.filename for warning in told] == [__file__]
+    assert files_named(told, __file__) == [__file__]
     known = clone(ranker).fit(
         X, clicks, groups=shown["groups"], propensities=np.ones(len(X))
     )
@@ -337,7 +338,7 @@ def test_a_short_log_is_said_to_be_short(small_log):
     message = f"is learned from {n_lists:,} lists with a click and a document without"
     with pytest.warns(ShortClickLogWarning, match=message) as caught:
         ranker.fit(X, clicks, **shown)
-    assert caught[0].filename == __file__
+    assert files_named(caught[:1], __file__) == [__file__]
     # 3,000 lists, or the number of equal ones as their weight, are enough
     weight = np.full(len(X), 3_001 / n_lists)
     with warnings.catch_warnings(record=True) as caught:
@@ -447,12 +448,19 @@ def test_positions_are_routed_to_pipelines_and_searches(small_log):
 
 PLAIN = LambdaMARTRanker(**TREES)
 BIASED = LambdaMARTRanker(**TREES, position_bias="pairwise")
+PIPELINE = make_pipeline(StandardScaler(), PLAIN)
 GRID = {"position_bias": [None, "pairwise"]}
 OPTIONS = {"scoring": make_ranking_scorer("ndcg@10"), "cv": GroupKFold(2)}
 
 
 def blend_of(*rankers):
     return BlendedRanker(list(rankers))
+
+
+def candidates(ranker, owner):
+    """A search of scikit-learn for the position bias of a ranker within another."""
+    grid = {f"{owner}__position_bias": GRID["position_bias"]}
+    return GridSearchCV(ranker, grid, error_score="raise", **OPTIONS)
 
 
 def searched(space, **options):
@@ -466,10 +474,7 @@ def searched(space, **options):
         (PLAIN, clone(PLAIN).set_params(init=BIASED)),
         (PLAIN, clone(BIASED).set_params(init=PLAIN)),
         (LambdaRankRanker(**NETWORK), KINDS["lambdarank"]()),
-        (
-            make_pipeline(StandardScaler(), PLAIN),
-            make_pipeline(StandardScaler(), BIASED),
-        ),
+        (PIPELINE, make_pipeline(StandardScaler(), BIASED)),
         (BaggingRanker(PLAIN, 3), BaggingRanker(BIASED, 3)),
         (BaggingRanker(PLAIN, 3, n_jobs=2), BaggingRanker(BIASED, 3, n_jobs=2)),
         (blend_of(PLAIN, PLAIN), blend_of(PLAIN, BIASED)),
@@ -487,7 +492,18 @@ def searched(space, **options):
             GridSearchCV(PLAIN, {"learning_rate": [0.1]}, **OPTIONS),
             GridSearchCV(PLAIN, GRID, **OPTIONS),
         ),
+        (
+            CalibratedRanker(PLAIN, cv=2, n_jobs=2),
+            CalibratedRanker(BIASED, cv=2, n_jobs=2),
+        ),
         (None, GridSearchCV(PLAIN, GRID, n_jobs=2, **OPTIONS)),
+        (None, candidates(PIPELINE, "lambdamartranker")),
+        (None, candidates(BaggingRanker(PLAIN, 2), "estimator")),
+        (None, candidates(BaggingRanker(PIPELINE, 2), "estimator__lambdamartranker")),
+        (None, candidates(BlendedRanker([("a", PLAIN), ("b", PLAIN)]), "a")),
+        (None, candidates(CalibratedRanker(PLAIN, cv=2, n_jobs=2), "ranker")),
+        (None, candidates(searched({"n_estimators": [1, 2]}), "ranker")),
+        (None, candidates(LambdaMARTRanker(init=PLAIN, **TREES), "init")),
     ],
 )
 def test_positions_that_no_ranker_learns_from_are_told_of(plain, mixed, small_log):
@@ -503,6 +519,18 @@ def test_positions_that_no_ranker_learns_from_are_told_of(plain, mixed, small_lo
         propensities = np.full(len(X), 0.5)
         if once and not isinstance(plain, BlendedRanker):
             clone(plain).fit(X, clicks, **shown, propensities=propensities)
+
+
+def test_what_a_search_has_set_is_known_to_clones_and_not_saved(small_log):
+    _, (X, clicks), shown = small_log
+    chosen = LambdaMARTRanker(**TREES).set_params(position_bias=None)
+    for asked in (chosen, clone(chosen), clone(clone(chosen))):
+        asked.fit(X, clicks, **shown)  # a warning would be an error
+    unset = LambdaMARTRanker(**TREES).set_params(n_estimators=1)
+    for plain in (pickle.loads(pickle.dumps(clone(chosen))), chosen, unset):
+        with pytest.warns(UnusedPositionsWarning):  # the second fit of `chosen`
+            plain.fit(X, clicks, **shown)
+    assert "_set_before_fit" not in vars(chosen)
 
 
 def test_options_that_meet_a_bias(small_log):

@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr._core.rankers.lambdamart import SharedBins
 from sklearn_ltr.ensemble import BlendedRanker
+from sklearn_ltr.ensemble._shared_bins import SharedBins
 from sklearn_ltr.metrics import NDCG
 from sklearn_ltr.model_selection import RankerSearch, _ranker_search
 from sklearn_ltr.scorers import make_ranking_scorer

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._core.data.query_values import draw_held_out
-from sklearn_ltr._core.ranking import reading
+from sklearn_ltr._core.ranking import parameters
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
@@ -170,7 +170,7 @@ def test_early_stopping_holds_out_users_or_the_latest_queries(
         masks.append(draw_held_out(*arguments))
         return masks[-1]
 
-    monkeypatch.setattr(reading, "draw_held_out", kept)
+    monkeypatch.setattr(parameters, "draw_held_out", kept)
     values = {"users": USERS, "order": DATES}[given]
     found = clone(ranker).fit(X, Y, groups=GROUPS, **{given: values})
     (held_out,) = masks

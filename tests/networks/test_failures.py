@@ -16,6 +16,7 @@ from sklearn_ltr import (
     ValidationRangeWarning,
 )
 from sklearn_ltr.metrics import NDCG
+from tests import files_named
 from tests.networks import (
     BEST_FEATURE,
     DATA,
@@ -115,12 +116,12 @@ def test_unscaled_features_are_warned_of_at_the_line_that_calls_fit(ranker):
     ) as caught:
         fitted_here = small(ranker, max_iter=1)
         fitted_here.fit(X, DATA.y, groups=DATA.groups)
-    assert [w.filename for w in caught] == [__file__]
+    assert files_named(caught, __file__) == [__file__]
     # once, not again when training continues
     fitted_here.partial_fit(X, DATA.y, groups=DATA.groups)
     with pytest.warns(UnscaledFeaturesWarning) as caught:
         small(ranker).partial_fit(X, DATA.y, groups=DATA.groups)
-    assert [w.filename for w in caught] == [__file__]
+    assert files_named(caught, __file__) == [__file__]
 
 
 @both_rankers
@@ -162,7 +163,7 @@ def test_identical_rows_are_warned_of(ranker):
     same = Lists(np.ones((len(DATA.y), 2)), DATA.y, DATA.groups)
     with pytest.warns(UserWarning, match="same score") as caught:
         one = small(ranker).fit(*same, groups=same.groups)
-    assert [w.filename for w in caught] == [__file__]
+    assert files_named(caught, __file__) == [__file__]
     assert len(set(one.predict([[1, 1], [1, 1]]))) == 1
 
 

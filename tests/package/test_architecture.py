@@ -17,12 +17,14 @@ PACKAGE = Path(__file__).resolve().parents[2] / "sklearn_ltr"
 # A room is a file or a folder directly under the package, or under `_core`.
 # The core, from which every fit is made, in the order of its arrows, ...
 CORE = {
+    "caller": set(),
     "compile": set(),
     "docstrings": set(),
     "typing": set(),
     "parameters": set(),
     "saving": set(),
     "public_names": set(),
+    "strict_json": set(),
     "_core": set(),
     "comm": set(),
     "other_libraries": set(),
@@ -54,8 +56,10 @@ ANNEXES = {
         "__init__",
         "data",
         "metrics",
+        "trees",
         "networks",
         "estimators",
+        "boosting",
         "ranking",
         "rankers",
         "preprocessing",
@@ -76,6 +80,7 @@ ANNEXES = {
         "boosting",
         "ranking",
         "rankers",
+        "ensemble",
     },
     "model_selection": {
         "__init__",
@@ -143,12 +148,14 @@ ROOMS_A_ROOM_MAY_IMPORT = CORE | ANNEXES
 DRAWS = {"inspection"}
 # every room may import these
 SHARED = {
+    "caller",
     "compile",
     "docstrings",
     "parameters",
     "other_libraries",
     "saving",
     "public_names",
+    "strict_json",
     "comm",
     "typing",
 }
@@ -348,6 +355,44 @@ def test_an_import_against_the_rules_is_found(tmp_path, path, source, message):
     (line,) = broken_arrows(tmp_path)
     assert line.startswith(path)
     assert message in line
+
+
+def called_names(tree: ast.AST) -> Iterator[str]:
+    """Full dotted names of attributes, and names imported from modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield ast.unparse(node)
+        yield from imported_modules(node)
+
+
+FRAMES = {
+    "currentframe", "_getframe", "_getframemodulename", "_current_frames",
+    "walk_stack", "extract_stack", "format_stack", "print_stack", "stack", "trace",
+    "f_back", "tb_frame", "gi_frame", "cr_frame", "setprofile", "settrace",
+}  # fmt: skip
+
+
+def test_nobody_looks_at_the_stack_of_the_caller():
+    """What a caller knows is handed down, or follows from what was called before."""
+    found = [
+        f"{inside}: {name}"
+        for inside, tree in sources(PACKAGE)
+        for name in called_names(tree)
+        if (last := name.rpartition(".")[2]) in FRAMES
+        and (last not in ("stack", "trace") or name.startswith("inspect."))
+    ]
+    assert found == []
+
+
+def test_all_warnings_go_the_same_way():
+    """The line of the user is found in one place, and members' are collected there."""
+    found = {
+        str(inside)
+        for inside, tree in sources(PACKAGE)
+        for name in called_names(tree)
+        if name in ("warnings.warn", "warnings.warn_explicit")
+    }
+    assert found == {"_core/caller.py"}
 
 
 def module_of(inside: Path) -> str:

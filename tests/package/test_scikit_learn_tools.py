@@ -479,7 +479,7 @@ def test_ensembles_of_regressors_refuse_rankers(routing, ensemble):
 @pytest.mark.parametrize(
     "loop",
     [
-        partial(cross_val_score, error_score="raise"),
+        partial(cross_val_score, error_score="raise", scoring="r2"),
         cross_val_predict,
     ],
     ids=["score", "predict"],

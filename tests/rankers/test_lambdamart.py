@@ -405,8 +405,8 @@ def test_what_was_read_is_free_while_trees_grow(monkeypatch):
     """Of many rows, their unsorted grades would take memory that the trees need."""
     found = []
 
-    def read_data(*arguments):
-        data = read(*arguments)
+    def prepare(*arguments):
+        data = prepared(*arguments)
         found.append(weakref.ref(data.train.y))
         return data
 
@@ -414,8 +414,8 @@ def test_what_was_read_is_free_while_trees_grow(monkeypatch):
         assert found[-1]() is None
         return boost(*arguments)
 
-    read, boost = LambdaMARTRanker._read, lambdamart.boost_trees
-    monkeypatch.setattr(LambdaMARTRanker, "_read", read_data)
+    prepared, boost = lambdamart.prepare, lambdamart.boost_trees
+    monkeypatch.setattr(lambdamart, "prepare", prepare)
     monkeypatch.setattr(lambdamart, "boost_trees", boost_trees)
     fitted()
     assert len(found) == 1

@@ -16,7 +16,6 @@ from scipy.sparse import csc_matrix, csr_matrix, issparse
 from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._core.data import TrainingData
-from sklearn_ltr._core.data.binned_columns import BinnedColumns
 from sklearn_ltr._core.data.labels import LabelGrades
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.data.tables import hash_values, table_of
@@ -24,8 +23,6 @@ from sklearn_ltr._core.trees import binning
 from sklearn_ltr._core.trees.binning import (
     MISSING_BIN,
     BinMapper,
-    BinnedTable,
-    KnownBins,
     find_bin_thresholds,
     find_sparse_thresholds,
     hash_bins,
@@ -225,34 +222,6 @@ def test_the_seed_decides_which_sample_of_a_long_table_is_drawn(monkeypatch):
     assert order[rows].tolist() == drawn[0]
     monkeypatch.setattr(binning, "MAX_SAMPLE_ROWS", 300)
     assert sample_rows(data, index, 1, ONE_THREAD).tolist() == every.tolist()
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_a_table_of_known_bins_gives_those_of_any_rows(n_threads):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 3))
-    mapper = BinMapper([thresholds_of(column, 9) for column in X.T])
-    stored = rng.permutation(50)[:40]  # rows, in the order in which they are stored
-    place = np.full(50, -1)
-    place[stored] = np.arange(40)
-    hashes = np.arange(40, dtype=np.uint64)
-    with ThreadTeam(n_threads) as team:
-        columns = BinnedColumns(mapper.bin_rows(X, stored, team))
-        known = KnownBins(mapper, columns, hashes, place)
-        table = BinnedTable(table_of(X), np.arange(50), known)
-        assert (table.shape, table.size) == (X.shape, X.size)
-        found = mapper.transform(table, stored, team)
-        assert found.stored is columns  # not a copy
-        rows = rng.choice(stored, 60)
-        expected = mapper.bin_rows(X, rows, team)
-        found = mapper.transform(table, rows, team)
-        np.testing.assert_array_equal(found.stored.columns, expected)
-        found = mapper.transform(table[rows], np.arange(60), team)
-        np.testing.assert_array_equal(found.stored.columns, expected)
-        np.testing.assert_array_equal(table[rows].take(np.arange(60)), X[rows])
-        two_columns = table[rows].columns(np.arange(60))(1, 3)
-        np.testing.assert_array_equal(two_columns, X[rows, 1:3])
-        assert found.stored.columns.flags.c_contiguous
 
 
 # --- sparse tables ----------------------------------------------------------------

@@ -5,6 +5,9 @@ F_0(x) = Estimator(x),    or the caller's own scores,    or 0
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
@@ -12,24 +15,42 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._core.data import check_base_scores, one_column_of
+from sklearn_ltr._core.data import (
+    FitArguments,
+    FitData,
+    TrainingData,
+    check_base_scores,
+    one_column_of,
+)
+from sklearn_ltr._core.data.feature_reader import SuppliedX, given_values
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.data.rows import n_rows as n_rows_of
 from sklearn_ltr._core.estimators.routing import requested_metadata
-from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
+from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
+from sklearn_ltr._core.typing import FloatArray, MatrixLike
 
 LARGEST_BASE_SCORE = 1e12  # limit of sigma F_0; trees add about 1
 
 
-def fitted_base_model(
-    init: BaseEstimator,
-    X: MatrixLike,
-    y: ArrayLike | None,
+def start_from_base_model(
+    init: BaseEstimator | None,
+    given: FitArguments,
     rows: NDArray[np.intp],
-    **metadata: ArrayLike | IdsLike | None,
-) -> BaseEstimator:
-    """Return a fitted model as it is; of an unfitted one, a clone that is fitted."""
-    # The clone learns from `rows` only, without rows that are held out or weigh 0
+    known: dict[str, Any],
+) -> None:
+    """Add to `known` the base model, fitted to these rows unless it is; or keep it."""
+    if init is not None and given.columns.init_score is not None:
+        raise ValueError("init and init_score were both given: give one of the two")
+    if "init_" in known:  # of the trees that a warm start keeps
+        if (init is None) != (known["init_"] is None):
+            raise ValueError(
+                f"init is {'no' if init is None else 'a'} model, unlike in the "
+                "fit whose trees warm_start keeps: fit with warm_start=False"
+            )
+        return
+    known |= {"init_": init, "_uses_init_score": given.columns.init_score is not None}
+    if init is None:
+        return
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
         raise TypeError(
             f"init must be a ranker, a regressor or None, got {type(init).__name__}"
@@ -37,35 +58,55 @@ def fitted_base_model(
     try:
         check_is_fitted(init)
     except NotFittedError:
+        X, y = given_values(given.X), given.y
         if y is None:
             raise ValueError(
                 f"init is a {type(init).__name__} that is not fitted, and there is no "
                 "y to fit it to: give a fitted model, or init_score"
             ) from None
-        given = {name: value for name, value in metadata.items() if value is not None}
+        columns = {n: v for n, v in given.metadata.items() if v is not None}
         with sklearn.config_context(enable_metadata_routing=True):
             model = clone(init)
-            fit_metadata = requested_metadata(model, given)
-            if len(rows) < n_rows_of(X):
+            metadata = requested_metadata(model, columns)
+            if len(rows) < n_rows_of(X):  # without those held out, or of weight 0
                 rows = np.sort(rows)
                 X, y = index_rows(X, rows), index_rows(y, rows)
-                fit_metadata = {
-                    name: index_rows(values, rows)
-                    for name, values in fit_metadata.items()
-                }
-            return model.fit(X, one_column_of(y), **fit_metadata)
-    return init
+                metadata = {n: index_rows(v, rows) for n, v in metadata.items()}
+            with positions_may_be_used_by(given.estimator):
+                known["init_"] = model.fit(X, one_column_of(y), **metadata)
 
 
-def check_base_score_size(sigma: float, base_score: FloatArray) -> None:
+def with_base_scores(
+    given: FitArguments, sets: list[TrainingData], known: Mapping[str, Any]
+) -> list[TrainingData]:
+    """Return training data, and validation sets, with F_0 by the base model, if any."""
+    for one in given.sets():
+        init_score = one.columns.init_score
+        check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
+    if known["init_"] is None:
+        return sets
+    scores = [
+        base_scores(known["init_"], one.X, data.X.shape[0], None)
+        for one, data in zip(given.sets(), sets, strict=False)
+    ]
+    scores += scores[:1] * (len(sets) - len(scores))  # rows that are held out of X
+    return [
+        data.with_init_score(own[data.rows])
+        for data, own in zip(sets, scores, strict=True)
+    ]
+
+
+def check_base_score_size(data: FitData, sigma: float) -> None:
     """Raise a ValueError if trees added to F_0 would be lost in rounding."""
-    largest = sigma * np.abs(base_score).max(initial=0.0)
-    if largest > LARGEST_BASE_SCORE:
-        raise ValueError(
-            f"sigma={sigma:g} times init_score (or what init predicts) is as large as "
-            f"{largest:.3g}; above {LARGEST_BASE_SCORE:g} rounding would erase the "
-            "trees: subtract a constant from the scores of each query, or divide them"
-        )
+    for scored in (data.learned, *data.validation):
+        largest = sigma * np.abs(scored.init_score).max(initial=0.0)
+        if largest > LARGEST_BASE_SCORE:
+            raise ValueError(
+                f"sigma={sigma:g} times init_score (or what init predicts) is as large "
+                f"as {largest:.3g}; above {LARGEST_BASE_SCORE:g} rounding would erase "
+                "the trees: subtract a constant from the scores of each query, or "
+                "divide them"
+            )
 
 
 def check_init_score_given(
@@ -88,7 +129,10 @@ def base_scores(
 ) -> FloatArray:
     """Return F_0 of the rows of X, from the base model or the given `init_score`."""
     if base_model is not None and n_rows > 0:  # a model may refuse an X of no rows
-        return check_base_scores(base_model.predict(X), n_rows, "what init predicts")
+        scores = (
+            X.predict(base_model) if isinstance(X, SuppliedX) else base_model.predict(X)
+        )
+        return check_base_scores(scores, n_rows, "what init predicts")
     if init_score is not None:
         return check_base_scores(init_score, n_rows, "init_score")
     return np.zeros(n_rows)

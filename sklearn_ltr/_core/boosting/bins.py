@@ -23,11 +23,10 @@ from sklearn_ltr._core.compile import (
 )
 from sklearn_ltr._core.data import FitData, TrainingData
 from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.data.training_data import NO_FEATURES
 from sklearn_ltr._core.trees.binning import (
     BinMapper,
     BinnedData,
-    BinnedTable,
-    KnownBins,
     bin_training,
     fit_bins,
     hash_bins,
@@ -73,55 +72,44 @@ def fit_threads(n_jobs: int | None, n_values: int, comm: Comm = ONE_PROCESS) -> 
 def bin_data(
     data: FitData,
     parameters: BoostingParameters,
-    categorical: IntArray,
     kept: KeptTrees,
     team: ThreadTeam,
     comm: Comm = ONE_PROCESS,
 ) -> BinnedFit:
     """Turn all rows into bins; all workers of a fit call this together."""
     index = QueryIndex.locate(data.learned, comm)
+    categorical = data.reader.categories.feature
     if comm is ONE_PROCESS:
         symmetric = parameters.grows_symmetric(index.n_queries)
         kind = symmetric, len(categorical) > 0, data.learned.X.is_sparse
         ahead_of_time.want_growth(*kind, n_jobs=parameters.n_jobs)
     stage("binning")
-    mapper, rows, bins = bin_learned(
-        data.learned, parameters, categorical, kept, index, team
-    )
+    # The rows are sorted by all that trees see: bins, targets, weights and initial
+    # scores.  So a change of a feature that does not change its bins, such as another
+    # scale, does not change the order and the model.
+    p, rows, known = parameters, data.learned, data.learned.X.known_bins
+    if known is not None:
+        mapper, hashes = known.mapper, known.hashes[known.place[rows.rows]]
+        rows = rows.reordered(rows.content_order(hashes, team))
+        bins = mapper.transform(rows.X, rows.rows, team)
+    else:
+        trained = TrainingCategories.find(rows, categorical, index, team)
+        mapper = kept.mapper
+        if mapper is None:
+            mapper = learn_bins(rows, p, categorical, trained, kept.seed, index, team)
+        bins = bin_training(mapper, rows, trained, p.category_smoothing, team)
+        order = rows.content_order(hash_bins(bins, team), team)
+        bins.stored.reorder(order, team)
+        rows = rows.reordered(order)
     scores = scores_so_far(rows, bins, mapper, kept.ensemble, team)
     learned, validation = BinnedSet(bins, scores), []
     for held in data.validation:
         bins = mapper.transform(held.X, held.rows, team)
         scores = scores_so_far(held, bins, mapper, kept.ensemble, team)
         validation.append(BinnedSet(bins, scores))
-    return BinnedFit(rows.without_features(), learned, validation, mapper, index, team)
-
-
-def bin_learned(
-    data: TrainingData,
-    parameters: TreeParameters,
-    categorical: IntArray,
-    kept: KeptTrees,
-    index: QueryIndex,
-    team: ThreadTeam,
-) -> tuple[BinMapper, TrainingData, BinnedData]:
-    """Learn the bins, unless they are known; return them, the rows, and their bins."""
-    # The rows are sorted by all that trees see: bins, targets, weights and initial
-    # scores.  So a change of a feature that does not change its bins, such as another
-    # scale, does not change the order and the model.
-    p, known = parameters, data.X.known_bins
-    if known is not None:
-        order = data.content_order(known.hashes[known.place[data.rows]], team)
-        data = data.reordered(order)
-        return known.mapper, data, known.mapper.transform(data.X, data.rows, team)
-    trained = TrainingCategories.find(data, categorical, index, team)
-    mapper = kept.mapper
-    if mapper is None:
-        mapper = learn_bins(data, p, categorical, trained, kept.seed, index, team)
-    binned = bin_training(mapper, data, trained, p.category_smoothing, team)
-    order = data.content_order(hash_bins(binned, team), team)
-    binned.stored.reorder(order, team)
-    return mapper, data.reordered(order), binned
+    # the rows that they are of are for messages, and as int32 they take less memory
+    rows = replace(rows, X=NO_FEATURES, rows=rows.rows.astype(np.int32))
+    return BinnedFit(rows, learned, validation, mapper, index, team)
 
 
 def learn_bins(
@@ -139,31 +127,6 @@ def learn_bins(
     bins = CategoryBins.fit(categorical, trained.sums, *options)
     sampled = sample_rows(data, index, seed, team)
     return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
-
-
-def learn_shared_table(
-    data: TrainingData,
-    learned: TrainingData,
-    parameters: BoostingParameters,
-    categorical: IntArray,
-    seed: int,
-) -> BinnedTable:
-    """Learn bins from the rows to learn from, and bin all rows that fits may need."""
-    # sorted as in a fit, so that fits to all of the rows share them without a copy
-    p, index = parameters, QueryIndex.locate(learned, ONE_PROCESS)
-    with ThreadTeam(fit_threads(p.n_jobs, data.X.size)) as team:
-        trained = TrainingCategories.find(learned, categorical, index, team)
-        mapper = learn_bins(learned, p, categorical, trained, seed, index, team)
-        binned = bin_training(mapper, data, trained, p.category_smoothing, team)
-        hashes = hash_bins(binned, team)
-        columns = replace(data.columns, init_score=None)  # members may have others
-        order = replace(data, columns=columns).content_order(hashes, team)
-        binned.stored.reorder(order, team)
-    n_rows = data.X.shape[0]
-    place = np.full(n_rows, -1)
-    place[data.rows[order]] = np.arange(data.n_rows)
-    known = KnownBins(mapper, binned.stored, hashes[order], place)
-    return BinnedTable(data.X, np.arange(n_rows), known)
 
 
 def scores_so_far(

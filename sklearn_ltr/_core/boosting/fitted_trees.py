@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.boosting.warm_start import KeptTrees
 from sklearn_ltr._core.compile import (
     ONE_THREAD,
     ThreadTeam,
@@ -17,22 +15,13 @@ from sklearn_ltr._core.compile import (
     task,
 )
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.features import (
-    check_columns,
-    check_finite,
-    find_features,
-    name_features,
-    read_feature_table,
-    text_features,
-)
+from sklearn_ltr._core.data.features import check_finite
 from sklearn_ltr._core.data.tables import Matrix
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._core.estimators.base import require
 from sklearn_ltr._core.trees.binning import BinMapper
-from sklearn_ltr._core.trees.constraints import Constraints, read_constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._core.trees.parameters import TreeParameters
-from sklearn_ltr._core.typing import FeaturesLike, FloatArray, IntArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray, IntArray
 
 CURVE = "(n_trees + 1,)"
 #: attributes of every fitted estimator of trees
@@ -48,71 +37,6 @@ TREE_ATTRIBUTES: Attributes = {
     "evals_result_": Attribute(),
     "validation_score_": Attribute(CURVE),
 }
-
-
-def read_tree_features(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    categories: FeatureCategories,
-    name: str = "X",
-    *,
-    reset: bool = False,
-    check_values: bool = True,
-) -> Matrix:
-    """Return X as a checked matrix, with numbers in its categorical columns."""
-    # without `check_values`, `FittedTrees.scores` finds infinite values
-    if not reset and getattr(estimator, "_absent_is_missing", False) and issparse(X):
-        raise ValueError(
-            f"{name} is sparse, but this model comes from XGBoost, which takes entries "
-            "that a sparse matrix does not store as missing, not as 0: give a dense "
-            "array, with NaN where a value is missing"
-        )
-    given = X
-    if len(categories.feature) > 0:
-        if not reset:
-            check_columns(estimator, X, name)
-        X = categories.encode(X, name)
-    try:
-        return read_feature_table(
-            estimator, X, reset=reset, name=name, check_values=check_values
-        )
-    except ValueError as error:
-        known = categories.feature.tolist()
-        text = {*text_features(given)} - {*known} if reset else ()
-        if not text:
-            raise
-        named = name_features(given, sorted({*text, *known}))
-        raise ValueError(
-            f"{error}. Make text categorical, by astype('category'), or give "
-            f"categorical_features={named!r}"
-        ) from None
-
-
-def read_categories(
-    X: MatrixLike, categorical_features: FeaturesLike, kept: KeptTrees
-) -> FeatureCategories:
-    """Return the categories of X, or of the trees that a warm start keeps."""
-    if kept.is_new:
-        return FeatureCategories.learn(X, categorical_features)
-    categories: FeatureCategories = kept.attributes["_categories"]
-    features = find_features(X, categorical_features, "X")
-    if not np.array_equal(features, categories.feature):
-        raise ValueError(
-            f"categorical_features are the columns {features.tolist()} of X, but the "
-            f"trees that warm_start keeps have {categories.feature.tolist()}: give the "
-            "same, or fit with warm_start=False"
-        )
-    return categories
-
-
-def constraints_of(parameters: TreeParameters, estimator: Any) -> Constraints:
-    """Return the constraints of trees on the columns that a fit has read."""
-    return read_constraints(
-        parameters.monotonic_cst,
-        parameters.interaction_cst,
-        getattr(estimator, "feature_names_in_", None),
-        estimator._categories.mask(estimator.n_features_in_),
-    )
 
 
 class FittedTrees(NamedTuple):

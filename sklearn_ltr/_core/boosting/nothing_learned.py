@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_ltr._core.boosting.bins import BinnedFit
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.data.query_index import QueryIndex
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._core.trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from sklearn_ltr._core.data import FitArguments
+from sklearn_ltr._core.data.feature_reader import (
+    FeatureReader,
+    SuppliedX,
+    given_values,
+)
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
 
@@ -38,3 +46,27 @@ class BoostingParameters(TreeParameters, FitParameters):
     {n_jobs}
         Set 1 if several fits run at once, as in a search with its own `n_jobs`.
     """
+
+    def new_reader(
+        self, given: FitArguments, known: Mapping[str, Any], *, is_new: bool
+    ) -> FeatureReader:
+        """Return what reads X, with its categories."""
+        reader, X = FeatureReader(given.estimator, known), given.X
+        if not (is_new and isinstance(X, SuppliedX)):  # whose categories are known
+            reader.learn_categories(given_values(X), self.categorical_features)
+        return reader
+
+    def check_continues(self, attributes: Mapping[str, Any]) -> None:
+        """Raise a ValueError unless the trees of the last fit can be continued."""
+        n_kept = len(attributes["ensemble_"])
+        if self.n_estimators < n_kept:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {n_kept} trees "
+                "that warm_start keeps"
+            )
+        if attributes.get("_is_imported", False):
+            raise ValueError(
+                "warm_start would keep trees that this estimator has not grown, so "
+                "their bins and random numbers are unknown: continue with a new "
+                "estimator, whose init is this one"
+            )

@@ -42,22 +42,11 @@ def keep_trees(
     p = parameters
     if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
         return KeptTrees(draw_seed(p.random_state) if seed is None else seed)
-    ensemble = attributes["ensemble_"]
-    if p.n_estimators < len(ensemble):
-        raise ValueError(
-            f"n_estimators={p.n_estimators} is less than the "
-            f"{len(ensemble)} trees that warm_start keeps"
-        )
-    if attributes.get("_is_imported", False):
-        raise ValueError(
-            "warm_start would keep trees that this estimator has not grown, so their "
-            "bins and random numbers are unknown: continue with a new estimator, whose "
-            "init is this one"
-        )
+    p.check_continues(attributes)
     return KeptTrees(
         attributes["_seed"],
         attributes["_mapper"],
-        ensemble,
+        attributes["ensemble_"],
         attributes["evals_result_"],
         dict(attributes),  # a copy, as the fit will replace them
     )

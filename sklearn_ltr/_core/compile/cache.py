@@ -18,12 +18,12 @@ import glob
 import hashlib
 import os
 import uuid
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numba
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import claims, cpus, helper
 from sklearn_ltr._core.compile.compile_time import COMPILE_CLOCK
 from sklearn_ltr._core.compile.keys import (
@@ -173,10 +173,10 @@ class KernelCache(NullCache):
             return kernel_key(self._dispatcher)
         except UnknownContentError as error:
             name = self._dispatcher.py_func.__qualname__
-            warnings.warn(
+            warn_caller(
                 f"The kernel {name} is not stored on disk, since its cache key cannot "
                 f"cover all that it refers to: {error}.",
-                stacklevel=1,
+                at_once=True,
             )
             return None
 
@@ -225,7 +225,7 @@ def _warn_once(kind: str, message: str) -> None:
     """Warn of something that holds for many kernels, once in a process."""
     if kind not in _WARNED:
         _WARNED.add(kind)
-        warnings.warn(message, stacklevel=1)
+        warn_caller(message, at_once=True)
 
 
 def leave_shipped_aside() -> None:

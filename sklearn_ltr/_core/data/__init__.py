@@ -28,7 +28,6 @@ from sklearn_ltr._core.data.columns import (
     fit_requests,
     read_positions,
     rescale,
-    takes_columns,
 )
 from sklearn_ltr._core.data.fit_arguments import FitArguments, ValidationSet
 from sklearn_ltr._core.data.groups import (

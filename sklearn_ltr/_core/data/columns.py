@@ -21,7 +21,7 @@ from sklearn_ltr._core.data.labels import (
     n_label_columns,
     read_label_grades,
 )
-from sklearn_ltr._core.data.pairs import JUDGED_ARGUMENTS, JUDGED_TEXT
+from sklearn_ltr._core.data.pairs import PAIRS_TEXT
 from sklearn_ltr._core.data.query_values import (
     check_one_way,
     number_dates,
@@ -51,7 +51,14 @@ def check_grades(
     """Return grades, finite and >= 0, in canonical order, (n_documents,) float64."""
     grades = _read_rows(y, queries, name, warns_of_column=True)
     valid = (grades >= 0) & (grades < np.inf)
-    advice = "" if valid.all() else advice_on_grade(float(grades[np.argmin(valid)]))
+    advice = ""
+    if not valid.all():
+        grade = grades[np.argmin(valid)]
+        if grade < 0:
+            advice = NOT_JUDGED.format(example=", as -1 does in files of TREC")
+            advice += NO_GRADES
+        elif np.isnan(grade):
+            advice = NOT_JUDGED.format(example="")
     required = f"{name} must hold finite relevance grades >= 0"
     check_each(valid, grades, queries.describe_row, required, advice)
     return queries.sort(grades)
@@ -77,13 +84,6 @@ def read_one_label(
     grades = read_label_grades(y, queries, None, name)
     own: FloatArray = grades.values[label_number(label, grades.names, "label")]
     return own
-
-
-def advice_on_grade(grade: float) -> str:
-    """Return what to do about a grade that is not a number >= 0."""
-    if grade < 0:
-        return NOT_JUDGED.format(example=", as -1 does in files of TREC") + NO_GRADES
-    return NOT_JUDGED.format(example="") if np.isnan(grade) else ""
 
 
 def check_scores(
@@ -463,64 +463,10 @@ COLUMNS: dict[str, Column] = {
 # those that say no more than which queries are held out together
 HELD_OUT_BY = [name for name, column in COLUMNS.items() if column.holds_out]
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
-TEXTS |= {"groups": GROUPS_TEXT, "judgements": JUDGED_TEXT}
-# of estimators that measure others by folds
-TEXTS["folds"] = inspect.cleandoc(
-    """
-    users : array-like of shape (n_documents,), default=None
-        The user (customer, session, device) of each query, constant within it: numbers,
-        text, dates, or tuples of these.  All queries of a user are held out together.
-    order : array-like of shape (n_documents,), default=None
-        The date of each query, constant within it: dates, times, numbers or tuples of
-        these, smaller is earlier.  Folds go forward in time, those of `cv` or, of a
-        number, of a :class:`~sklearn_ltr.model_selection.GroupTimeSeriesSplit`: what is
-        held out is later than what is learned from, and the earliest queries are never
-        held out.  Not together with `users`.
-    """
-)
+TEXTS |= {"groups": GROUPS_TEXT, "judgements": PAIRS_TEXT}
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def takes_columns(
-    *,
-    validation: bool = False,
-    prediction: bool = False,
-    pairs: bool = False,
-    holds_out: bool = True,
-) -> Callable[[F], F]:
-    """Name the declared columns where a method's signature and docstring say `columns`.
-
-    Columns of validation data, columns that predictions need, too, the arguments that
-    judge pairs, and those that say what is held out are named only if `validation`,
-    `prediction`, `pairs` and `holds_out` ask for them.
-    """
-    names = [
-        name
-        for name, column in COLUMNS.items()
-        if (prediction or not column.in_predict) and (holds_out or not column.holds_out)
-    ]
-    if validation:
-        names += [f"{n}_val" for n in names if COLUMNS[n].in_validation]
-    if pairs:
-        names += JUDGED_ARGUMENTS
-
-    def decorate(method: F) -> F:
-        signature = inspect.signature(method)
-        *own, rest = signature.parameters.values()
-        added = [name for name in names if name not in signature.parameters]
-        parameters = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-            for name in added
-        ]
-        named = signature.replace(parameters=[*own, *parameters])
-        method.__signature__ = named  # type: ignore[attr-defined]
-        text = method.__doc__ or ""
-        method.__doc__ = text.replace(f"{rest.name} :", f"{', '.join(added)} :")
-        return method
-
-    return decorate
 
 
 def describe_columns(method: F) -> F:

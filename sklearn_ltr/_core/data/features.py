@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from datetime import date, time, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -53,6 +53,30 @@ NO_MISSING = (
 FORMS = "'from_dtype', None, or a list of names, of indices or of booleans"
 
 
+class NamedArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array of features whose columns have names, which need no frame.
+
+    Its rows keep the names; other parts, and what is computed of it, have none.
+    """
+
+    feature_names: Any = None  # (n_features,)
+
+    @classmethod
+    def of(cls, array: ArrayLike, names: ArrayLike) -> NamedArray:
+        """Return an array with the names of its columns."""
+        named = np.asarray(array).view(cls)
+        named.feature_names = np.array(names, dtype=object)
+        return named
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return a part; scikit-learn takes rows by ``X[rows, ...]``."""
+        part = super().__getitem__(key)
+        of_rows = not isinstance(key, tuple) or (len(key) == 2 and key[1] is Ellipsis)
+        if of_rows and isinstance(part, NamedArray) and part.ndim == 2:
+            part.feature_names = self.feature_names
+        return part
+
+
 class NumberColumn(NamedTuple):
     """A column of numbers."""
 
@@ -68,6 +92,11 @@ class LabelColumn(NamedTuple):
     labels: list[Any]  # distinct, in any order
     codes: NDArray[np.intp]  # (n_rows,): position in `labels`; -1: missing
     is_categorical: bool  # its dtype
+
+
+def has_names(X: object) -> TypeGuard[NamedArray]:
+    """Return whether X is an array that knows the names of its columns."""
+    return isinstance(X, NamedArray) and X.feature_names is not None
 
 
 def is_frame(X: object) -> bool:
@@ -93,7 +122,7 @@ def is_arrow(X: object) -> bool:
 def as_table(X: MatrixLike) -> Any:
     """Return X as a frame or an array; of objects if it is a list with text."""
     table: Any = X
-    if is_frame(X):
+    if is_frame(X) or has_names(X):
         return X
     if is_arrow(X):
         return table.to_pandas()
@@ -123,8 +152,32 @@ def find_features(X: Any, given: FeaturesLike, name: str) -> NDArray[np.int64]:
     table = X if issparse(X) else as_table(X)
     if len(table.shape) != 2:
         return nothing
-    names = [str(c) for c in table.columns] if is_frame(table) else None
-    features = chosen_features(items, names, table.shape[1])
+    n_features = table.shape[1]
+    if all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != n_features:
+            raise ValueError(
+                f"categorical_features is a mask of {len(items)} booleans, but X has "
+                f"{n_features} features: give one for each"
+            )
+        features = np.flatnonzero(items)
+    elif all(isinstance(item, str) for item in items):
+        names = [str(c) for c in table.columns] if is_frame(table) else []
+        if unknown := [item for item in items if item not in names]:
+            found = f"has {names!r}" if is_frame(table) else "has no names"
+            raise ValueError(
+                f"categorical_features names {unknown!r}, which are no columns of X: "
+                f"it {found}"
+            )
+        features = np.unique([names.index(item) for item in items])
+    elif any(isinstance(item, bool | np.bool_ | str) for item in items):
+        raise TypeError(f"categorical_features must be {FORMS}, got {items!r}")
+    elif not all(0 <= item < n_features for item in items):
+        raise ValueError(
+            f"categorical_features are indices from 0 to {n_features - 1}, got "
+            f"{items!r}"
+        )
+    else:
+        features = np.unique(np.array(items, dtype=np.int64))
     if issparse(X) and len(features) > 0:
         raise ValueError(sparse_message(name))
     return features
@@ -136,36 +189,6 @@ def sparse_message(name: str) -> str:
         f"{name} is sparse, so values that it does not store would be the category 0: "
         "give a dense table or a DataFrame for categorical features"
     )
-
-
-def chosen_features(
-    items: list[Any], names: list[str] | None, n_features: int
-) -> NDArray[np.int64]:
-    """Return the features of names, indices or a mask, ascending."""
-    if all(isinstance(item, bool | np.bool_) for item in items):
-        if len(items) != n_features:
-            raise ValueError(
-                f"categorical_features is a mask of {len(items)} booleans, but X has "
-                f"{n_features} features: give one for each"
-            )
-        return np.flatnonzero(items)
-    if all(isinstance(item, str) for item in items):
-        unknown = [item for item in items if item not in (names or ())]
-        if unknown:
-            found = "has no names" if names is None else f"has {names!r}"
-            raise ValueError(
-                f"categorical_features names {unknown!r}, which are no columns of X: "
-                f"it {found}"
-            )
-        return np.unique([(names or []).index(item) for item in items])
-    if any(isinstance(item, bool | np.bool_ | str) for item in items):
-        raise TypeError(f"categorical_features must be {FORMS}, got {items!r}")
-    if not all(0 <= item < n_features for item in items):
-        raise ValueError(
-            f"categorical_features are indices from 0 to {n_features - 1}, got "
-            f"{items!r}"
-        )
-    return np.unique(np.array(items, dtype=np.int64))
 
 
 def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
@@ -186,12 +209,6 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     return LabelColumn(name, labels, codes, is_categorical)
 
 
-def holds_strings(column: NumberColumn | LabelColumn) -> bool:
-    """Return whether any value of a column is a string."""
-    labels = [] if isinstance(column, NumberColumn) else column.labels
-    return any(isinstance(label, str) for label in labels)
-
-
 def text_features(X: MatrixLike) -> list[int]:
     """Return the features that hold text; none if X is not a table."""
     table = as_table(X)
@@ -200,16 +217,13 @@ def text_features(X: MatrixLike) -> list[int]:
     n_features = table.shape[1]
     dtypes = list(table.dtypes) if is_frame(table) else [table.dtype] * n_features
     others = [j for j, dtype in enumerate(dtypes) if not is_numeric(dtype)]
-    return [j for j in others if holds_strings(get_column(table, j, "X"))]
-
-
-def name_features(X: MatrixLike, features: list[int]) -> list[Any]:
-    """Return features as `categorical_features` names them, by name or by index."""
-    table = as_table(X)
-    if not is_frame(table):
-        return features
-    names = [list(table.columns)[j] for j in features]
-    return names if all(isinstance(name, str) for name in names) else features
+    columns = {j: get_column(table, j, "X") for j in others}
+    return [
+        j
+        for j, column in columns.items()
+        if isinstance(column, LabelColumn)
+        and any(isinstance(label, str) for label in column.labels)
+    ]
 
 
 def as_floats(column: Any) -> NDArray[np.float64]:
@@ -242,7 +256,7 @@ def is_missing(value: object) -> bool:
 
 
 def read_feature_table(
-    estimator: BaseEstimator,
+    holder: BaseEstimator,
     X: MatrixLike,
     *,
     reset: bool,
@@ -250,42 +264,36 @@ def read_feature_table(
     check_values: bool = True,
 ) -> Matrix:
     """Return X as a checked ndarray or CSR matrix of float32 or float64."""
-    # With `reset` the estimator stores the number and the names of the features;
-    # without, they must be those that it has stored.
-    table: Matrix = None if reset else _table_of_floats(X, estimator)
+    # With `reset` the holder, an estimator, stores the number and the names of the
+    # features; without, they must be those that it has stored.
+    table: Matrix = None if reset else _table_of_floats(X, holder, name)
     is_converted = table is None
     if is_converted:
         numbers = _as_numbers(X, name)
-        table = _validated(estimator, numbers, reset, name)
+        try:
+            table = validate_data(
+                holder,
+                numbers,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+                ensure_min_samples=int(reset),  # a prediction may be of no rows
+            )
+        except OverflowError as error:
+            raise ValueError(f"{name} holds a number beyond float64: {error}") from None
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+        if issparse(table) and not table.has_canonical_format:
+            table = table.copy()
+            table.sum_duplicates()
+        if reset and has_names(X):
+            holder.feature_names_in_ = X.feature_names
     if check_values:
-        allow_nan = estimator.__sklearn_tags__().input_tags.allow_nan
+        allow_nan = holder.__sklearn_tags__().input_tags.allow_nan
         check_finite(table, name, allow_nan=allow_nan)
     if is_converted:
         check_whole_numbers(numbers, table, name)
-    return table
-
-
-def _validated(
-    estimator: BaseEstimator, numbers: Any, reset: bool, name: str
-) -> Matrix:
-    """Return a table of numbers as scikit-learn validates it, without its values."""
-    try:
-        table = validate_data(
-            estimator,
-            numbers,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            ensure_min_samples=int(reset),  # a prediction may be of no rows
-        )
-    except OverflowError as error:
-        raise ValueError(f"{name} holds a number beyond float64: {error}") from None
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from error
-    if issparse(table) and not table.has_canonical_format:
-        table = table.copy()
-        table.sum_duplicates()
     return table
 
 
@@ -296,11 +304,14 @@ def check_has_rows(X: Table | Matrix, name: str) -> None:
 
 
 def check_columns(
-    estimator: BaseEstimator, X: MatrixLike, name: str, *, reset: bool = False
+    holder: BaseEstimator, X: MatrixLike, name: str, *, reset: bool = False
 ) -> None:
     """Raise a ValueError unless X has the columns of `fit`; `reset` stores them."""
+    is_known = not reset and has_names(X)
+    if is_known and _table_of_floats(X, holder, name) is not None:
+        return
     try:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        validate_data(holder, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
 
@@ -315,7 +326,12 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
     step = max(1, CHUNK_SIZE // max(1, values[:1].size))
     starts = range(0, len(values), step)
     if any(is_bad(values[start : start + step]).any() for start in starts):
-        row, column = _first_marked(table, is_bad(values))
+        first = np.argwhere(is_bad(values))[0].tolist()
+        if issparse(table):
+            row = int(np.searchsorted(table.indptr, first[0], side="right")) - 1
+            column = int(table.indices[first[0]])
+        else:
+            row, column = first
         found, advice = "infinity (inf)", "replace it, for example by a large number"
         if np.isnan(table[row, column]):
             found, advice = "NaN", NO_MISSING
@@ -326,7 +342,18 @@ def check_finite(table: Matrix, name: str, *, allow_nan: bool) -> None:
 
 def check_whole_numbers(X: Any, table: Matrix, name: str) -> None:
     """Raise a ValueError if different whole numbers of a column became one float."""
-    if table.shape[0] < 2 or not _may_be_rounded(X):
+    if is_frame(X) or is_arrow(X):
+        dtypes = X.schema.types if is_arrow(X) else X.dtypes
+        is_exact = all(
+            str(dtype).lower().removeprefix("sparse[").startswith(EXACT)
+            for dtype in set(dtypes)
+        )
+    else:
+        dtype = getattr(X, "dtype", np.dtype(object))
+        is_exact = isinstance(dtype, np.dtype) and (
+            dtype.kind not in "iuO" or dtype.itemsize < 8
+        )
+    if is_exact or table.shape[0] < 2:
         return
     if issparse(table):  # a frame of sparse columns, too
         large = np.abs(table.data) >= LARGEST_EXACT
@@ -342,22 +369,8 @@ def check_whole_numbers(X: Any, table: Matrix, name: str) -> None:
         _check_distinct(values, numbers, f"{name} in column {label!r}")
 
 
-def _may_be_rounded(X: Any) -> bool:
-    """Return whether X may hold numbers that float64 does not hold."""
-    if is_frame(X) or is_arrow(X):
-        dtypes = X.schema.types if is_arrow(X) else X.dtypes
-        return not all(
-            str(dtype).lower().removeprefix("sparse[").startswith(EXACT)
-            for dtype in set(dtypes)
-        )
-    dtype = getattr(X, "dtype", np.dtype(object))
-    return not isinstance(dtype, np.dtype) or (
-        dtype.kind in "iuO" and dtype.itemsize == 8
-    )
-
-
 def _values_of(X: Any, feature: int) -> NDArray[Any]:
-    """Return a column of a table as its own numbers; what is missing may be any."""
+    """Return the numbers of a column as they are stored; any where they are missing."""
     if issparse(X):
         return np.asarray(X[:, [feature]].toarray()[:, 0])
     if hasattr(X, "iloc"):
@@ -385,17 +398,26 @@ def _check_distinct(
         )
 
 
-def _table_of_floats(X: Any, estimator: BaseEstimator) -> NDArray[np.floating] | None:
+def _table_of_floats(
+    X: Any, holder: BaseEstimator, name: str
+) -> NDArray[np.floating] | None:
     """Return the values of a table of floats with the columns of `fit`, else None."""
     # scikit-learn's validation, which would return them unchanged, takes longer than
     # predicting the documents of one query
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(holder, "feature_names_in_", None)
+    if names is not None and has_names(X):
+        if X.feature_names.tolist() != names.tolist():
+            raise ValueError(
+                f"{name} has the features {X.feature_names.tolist()}, but `fit` saw "
+                f"{names.tolist()}: give these, in this order"
+            )
+        X, names = np.asarray(X), None
     if type(X) is np.ndarray:
         fits = (
             names is None
             and X.dtype in FLOATS
             and X.ndim == 2
-            and X.shape[1] == getattr(estimator, "n_features_in_", None)
+            and X.shape[1] == getattr(holder, "n_features_in_", None)
         )
         return X if fits else None
     fits = (
@@ -408,23 +430,26 @@ def _table_of_floats(X: Any, estimator: BaseEstimator) -> NDArray[np.floating] |
     return X.to_numpy() if fits else None
 
 
-def _first_marked(table: Matrix, marked: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return row and column of the first marked value (of the stored ones if CSR)."""
-    if not issparse(table):
-        row, column = np.argwhere(marked)[0]
-    else:
-        first = int(np.argmax(marked))
-        row = np.searchsorted(table.indptr, first, side="right") - 1
-        column = table.indices[first]
-    return int(row), int(column)
-
-
 def _as_numbers(X: Any, name: str) -> Any:
     """Return X, lists as an array; an error where numpy or scipy would guess."""
     # numpy turns dates into counts of some unit and text into the numbers that it
     # spells, and drops masks; scipy does not check that indices lie inside the matrix
     if issparse(X):
-        _check_indices(X, name)
+        if X.format in ("csr", "csc"):
+            n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
+            starts, indices = X.indptr, X.indices
+            if not (
+                len(starts) == n_major + 1
+                and starts[0] == 0
+                and (starts[1:] >= starts[:-1]).all()
+                and starts[-1] <= min(len(indices), len(X.data))
+                and indices.min(initial=0) >= 0
+                and indices.max(initial=-1) < n_minor
+            ):
+                raise ValueError(
+                    f"{name} is a damaged sparse matrix, whose indptr or indices point "
+                    f"outside of its shape {X.shape}: make it again"
+                )
         return X
     if is_lazy(X):
         raise ValueError(
@@ -472,28 +497,24 @@ def _frame_of_numbers(X: Any, name: str) -> Any:
             continue
         values = X.iloc[:, number] if hasattr(X, "iloc") else X[:, number]
         label = f"{name} in column {column!r}"
-        check_numbers(np.asarray(values), label)
-        _check_objects(np.asarray(values), label)
+        objects = np.asarray(values)
+        check_numbers(objects, label)
+        if objects.ndim > 1:  # of polars
+            raise TypeError(f"{label} holds arrays, but {NESTED}")
+        for found in set(map(type, objects)) if objects.dtype.kind in "OV" else ():
+            is_missing = found is type(None) or found.__name__ == "NAType"
+            is_nested = hasattr(found, "__iter__")
+            if not is_missing and (is_nested or not hasattr(found, "__float__")):
+                needed = NESTED if is_nested else "features are numbers: convert them"
+                raise TypeError(
+                    f"{label} holds values of the type {found.__name__}, but {needed}"
+                )
         if hasattr(X, "isetitem") and any(map(is_na, values)):  # pandas
             X = X.copy(deep=False) if X is given else X
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            _check_distinct(np.asarray(values), numbers, label)
+            _check_distinct(objects, numbers, label)
             X.isetitem(number, numbers)
     return X
-
-
-def _check_objects(values: NDArray[Any], name: str) -> None:
-    """Raise a TypeError for objects that are neither numbers nor missing."""
-    if values.ndim > 1:  # of polars
-        raise TypeError(f"{name} holds arrays, but {NESTED}")
-    for found in set(map(type, values)) if values.dtype.kind in "OV" else ():
-        is_missing = found is type(None) or found.__name__ == "NAType"
-        is_nested = hasattr(found, "__iter__")
-        if not is_missing and (is_nested or not hasattr(found, "__float__")):
-            needed = NESTED if is_nested else "features are numbers: convert them"
-            raise TypeError(
-                f"{name} holds values of the type {found.__name__}, but {needed}"
-            )
 
 
 def is_na(value: object) -> bool:
@@ -523,24 +544,4 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
             f"{name} must be numeric, but holds text: turn it into numbers, such as by "
             "TableVectorizer or OneHotEncoder in a Pipeline (trees also take it as "
             "categories)"
-        )
-
-
-def _check_indices(X: Any, name: str) -> None:
-    """Raise a ValueError if a CSR or CSC matrix refers to entries outside of it."""
-    if X.format not in ("csr", "csc"):
-        return
-    n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
-    starts, indices = X.indptr, X.indices
-    if not (
-        len(starts) == n_major + 1
-        and starts[0] == 0
-        and (starts[1:] >= starts[:-1]).all()
-        and starts[-1] <= min(len(indices), len(X.data))
-        and indices.min(initial=0) >= 0
-        and indices.max(initial=-1) < n_minor
-    ):
-        raise ValueError(
-            f"{name} is a damaged sparse matrix, whose indptr or indices point outside "
-            f"of its shape {X.shape}: make it again"
         )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from sklearn_ltr._core.data.columns import COLUMNS, GivenColumns, RowColumns
-from sklearn_ltr._core.data.pairs import GivenJudgements, given_judgements
+from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS, GivenPairs
 from sklearn_ltr._core.typing import (
     ArraysLike,
     IdArraysLike,
@@ -27,7 +28,7 @@ class ValidationSet(NamedTuple):
     """One of the validation sets, as it was given."""
 
     suffix: str  # of its arguments in messages: "_val", or "_val[1]" of several
-    X: MatrixLike
+    X: MatrixLike  # or a `SuppliedX`, which annexes hand in
     y: ArrayLike | None
     groups: IdsLike | None
     columns: GivenColumns
@@ -41,30 +42,34 @@ class FitArguments(NamedTuple):
     y: ArrayLike | None
     groups: IdsLike | None
     columns: GivenColumns
-    pairs: GivenJudgements
-    validation: list[ValidationSet]
+    pairs: GivenPairs
+    validation: list[ValidationSet | None]  # None: only other workers have its rows
     numbers: IntArray | None = None  # of the queries, see `TrainingData`
+    estimator: type[Any] = BaseEstimator  # that is fitted
+    suffix: str = ""  # of its arguments in messages, as of validation sets
 
     @classmethod
     def of(
-        cls, X: MatrixLike, y: ArrayLike | None, groups: IdsLike | None, **others: Any
+        cls,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        groups: IdsLike | None = None,
+        **others: Any,
     ) -> FitArguments:
-        """Sort the other arguments by their names: columns, pairs, validation data."""
-        pairs = given_judgements(others)
+        """Sort all arguments by their names, which may be the `locals` of `fit`."""
+        estimator = type(others.pop("self", None))
+        pairs = GivenPairs(*(others.pop(name, None) for name in PAIR_ARGUMENTS))
         columns: GivenColumns = RowColumns(
             **{name: others.pop(name) for name in COLUMNS if name in others}
         )
-        validation = split_validation(**others) if others else []
-        return cls(X, y, groups, columns, pairs, validation)
+        validation: list[ValidationSet | None] = []
+        if others:
+            validation += split_validation(**others)
+        return cls(X, y, groups, columns, pairs, validation, estimator=estimator)
 
     def sets(self) -> list[FitArguments | ValidationSet]:
         """Return the training data, and the validation sets."""
-        return [self, *self.validation]
-
-    @property
-    def suffix(self) -> str:
-        """Nothing: what names of arguments have in messages, as for validation sets."""
-        return ""
+        return [self, *(one for one in self.validation if one is not None)]
 
     @property
     def metadata(self) -> dict[str, Any]:

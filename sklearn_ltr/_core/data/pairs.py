@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,11 +28,6 @@ class GivenPairs(NamedTuple):
     pairs: ArrayLike | None = None
     probabilities: ArrayLike | None = None
     weights: ArrayLike | None = None
-
-    @classmethod
-    def pop(cls, arguments: dict[str, ArrayLike | None]) -> Self:
-        """Take the arguments that judge pairs out of all."""
-        return cls(*(arguments.pop(name, None) for name in PAIR_ARGUMENTS))
 
     @property
     def in_words(self) -> str:
@@ -105,30 +100,72 @@ class GivenPairs(NamedTuple):
                 "metric=None to learn from pairs alone"
             )
 
-    def read_alone(
-        self, queries: QueryGroups, *, by_query: bool
-    ) -> tuple[FloatArray, JudgedPairs]:
-        """Return the pairs where there are no grades, and zeros in place of these."""
-        pairs = self.read(queries, by_query=by_query)
-        return np.zeros(queries.n_documents), replace(pairs, stand_for_grades=True)
-
     def read(self, queries: QueryGroups, *, by_query: bool) -> JudgedPairs:
         """Return the pairs of a weight above zero; all are checked."""
-        rows = check_pairs(self.pairs, queries.n_documents)
-        probabilities = check_probabilities(self.probabilities, len(rows))
-        weights = check_pair_weights(self.weights, len(rows))
-        check_within_queries(rows, queries)
-        place = np.argsort(queries.order)
+        # rows
+        n_rows = queries.n_documents
+        try:
+            rows = np.asarray(self.pairs)
+        except ValueError as error:
+            raise ValueError(f"pairs must have shape (n_pairs, 2): {error}") from None
+        if rows.ndim != 2 or rows.shape[1:] != (2,) or len(rows) == 0:
+            raise ValueError(
+                "pairs must have shape (n_pairs, 2) with at least one pair, got "
+                f"{rows.shape}"
+            )
+        if rows.dtype.kind not in "iu":
+            raise ValueError(
+                f"pairs must hold integers, rows of X; got dtype {rows.dtype}"
+            )
+        outside = ((rows < 0) | (rows >= n_rows)).any(axis=1)
+        if outside.any():
+            number = int(np.argmax(outside))
+            raise ValueError(
+                f"pairs must hold rows of X, 0 to {n_rows - 1}, but pair {number} is "
+                f"{rows[number].tolist()}"
+            )
+        alone = rows[:, 0] == rows[:, 1]
+        if alone.any():
+            number = int(np.argmax(alone))
+            raise ValueError(
+                f"pairs must compare two rows, but pair {number} is "
+                f"{rows[number].tolist()}"
+            )
+
+        # probabilities and weights
+        n_pairs, chances, weights = len(rows), self.probabilities, self.weights
+        if chances is not None:
+            name = "pair_probabilities"
+            chances = read_numbers(chances, n_pairs, name, "pair")
+            valid = (chances >= 0) & (chances <= 1)
+            check_each(valid, chances, "pair {}".format, f"{name} must lie in [0, 1]")
+        if weights is not None:
+            weights = read_weights(weights, n_pairs, "pair_weights", "pair")
+            if not weights.any():
+                raise ValueError(
+                    "pair_weights is zero for every pair: there is nothing to learn"
+                )
+
+        # both rows of one query, by which pairs are sorted
+        query_of_row = queries.query_of_row
+        first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
+        if (first != second).any():
+            number = int(np.argmax(first != second))
+            i, j = rows[number].tolist()
+            raise ValueError(
+                "pairs must lie within queries when groups are given, but pair "
+                f"{number} compares row {i} of query {queries.describe(first[number])} "
+                f"with row {j} of query {queries.describe(second[number])}"
+            )
         read = JudgedPairs(
-            place[rows], probabilities, weights, queries.offsets, by_query
+            np.argsort(queries.order)[rows.astype(np.int64)],
+            np.ones(n_pairs) if chances is None else chances,
+            np.ones(n_pairs) if weights is None else weights,
+            queries.offsets,
+            by_query,
         )
         read = read.sorted(queries.offsets)
         return read.take(np.flatnonzero(read.weights), queries.offsets)
-
-
-def given_judgements(arguments: dict[str, ArrayLike | None]) -> GivenJudgements:
-    """Take the arguments that judge rows, not grade them, out of all."""
-    return GivenPairs.pop(arguments)
 
 
 PAIRS_TEXT = inspect.cleandoc(
@@ -162,10 +199,6 @@ PAIRS_TEXT = inspect.cleandoc(
 
 
 PAIR_ARGUMENTS = ("pairs", "pair_probabilities", "pair_weights")  # as in GivenPairs
-# pairs are the only kind of judgements so far; what all kinds share uses these names
-JUDGED_ARGUMENTS = PAIR_ARGUMENTS
-JUDGED_TEXT = PAIRS_TEXT
-GivenJudgements: TypeAlias = GivenPairs
 UNITS = 2.0**32  # of probabilities
 BITS_OF_1 = np.float64(1.0).view(np.uint64)
 
@@ -271,7 +304,12 @@ class JudgedPairs:
 
     def content_keys(self, columns: Sequence[NDArray[Any]]) -> list[HashArray]:
         """Return a hash of the pairs of each entry, given the columns of all."""
-        contents = hash_together(columns)
+        contents = np.zeros(len(columns[0]), dtype=np.uint64)
+        for column in columns:
+            is_hash = column.dtype == np.uint64
+            bits = column if is_hash else (column + 0.0).view(np.uint64)  # -0.0 is 0.0
+            contents = (contents ^ bits) * FACTOR_1
+            contents ^= contents >> np.uint64(31)
         hashes = np.zeros(len(contents), dtype=np.uint64)
         if len(self.rows) > 0:
             weights = self.weights / self.weights.max()  # a common factor is left out
@@ -290,17 +328,6 @@ class JudgedPairs:
         return won / (UNITS * np.bincount(rows, weights, n_rows))
 
 
-def hash_together(keys: Sequence[NDArray[Any]]) -> HashArray:
-    """Return one hash for each row of several columns, each (n_rows,)."""
-    hashes = np.zeros(len(keys[0]), dtype=np.uint64)
-    for key in keys:
-        is_hash = key.dtype == np.uint64
-        bits = key if is_hash else (key + 0.0).view(np.uint64)  # -0.0 is 0.0
-        hashes = (hashes ^ bits) * FACTOR_1
-        hashes ^= hashes >> np.uint64(31)
-    return hashes
-
-
 @kernel
 def add_pair_hashes(
     rows: IntArray,
@@ -316,72 +343,3 @@ def add_pair_hashes(
         chance += mix_bits(uint64(int64(float64_bits(weights[p]))) - BITS_OF_1)
         hashes[i] += mix_bits(contents[j] ^ chance)
         hashes[j] += mix_bits(contents[i] ^ (chance + COLUMN_STEP))
-
-
-def check_pairs(pairs: ArrayLike | None, n_rows: int) -> IntArray:
-    """Return (n_pairs, 2) row indices; a ValueError that names the pair if not."""
-    try:
-        rows = np.asarray(pairs)
-    except ValueError as error:
-        raise ValueError(f"pairs must have shape (n_pairs, 2): {error}") from None
-    if rows.ndim != 2 or rows.shape[1:] != (2,) or len(rows) == 0:
-        raise ValueError(
-            "pairs must have shape (n_pairs, 2) with at least one pair, got "
-            f"{rows.shape}"
-        )
-    if rows.dtype.kind not in "iu":
-        raise ValueError(f"pairs must hold integers, rows of X; got dtype {rows.dtype}")
-    outside = ((rows < 0) | (rows >= n_rows)).any(axis=1)
-    if outside.any():
-        number = int(np.argmax(outside))
-        raise ValueError(
-            f"pairs must hold rows of X, 0 to {n_rows - 1}, but pair {number} is "
-            f"{rows[number].tolist()}"
-        )
-    alone = rows[:, 0] == rows[:, 1]
-    if alone.any():
-        number = int(np.argmax(alone))
-        raise ValueError(
-            f"pairs must compare two rows, but pair {number} is {rows[number].tolist()}"
-        )
-    checked: IntArray = rows.astype(np.int64)
-    return checked
-
-
-def check_probabilities(
-    pair_probabilities: ArrayLike | None, n_pairs: int
-) -> FloatArray:
-    """Return (n_pairs,) float64 in [0, 1]; 1 where None was given."""
-    if pair_probabilities is None:
-        return np.ones(n_pairs)
-    chances = read_numbers(pair_probabilities, n_pairs, "pair_probabilities", "pair")
-    valid = (chances >= 0) & (chances <= 1)
-    required = "pair_probabilities must lie in [0, 1]"
-    check_each(valid, chances, "pair {}".format, required)
-    return chances
-
-
-def check_pair_weights(pair_weights: ArrayLike | None, n_pairs: int) -> FloatArray:
-    """Return (n_pairs,) float64, finite and >= 0, some above 0; 1 where None."""
-    if pair_weights is None:
-        return np.ones(n_pairs)
-    weights = read_weights(pair_weights, n_pairs, "pair_weights", "pair")
-    if not weights.any():
-        raise ValueError(
-            "pair_weights is zero for every pair: there is nothing to learn"
-        )
-    return weights
-
-
-def check_within_queries(rows: IntArray, queries: QueryGroups) -> None:
-    """Raise a ValueError if the rows of a pair are of two queries."""
-    query_of_row = queries.query_of_row
-    first, second = query_of_row[rows[:, 0]], query_of_row[rows[:, 1]]
-    if (first != second).any():
-        number = int(np.argmax(first != second))
-        i, j = rows[number].tolist()
-        raise ValueError(
-            "pairs must lie within queries when groups are given, but pair "
-            f"{number} compares row {i} of query {queries.describe(first[number])} "
-            f"with row {j} of query {queries.describe(second[number])}"
-        )

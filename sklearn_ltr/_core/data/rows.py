@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
 from decimal import Decimal
 from numbers import Real
@@ -15,6 +14,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.typing import FloatArray, MatrixLike
 
 Rows = NDArray[np.intp]
@@ -120,11 +120,10 @@ def numeric_column(
     if is_rounded and (np.abs(array) >= LARGEST_EXACT).any():
         array = np.array(values, dtype=object)
     if warns_of_column and only_column(array) is not array:
-        warnings.warn(  # in words that scikit-learn's checks look for
+        warn_caller(  # in words that scikit-learn's checks look for
             f"A column-vector {name} was passed when a 1d array was expected: give an "
             f"array of shape ({len(array)},), for example numpy.ravel({name})",
             DataConversionWarning,
-            stacklevel=2,
         )
     array = only_column(array)
     if array.dtype.kind not in "biufO":

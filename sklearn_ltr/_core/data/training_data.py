@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._core.data.columns import COLUMNS, ReadColumns, RowColumns
+from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.groups import QueryIds, as_uint16
 from sklearn_ltr._core.data.labels import LabelGrades, select_rows
 from sklearn_ltr._core.data.pairs import GRADED_PAIRS, GradedPairs, JudgedPairs
@@ -268,11 +269,6 @@ class TrainingData:
         """Return the data with F_0 of each row."""
         return replace(self, columns=replace(self.columns, init_score=init_score))
 
-    def without_features(self) -> Self:
-        """Return the targets and columns alone, from which a cost is computed."""
-        # `rows` are for messages then, and as int32 they take less memory
-        return replace(self, X=NO_FEATURES, rows=self.rows.astype(np.int32))
-
 
 class LabelRows(NamedTuple):
     """The documents that one label has judged, and the queries that have any.
@@ -330,11 +326,17 @@ class FitData(NamedTuple):
         Those that it learns from: of rankers, the queries that have pairs.
     validation : list of TrainingData
         The sets that were given, or the part of the training data that is held out.
+    reader : FeatureReader
+        With what is known of the columns of X.
+    attributes : dict of str to object
+        Fitted attributes that were found while the data were read.
     """
 
     train: TrainingData
     learned: TrainingData
     validation: list[TrainingData]
+    reader: FeatureReader
+    attributes: dict[str, Any]
 
 
 def without_zero_weights(data: TrainingData, name: str) -> TrainingData:
@@ -353,23 +355,3 @@ def check_weights(
             f"{name} has a largest value of {largest:.3g}, out of [{low:g}, {high:g}]: "
             "divide all weights by it"
         )
-
-
-def check_document_weights(
-    data: TrainingData, bounds: tuple[float, float] = (SMALLEST, LARGEST)
-) -> None:
-    """Raise a ValueError if products of two weights of documents are out of bounds."""
-    weights = data.columns.document_weight
-    if weights is not None:
-        low, high = bounds
-        check_weights(weights, "document_weight", (low**0.5, high**0.5))
-
-
-def check_judged_weights(
-    data: TrainingData, bounds: tuple[float, float] = (SMALLEST, LARGEST)
-) -> None:
-    """Raise a ValueError if weights of judged pairs are out of bounds."""
-    if data.pairs.are_judged:
-        check_weights(data.judged_pairs.weights, "pair_weights", bounds)
-        product = "sample_weight times pair_weights"
-        check_weights(data.weights_of_pairs, product, bounds)

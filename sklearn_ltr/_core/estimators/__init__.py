@@ -7,7 +7,6 @@
 ``objective``      what a fit asks of its objective and its measures
 ``monitor``        measures the model after each step of a fit, and stops it early
 ``routing``        the metadata that an estimator within another one is fitted with
-``caller``         the line that warnings point to
-``nothing_learned``, ``validation_range``
-                   two warnings
+``nothing_learned``, ``unused_positions``, ``validation_range``
+                   three warnings
 """

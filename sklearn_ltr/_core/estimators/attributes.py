@@ -20,8 +20,8 @@ class Attribute(NamedTuple):
     when : str
         The condition under which a fit sets it; empty: always.
     by_reading : bool
-        Whether reading the arguments of `fit` sets it.  A warm start keeps it, as the
-        kept steps were computed with it.
+        Whether it is found while the arguments of `fit` are read.  A warm start keeps
+        it, as the kept steps were computed with it.
     saved : bool
         Whether a saved model has it.
     """
@@ -46,7 +46,7 @@ FEATURES: Attributes = {
 def known_by_reading(
     declared: Attributes, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the values that were set by reading the arguments of `fit`."""
+    """Return the values that were found while the arguments of `fit` were read."""
     return {
         name: values[name]
         for name, attribute in declared.items()

@@ -9,20 +9,25 @@ checksums, and is checked when it is loaded.
 from __future__ import annotations
 
 import re
-import warnings
+from abc import ABC, abstractmethod
 from collections import ChainMap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import check_n_jobs, helper, task
-from sklearn_ltr._core.data import FitArguments
+from sklearn_ltr._core.data import FitArguments, TrainingData
+from sklearn_ltr._core.data.feature_reader import FeatureReader, given_values
 from sklearn_ltr._core.estimators.arguments import (
     check_arguments,
     explain,
@@ -84,8 +89,10 @@ class ThreadCount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitParameters:
+class FitParameters(ABC):
     """The parameters of every estimator that is fitted step by step.
+
+    They also know how its data are prepared (:mod:`.preparation`).
 
     Attributes
     ----------
@@ -114,6 +121,47 @@ class FitParameters:
     def holds_out(self) -> bool:
         """Whether a part of the data is held out if no validation data are given."""
         return self.early_stopping is True
+
+    # the data of a fit, in the order of `prepare`; all workers call these together, and
+    # `known` takes the fitted attributes that are found
+
+    @abstractmethod
+    def new_reader(
+        self, given: FitArguments, known: Mapping[str, Any], *, is_new: bool
+    ) -> FeatureReader:
+        """Return what reads X."""
+
+    @abstractmethod
+    def read_rows(
+        self,
+        given: FitArguments,
+        reader: FeatureReader,
+        known: dict[str, Any],
+        comm: Comm,
+    ) -> tuple[TrainingData, list[TrainingData]]:
+        """Return the training data, and the validation sets that were given."""
+
+    @abstractmethod
+    def choose_held_out(
+        self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
+    ) -> NDArray[np.bool_]:
+        """Return which queries, or rows that are no queries, to hold out."""
+
+    def with_start(
+        self,
+        given: FitArguments,
+        sets: list[TrainingData],
+        known: dict[str, Any],
+        comm: Comm,
+    ) -> list[TrainingData]:
+        """Return training data and validation sets with F_0."""
+        return sets
+
+    def choose_learned(
+        self, train: TrainingData, comm: Comm, *, may_be_none: bool
+    ) -> TrainingData:
+        """Return the data to learn from; none is an error, unless it `may_be_none`."""
+        return train
 
 
 class NewerVersionWarning(UserWarning):
@@ -163,8 +211,12 @@ class Estimator(BaseEstimator):
     _doc_link_template: ClassVar[str] = PAGE
 
     # The attributes of the class itself; `__init_subclass__` adds inherited ones
-    _attributes: ClassVar[Attributes] = {}
+    _attributes: ClassVar[Attributes] = {
+        "_set_before_fit": Attribute(when="set_params was called", saved=False)
+    }
     _always: ClassVar[tuple[str, ...]] = ()  # names of attributes that every fit sets
+    # Names of parameters that `set_params` has set: searches do so for each candidate
+    _set_before_fit: frozenset[str] = frozenset()
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Collect the attributes, and explain unknown arguments and attributes."""
@@ -208,7 +260,17 @@ class Estimator(BaseEstimator):
             ]
             lines.append(f"{cls.__name__} takes {', '.join(own)}")
             raise ValueError("\n".join(lines))
-        return cast(Self, super().set_params(**params))
+        super().set_params(**params)
+        if vars(self).keys().isdisjoint(self._always):
+            self._set_before_fit |= params.keys()
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy that is not fitted."""
+        copied: Self = super().__sklearn_clone__()
+        if self._set_before_fit:
+            copied._set_before_fit = self._set_before_fit
+        return copied
 
     def __getstate__(self) -> dict[str, object]:
         """Return the attributes, a checksum of each, and the version."""
@@ -277,12 +339,11 @@ def loading(
             f"cannot read it ({error}): score with {saved_by}, or fit it again"
         ) from error
     if is_newer:
-        warnings.warn(
+        warn_caller(
             f"this {name} was saved by sklearn_ltr {saved_by}, but this is the "
             f"older {VERSION}, where it may fail or score differently: upgrade, or fit "
             "it again",
             NewerVersionWarning,
-            stacklevel=4,
         )
 
 
@@ -312,13 +373,10 @@ def refit(estimator: M) -> Iterator[M]:
     # It gets all attributes in one step, so that predictions in other threads and in
     # callbacks use either the old model or the new one.  If the block raises
     # (KeyboardInterrupt included), it gets none.  Parameters of the copy may change.
-    # Attributes that are set by reading arguments stay: they are set again, or a warm
-    # start needs them.
     before = set(vars(estimator))
     model = copy_attributes(estimator)
-    for name, attribute in estimator._attributes.items():
-        if not attribute.by_reading:
-            model.__dict__.pop(name, None)
+    for name in estimator._attributes:
+        model.__dict__.pop(name, None)
     with task(f"the fit of {type(estimator).__name__}"):
         try:
             yield model
@@ -366,7 +424,7 @@ class FitTasks:
         n_steps: int,
         arguments: FitArguments,
     ) -> None:
-        X, y, metadata = arguments.X, arguments.y, arguments.metadata
+        X, y, metadata = given_values(arguments.X), arguments.y, arguments.metadata
         given = {name: value for name, value in metadata.items() if value is not None}
         self._model = model
         self._arguments = {"estimator": estimator, "X": X, "y": y, "metadata": given}

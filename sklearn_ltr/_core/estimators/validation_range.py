@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.data.tables import Matrix, Table
-from sklearn_ltr._core.estimators.caller import warn_caller
 
 FloatArray = NDArray[np.float64]
 

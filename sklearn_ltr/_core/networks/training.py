@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._core.data import FitData, TrainingData
 from sklearn_ltr._core.data.tables import Matrix, Table, dense_rows
 from sklearn_ltr._core.estimators.base import StepListener, draw_seed
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.estimators.monitor import (
     Monitor,
     append_results,

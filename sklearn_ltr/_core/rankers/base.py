@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
-from sklearn_ltr._core.data import (
-    FitArguments,
-    FitData,
-    GivenColumns,
-    RowColumns,
-    fit_requests,
-)
+from sklearn_ltr._core.data import GivenColumns, RowColumns, fit_requests
 from sklearn_ltr._core.data.cross_validation import KnownQueries, warn_if_cut
-from sklearn_ltr._core.data.features import read_feature_table
 from sklearn_ltr._core.data.rows import n_rows
-from sklearn_ltr._core.data.tables import Matrix, Table, table_of
 from sklearn_ltr._core.data.training_data import without_zero_weights
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import CallbackSupportMixin, Estimator
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
-from sklearn_ltr._core.ranking.parameters import RankerParameters
 from sklearn_ltr._core.ranking.reading import (
     LabelChoice,
-    read_fit,
     read_queries,
     read_targets,
     single_query,
@@ -170,36 +159,15 @@ class BaseRanker(CallbackSupportMixin, Estimator):
     ) -> float:
         """Return the mean of the reported metric for the scores of documents."""
         queries = read_queries(groups, len(scores), X=X)
-        if groups is not None:
-            warn_if_cut(self, queries)
         columns: GivenColumns = RowColumns(sample_weight=sample_weight)
         choice = self._labels_of(y) if label is None else LabelChoice(True, None)
         data = read_targets(y, queries, columns, labels=choice)
         data = without_zero_weights(data, "sample_weight")
+        if groups is not None:
+            warn_if_cut(self, data)
         labels = bind_labels(self.metric, data, label)
         return mean_of_bound(labels, scores[data.rows])
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
         """Return whether y may hold several labels, and their weights in a mean."""
         return LabelChoice(self._takes_labels, self.label_weights)
-
-    def _read_features(
-        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
-    ) -> Matrix:
-        """Return X as a checked matrix; `reset` stores the names of its columns."""
-        return read_feature_table(self, X, reset=reset, name=name)
-
-    def _read_table(self, is_new: bool, X: MatrixLike, name: str) -> Table:
-        """Return X as a table that a fit reads; a new fit stores its columns."""
-        reset = is_new and name == "X"
-        return table_of(self._read_features(X, reset=reset, name=name))
-
-    def _read_fit(
-        self, given: FitArguments, parameters: RankerParameters, *, is_new: bool
-    ) -> FitData:
-        """Read the arguments of `fit`, before queries are held out."""
-        data = read_fit(given, parameters, partial(self._read_table, is_new))
-        if given.y is not None:  # else the rows that are compared are no whole queries
-            assert data.train.query_ids is not None
-            self._trained_queries = data.train.query_ids, data.train.sizes
-        return data

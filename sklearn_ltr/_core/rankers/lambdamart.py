@@ -2,8 +2,7 @@
 
 The gradient of a document is a sum over its pairs: RankNet's term times the swap delta
 (C. Burges, MSR-TR-2010-82, 2010, section 7).  `LambdaMARTRanker.fit` reads the
-documents, turns them into bins, and boosts.  Members of a bag share the bins of one
-table (`SharedBins`), and so do the candidates of a search.
+documents, turns them into bins, and boosts.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import (
     Annotated,
     Any,
@@ -24,41 +22,36 @@ from typing import (
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from sklearn_ltr._core.boosting.base_model import (
     base_scores,
     check_base_score_size,
     check_init_score_given,
-    fitted_base_model,
+    start_from_base_model,
+    with_base_scores,
 )
-from sklearn_ltr._core.boosting.bins import bin_data, fit_threads, learn_shared_table
+from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
     CURVE,
     TREE_ATTRIBUTES,
     FittedTrees,
-    constraints_of,
-    read_categories,
-    read_tree_features,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
-from sklearn_ltr._core.boosting.warm_start import KeptTrees, keep_trees
+from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
-from sklearn_ltr._core.data import FitArguments, FitData, describe_columns
+from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.rows import index_rows, n_rows
-from sklearn_ltr._core.data.tables import Matrix, Table
-from sklearn_ltr._core.estimators.attributes import (
-    Attribute,
-    Attributes,
-    known_by_reading,
-)
+from sklearn_ltr._core.data.feature_reader import FeatureReader
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
-from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
+from sklearn_ltr._core.estimators.preparation import prepare
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._core.lambdas.position_bias import number_of_lists
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
@@ -71,10 +64,7 @@ from sklearn_ltr._core.ranking.parameters import (
     RankerParameters,
     ScoringChoice,
 )
-from sklearn_ltr._core.ranking.reading import choose_learned, hold_out_queries
 from sklearn_ltr._core.ranking.task import ranking_task
-from sklearn_ltr._core.trees.binning import BinnedTable
-from sklearn_ltr._core.trees.constraints import Constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
 from sklearn_ltr._core.typing import (
@@ -138,11 +128,33 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
             return n_queries <= MOST_SYMMETRIC_QUERIES
         return super().grows_symmetric(n_queries)
 
-    @property
-    def has_additive_bias(self) -> bool:
-        """Whether an additive bias of positions is learned."""
+    def with_start(
+        self,
+        given: FitArguments,
+        sets: list[TrainingData],
+        known: dict[str, Any],
+        comm: Comm,
+    ) -> list[TrainingData]:
+        """Return training data and validation sets with F_0, by a base model."""
+        train = sets[0]
+        if comm is ONE_PROCESS:  # a cluster knows all queries before it sends them
+            self.warn_if_short(train.sample_weight[train.has_pairs])
+        start_from_base_model(self.init, given, train.rows, known)
+        return with_base_scores(given, sets, known)
+
+    def warn_if_short(self, weights: FloatArray) -> None:
+        """Warn of an additive bias from few lists, given their weights."""
         bias = self.position_bias
-        return bias is not None and bias.method == "additive"
+        if bias is None or bias.method != "additive" or len(weights) == 0:
+            return
+        n_lists = number_of_lists(weights)
+        if n_lists < FEW_LISTS:
+            warn_caller(
+                f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
+                "click and a document without one; on such short logs it ranked worse "
+                "than no correction: give position_bias=None, or a longer log",
+                ShortClickLogWarning,
+            )
 
 
 class ShortClickLogWarning(UserWarning):
@@ -161,20 +173,6 @@ class ShortClickLogWarning(UserWarning):
     >>> caught[0].category is ShortClickLogWarning
     True
     """
-
-
-def warn_if_short(parameters: LambdaMARTParameters, weights: FloatArray) -> None:
-    """Warn of an additive bias from few lists, given their weights."""
-    if not parameters.has_additive_bias or len(weights) == 0:
-        return
-    n_lists = number_of_lists(weights)
-    if n_lists < FEW_LISTS:
-        warn_caller(
-            f"position_bias='additive' is learned from {n_lists:,.0f} lists with a "
-            "click and a document without one; on such short logs it ranked worse "
-            "than no correction: give position_bias=None, or a longer log",
-            ShortClickLogWarning,
-        )
 
 
 def documents_init_score(method: F) -> F:
@@ -556,44 +554,27 @@ tuples, default=None
             both `y` and `pairs` with ``metric=None``, or one of them alone with a
             metric.  The estimator is left as it was.
         """
+        arguments = locals()
         with refit(self) as model:
             # read
             p = read_parameters(LambdaMARTParameters, model)
             kept = keep_trees(vars(self), p)
-            given = FitArguments.of(
-                X,
-                y,
-                groups,
-                sample_weight=sample_weight,
-                document_weight=document_weight,
-                init_score=init_score,
-                positions=positions,
-                propensities=propensities,
-                users=users,
-                order=order,
-                pairs=pairs,
-                pair_probabilities=pair_probabilities,
-                pair_weights=pair_weights,
-                X_val=X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
-                init_score_val=init_score_val,
-            )
-            n_new = p.n_estimators - kept.n_trees
-            seen = given._replace(X=given_values(given.X))
-            tasks = FitTasks(self, model, "tree", n_new, seen)
-            data = model._read(given, p, kept)
+            given = FitArguments.of(**arguments)
+            tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
+            data = prepare(given, p, kept)
+            check_base_score_size(data, p.sigma)
+            warn_if_unused(self, data.train.columns)
+            model.__dict__.update(data.attributes)
 
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, model._categories.feature, kept, team)
+                binned = bin_data(data, p, kept, team)
                 data = data._replace(learned=binned.rows)
                 task = ranking_task(p, data, kept.attributes, team)
+                constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
-                model.__dict__.update(
-                    boost_trees(binned, task, p, model._constraints(p), kept, tasks)
-                )
+                fitted = boost_trees(binned, task, p, constraints, kept, tasks)
+                model.__dict__.update(fitted)
         tasks.end()
         return self
 
@@ -623,10 +604,9 @@ tuples, default=None
             if `init_score` was given to one of `fit` and `predict` only.
         """
         model = self._fitted()
-        # refuse infinite values before the base model gets them
-        features = read_tree_features(
-            model, X, model._categories, check_values=model.init_ is not None
-        )
+        # infinite values are refused before the base model gets them
+        check_values = model.init_ is not None
+        features = model._features.read(X, check_values=check_values)
         base_score = model._base_scores(X, features.shape[0], init_score)
         return model._trees.scores(features, base_score, model.n_jobs)
 
@@ -646,7 +626,7 @@ tuples, default=None
             F_0 plus the first 1, 2, ..., `n_iter_` trees.
         """
         model = self._fitted()
-        features = model._read_features(X)
+        features = model._features.read(X)
         base_score = model._base_scores(X, features.shape[0], init_score)
         yield from model._trees.stages(features, base_score)
 
@@ -702,7 +682,7 @@ tuples, default=None
         ADKDD 2014: the leaves of boosted trees as features of a linear model.
         """
         model = self._fitted()
-        return model._trees.leaves(model._read_features(X), model.n_jobs)
+        return model._trees.leaves(model._features.read(X), model.n_jobs)
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -722,91 +702,10 @@ tuples, default=None
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read(
-        self, given: FitArguments, parameters: LambdaMARTParameters, kept: KeptTrees
-    ) -> FitData:
-        """Read the arguments of `fit`, hold out queries, and find F_0."""
-        p, X = parameters, given.X
-        if isinstance(X, SharedBins):
-            self.__dict__.update(X.known)
-        else:
-            self._categories = read_categories(X, p.categorical_features, kept)
-        data = self._read_fit(given, p, is_new=kept.is_new)
-        train, sets = data.train, data.validation
-        warn_of_ranges(train.X, train.rows, sets, self._categories.feature)
-        data = hold_out_queries(data, p, kept.seed)
-        warn_if_short(p, data.train.sample_weight[data.train.has_pairs])
-        data = self._with_base_scores(data, given, p, kept)
-        data = choose_learned(data, p)
-        for scored in (data.learned, *data.validation):
-            check_base_score_size(p.sigma, scored.init_score)
-        return data
-
-    def _with_base_scores(
-        self,
-        data: FitData,
-        given: FitArguments,
-        parameters: LambdaMARTParameters,
-        kept: KeptTrees,
-    ) -> FitData:
-        """Fit the base model, if there is one, and have it score all rows."""
-        rows = data.train.rows
-        self._set_base_model(parameters.init, given, rows, kept)
-        for one in given.sets():
-            given_score = one.columns.init_score
-            check_init_score_given(self._uses_init_score, given_score, one.suffix)
-        if self.init_ is None:
-            return data
-        score = partial(score_rows, self.init_)
-        train_scores = score(given.X)
-        train = data.train.with_init_score(train_scores[rows])
-        # the sets that were given, or were held out of X
-        scores = [score(one.X) for one in given.validation]
-        scores = scores or [train_scores] * len(data.validation)
-        sets = [
-            held.with_init_score(own[held.rows])
-            for held, own in zip(data.validation, scores, strict=True)
-        ]
-        return FitData(train, train, sets)
-
-    def _read_features(
-        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
-    ) -> Matrix:
-        """Return X as a checked matrix, with numbers in its categorical columns."""
-        return read_tree_features(self, X, self._categories, name, reset=reset)
-
-    def _read_table(self, is_new: bool, X: MatrixLike, name: str) -> Table:
-        """Return X as a table, whose bins may be known."""
-        if isinstance(X, SharedBins):
-            return X.table
-        return super()._read_table(is_new, X, name)
-
-    def _constraints(self, parameters: LambdaMARTParameters) -> Constraints:
-        """Return the constraints of trees on the columns of X."""
-        return constraints_of(parameters, self)
-
-    def _set_base_model(
-        self,
-        init: BaseEstimator | None,
-        given: FitArguments,
-        rows: NDArray[np.intp],
-        kept: KeptTrees,
-    ) -> None:
-        """Set the base model, fitted on these rows; a warm start keeps the last one."""
-        if init is not None and given.columns.init_score is not None:
-            raise ValueError("init and init_score were both given: give one of the two")
-        if not kept.is_new:
-            if (init is None) != (self.init_ is None):
-                raise ValueError(
-                    f"init is {'no' if init is None else 'a'} model, unlike in the "
-                    "fit whose trees warm_start keeps: fit with warm_start=False"
-                )
-            return
-        self._uses_init_score = given.columns.init_score is not None
-        self.init_ = init
-        if init is not None:
-            X = given_values(given.X)
-            self.init_ = fitted_base_model(init, X, given.y, rows, **given.metadata)
+    @property
+    def _features(self) -> FeatureReader:
+        """What reads X."""
+        return FeatureReader(type(self), vars(self))
 
     def _base_scores(
         self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
@@ -823,61 +722,3 @@ tuples, default=None
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
         self._trees.check(self.n_features_in_, self.n_iter_)
-
-
-@dataclass(frozen=True, eq=False)
-class SharedBins:
-    """An X with known bins, which a bag or a search gives to its members.
-
-    Attributes
-    ----------
-    values : array-like, sparse matrix or DataFrame
-        X as it was given to the bag or the search.
-    table : BinnedTable
-        Of the same rows.
-    known : dict of str to object
-        Attributes that a fit sets by reading X.
-    """
-
-    values: MatrixLike
-    table: BinnedTable
-    known: dict[str, object]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-        return self.table.shape
-
-    def __getitem__(self, rows: NDArray[np.intp]) -> SharedBins:
-        """Return some of the rows."""
-        return SharedBins(index_rows(self.values, rows), self.table[rows], self.known)
-
-    @classmethod
-    def learn(
-        cls, ranker: LambdaMARTRanker, given: FitArguments, seed: int, hold_out: bool
-    ) -> SharedBins:
-        """Read and bin rows for rankers with the bins of this one."""
-        # Bins of categories depend on the grades: with them, all learn from all rows,
-        # and none of them may `hold_out` queries
-        model = clone(ranker)
-        p = read_parameters(LambdaMARTParameters, model)
-        model._categories = read_categories(
-            given.X, p.categorical_features, KeptTrees(seed)
-        )
-        data = choose_learned(model._read_fit(given, p, is_new=True), p)
-        # rows of queries without pairs are needed only where they are held out
-        categorical = model._categories.feature
-        needed = data.train if hold_out else data.learned
-        table = learn_shared_table(needed, data.learned, p, categorical, seed)
-        known = known_by_reading(LambdaMARTRanker._attributes, vars(model))
-        return cls(given.X, table, known)
-
-
-def given_values(X: MatrixLike | SharedBins) -> MatrixLike:
-    """Return X as it was given, also where its bins are known."""
-    return X.values if isinstance(X, SharedBins) else X
-
-
-def score_rows(model: BaseEstimator, X: MatrixLike | SharedBins) -> FloatArray:
-    """Return F_0 of all rows of X by a fitted base model."""
-    return base_scores(model, given_values(X), n_rows(X), None)

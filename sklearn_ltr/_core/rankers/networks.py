@@ -13,7 +13,6 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from sklearn_ltr._core.compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._core.data import (
@@ -23,9 +22,8 @@ from sklearn_ltr._core.data import (
     describe_columns,
     fit_requests,
 )
-from sklearn_ltr._core.data.features import check_finite
+from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.labels import LabelGrades
-from sklearn_ltr._core.data.tables import Matrix
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
     FitTasks,
@@ -35,6 +33,8 @@ from sklearn_ltr._core.estimators.base import (
     with_callbacks,
 )
 from sklearn_ltr._core.estimators.monitor import EvalsResult
+from sklearn_ltr._core.estimators.preparation import prepare
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
 from sklearn_ltr._core.networks import (
     GRADIENTS,
@@ -59,11 +59,6 @@ from sklearn_ltr._core.ranking.parameters import (
     is_among,
     name_metrics,
     reported_metric,
-)
-from sklearn_ltr._core.ranking.reading import (
-    check_learnable,
-    choose_learned,
-    hold_out_queries,
 )
 from sklearn_ltr._core.ranking.task import ranking_task
 from sklearn_ltr._core.typing import (
@@ -260,33 +255,17 @@ default=None
             `pairs` without a metric, or one of them alone with one, or if the network
             diverges.  The estimator is left as it was.
         """
+        arguments = locals()
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
             kept = keep_network(vars(self) if p.warm_start else {}, p)
-            given = FitArguments.of(
-                X,
-                y,
-                groups,
-                sample_weight=sample_weight,
-                document_weight=document_weight,
-                positions=positions,
-                propensities=propensities,
-                users=users,
-                order=order,
-                pairs=pairs,
-                pair_probabilities=pair_probabilities,
-                pair_weights=pair_weights,
-                X_val=X_val,
-                y_val=y_val,
-                groups_val=groups_val,
-                sample_weight_val=sample_weight_val,
-            )
+            given = FitArguments.of(**arguments)
             tasks = FitTasks(self, model, "epoch", p.max_iter, given)
-            data = model._read_fit(given, p, is_new=kept.is_new)
-            data = choose_learned(hold_out_queries(data, p, kept.seed), p)
-            model.__dict__.update(
-                train(data, p.new_optimizer(), p, kept, p.max_iter, tasks)
-            )
+            data = prepare(given, p, kept)
+            warn_if_unused(self, data.train.columns)
+            model.__dict__.update(data.attributes)
+            fitted = train(data, p.new_optimizer(), p, kept, p.max_iter, tasks)
+            model.__dict__.update(fitted)
         tasks.end()
         return self
 
@@ -322,30 +301,17 @@ pairs, pair_probabilities, pair_weights : array-likes
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
+        arguments = locals()
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
             kept = keep_network(vars(self), p)
-            given = FitArguments.of(
-                X,
-                y,
-                groups,
-                sample_weight=sample_weight,
-                document_weight=document_weight,
-                positions=positions,
-                propensities=propensities,
-                pairs=pairs,
-                pair_probabilities=pair_probabilities,
-                pair_weights=pair_weights,
-            )
-            data = model._read_fit(given, p, is_new=kept.is_new)
-            if kept.is_new:
-                check_learnable(data.train, p)
+            data = prepare(FitArguments.of(**arguments), p, kept, is_part=True)
             fitted = dict(kept.attributes)
-            # in a stream some data have nothing to learn from
-            if p.has_pairs(data.train).any():
-                data, optimizer = choose_learned(data, p), continued_optimizer(kept, p)
+            if data.learned.n_queries > 0:
+                optimizer = continued_optimizer(kept, p)
+                warn_if_unused(self, data.train.columns)
                 fitted = train(data, optimizer, p, kept, 1, None)
-            model.__dict__.update(fitted)
+            model.__dict__.update(data.attributes | fitted)
             model._trained_queries = None  # the queries of earlier calls are not known
         return self
 
@@ -371,7 +337,7 @@ pairs, pair_probabilities, pair_weights : array-likes
             float32, or so large that a score is not.
         """
         model = self._fitted()
-        features = model._read_features(X)
+        features = model._features.read(X)
         with ThreadTeam(effective_n_threads(model.n_jobs, features.size)) as team:
             try:
                 return predict(model.network_, features, team)
@@ -409,17 +375,10 @@ pairs, pair_probabilities, pair_weights : array-likes
             "network_ has the weights of all networks"
         )
 
-    def _read_features(
-        self, X: MatrixLike, *, reset: bool = False, name: str = "X"
-    ) -> Matrix:
-        """Return X as a checked matrix of float32."""
-        features = super()._read_features(X, reset=reset, name=name)
-        with np.errstate(over="ignore"):
-            single = features.astype(np.float32, copy=False)
-        if not issparse(single):
-            single = np.ascontiguousarray(single)
-        check_finite(single, f"{name} in single precision", allow_nan=False)
-        return single
+    @property
+    def _features(self) -> FeatureReader:
+        """What reads X."""
+        return FeatureReader(type(self), vars(self), for_network=True)
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
@@ -441,20 +400,16 @@ def train(
     listener: StepListener | None,
 ) -> dict[str, object]:
     """Train a network; return the fitted attributes."""
-    p = parameters
+    p, rows = parameters, data.learned
     with ThreadTeam(effective_n_threads(p.n_jobs, data.train.X.size)) as team:
-        learned = sorted_by_content(data.learned, team)
+        # in an order that does not depend on the order in which they came
+        order = rows.content_order(rows.X.hashes(rows.rows, team), team)
+        rows = rows.reordered(order)
+        if not rows.pairs.by_query:
+            rows = rows.each_pair_alone()
         # what batches are made of is measured, too
-        task = ranking_task(
-            p, FitData(learned, learned, data.validation), kept.attributes, team
-        )
-        data = data._replace(learned=learned)
+        measured = data._replace(train=rows, learned=rows)
+        task = ranking_task(p, measured, kept.attributes, team)
+        data = data._replace(learned=rows)
         training = Training(data, task, optimizer, p, kept, team)
         return training.run(n_epochs, listener)
-
-
-def sorted_by_content(data: TrainingData, team: ThreadTeam) -> TrainingData:
-    """Return the rows in an order that does not depend on the order they came in."""
-    hashes = data.X.hashes(data.rows, team)
-    data = data.reordered(data.content_order(hashes, team))
-    return data if data.pairs.by_query else data.each_pair_alone()

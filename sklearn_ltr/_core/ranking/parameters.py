@@ -9,9 +9,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._core.data import GivenColumns, TrainingData
+from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.data import FitArguments, GivenColumns, TrainingData
+from sklearn_ltr._core.data.cross_validation import KnownQueries
+from sklearn_ltr._core.data.feature_reader import FeatureReader
+from sklearn_ltr._core.data.features import check_has_rows
 from sklearn_ltr._core.data.labels import LabelGrades, label_number
+from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import routing_advice
+from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.data.training_data import check_weights, without_zero_weights
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.lambdas.pair import PairOptions
 from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
@@ -23,6 +31,12 @@ from sklearn_ltr._core.parameters import (
     integer,
     real,
     shown,
+)
+from sklearn_ltr._core.ranking.reading import (
+    LabelChoice,
+    check_weighted_pairs,
+    read_documents,
+    read_ungraded,
 )
 from sklearn_ltr._core.typing import LabelWeightsLike
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
@@ -200,6 +214,66 @@ class RankerParameters(FitParameters):
         """Return whether documents of equal grade are pairs, too."""
         return self.tied_pairs and not data.pairs.stand_for_grades
 
+    # --- the data of a fit, in the order of `prepare` ---------------------------------
+
+    def read_rows(
+        self,
+        given: FitArguments,
+        reader: FeatureReader,
+        known: dict[str, Any],
+        comm: Comm,
+    ) -> tuple[TrainingData, list[TrainingData]]:
+        """Return training data, sorted by query, and the validation sets."""
+        is_judged = given.pairs.are_given()
+        if is_judged:
+            given.pairs.check(given.y, self.metric)
+            self.check_no_clicks(given.columns, given.pairs.in_words)
+        self.check_clicks(given.columns)
+        labels = LabelChoice(True, self.label_weights, is_part=comm.n_workers > 1)
+        if is_judged and given.y is None:
+            if self.holds_out and not given.validation:
+                raise ValueError(
+                    f"early_stopping=True with {given.pairs.in_words} needs graded "
+                    "documents to measure: give X_val, y_val and groups_val"
+                )
+            X = reader.table(given.X, "X")
+            check_has_rows(X, "X")
+            queries, train = read_ungraded(given, X.shape[0])
+            pairs = given.pairs.read(queries, by_query=given.groups is not None)
+            train = replace(train, X=X, pairs=replace(pairs, stand_for_grades=True))
+            train = without_zero_weights(train, "sample_weight")
+            if not train.has_pairs.any():
+                raise ValueError(
+                    "sample_weight is zero for every query that has pairs: there is "
+                    "nothing to learn"
+                )
+            # y is the share of its pairs that a row wins: categories are sorted by it
+            train = train.compared()
+            shares = train.judged_pairs.shares_won(train.n_rows)
+            train = replace(train, grades=LabelGrades.of_one(shares))
+        else:
+            pairs_of_grades = given.pairs if is_judged else None
+            train = read_documents(given, reader, labels, pairs_of_grades)
+            known["_trained_queries"] = KnownQueries.of(train)
+        if comm.n_workers > 1 and train.n_labels > 1:
+            every = np.ones(train.n_rows, dtype=np.bool_)
+            largest = np.max(comm.gather(train.grades.largest(every)), axis=0)
+            train = replace(train, grades=train.grades.in_units(np.asarray(largest)))
+        no_X = table_of(np.empty((0, reader.n_features)))
+        no_queries = np.zeros(train.n_queries, dtype=np.bool_)
+        sets = [
+            replace(train.subset(no_queries), X=no_X)
+            if one is None
+            else read_documents(one, reader, labels)
+            for one in given.validation
+        ]
+        self.check_labels(train.grades.names, sets)
+        if comm is not ONE_PROCESS:  # rows of partitions, in fewer bytes
+            train, *sets = (
+                replace(one, rows=one.rows.astype(np.int32)) for one in (train, *sets)
+            )
+        return train, sets
+
     def check_clicks(self, columns: GivenColumns) -> None:
         """Raise a ValueError unless `fit` was given the columns that are needed."""
         if self.position_bias is not None and columns.positions is None:
@@ -246,6 +320,95 @@ class RankerParameters(FitParameters):
             f"{what} corrects clicks, but {judged} are judgements, not clicks: give "
             "one of the two"
         )
+
+    def check_labels(self, names: tuple[str, ...], sets: list[TrainingData]) -> None:
+        """Raise a ValueError unless parameters and validation sets are for these."""
+        for held in sets:
+            if (own := held.grades.names) != names:
+                labels, others = (
+                    "of one column" if len(given) == 1 else str(list(given))
+                    for given in (names, own)
+                )
+                raise ValueError(
+                    f"y has the labels {labels}, but y_val {others}: give the same "
+                    "columns"
+                )
+        if len(names) == 1:
+            for name, value in {"metric": self.metric, "scoring": self.scoring}.items():
+                is_of_labels = isinstance(value, Mapping) or name == "metric"
+                if is_of_labels and isinstance(value, list | tuple | Mapping):
+                    raise ValueError(
+                        f"{name}={value!r} is for several labels, but y has one "
+                        "column: give all of them, or one metric"
+                    )
+            if self.label_weights is not None:
+                raise ValueError(
+                    f"label_weights={self.label_weights!r} is for several labels, but "
+                    "y has one column: give all of them, or label_weights=None"
+                )
+            return
+        check_metrics_of_labels(self.metric, len(names))
+        if callable(self.objective):
+            raise ValueError(
+                "objective is a function of the grades of one label, but y has "
+                f"{len(names)} columns: give one of them, or objective='lambdarank'"
+            )
+        if self.position_bias is not None:
+            raise ValueError(
+                f"position_bias={self.position_bias.method!r} learns from the clicks "
+                f"of one label, but y has {len(names)} columns: give the clicks alone, "
+                "or position_bias=None, with propensities if you know them"
+            )
+        if isinstance(self.scoring, Mapping):
+            for label in self.scoring:
+                label_number(label, names, "scoring: label")
+        if self.tied_pairs:
+            raise ValueError(
+                "tied_pairs=True makes pairs of documents of equal grade of one label, "
+                f"but y has {len(names)} columns: give one of them, or tied_pairs=False"
+            )
+
+    def choose_held_out(
+        self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
+    ) -> NDArray[np.bool_]:
+        """Return which queries to hold out, drawn from those of all workers."""
+        index, columns = QueryIndex.locate(train, comm), train.columns
+        # users, and dates, which a cluster does not take, are those of all queries
+        held_out_by = columns.users, columns.order
+        fraction = self.validation_fraction
+        held_out = draw_held_out(index.n_queries, fraction, seed, *held_out_by)
+        return held_out[index.position]
+
+    def choose_learned(
+        self, train: TrainingData, comm: Comm, *, may_be_none: bool
+    ) -> TrainingData:
+        """Return the queries that have pairs to learn from."""
+        has_pairs, bounds = self.has_pairs(train), self.weight_bounds
+        learned = train.subset(has_pairs)
+        if may_be_none and not has_pairs.any():
+            return learned
+        if self.has_tied_pairs(train):
+            if not has_pairs.any():
+                raise ValueError(
+                    "no query of a weight above zero has two documents, so there are "
+                    "no pairs to learn from: check groups, sample_weight and "
+                    "document_weight"
+                )
+        elif not train.has_pairs.any():
+            sizes = {"n_queries": train.n_queries, "n_rows": train.n_rows}
+            raise ValueError(train.pairs.NONE_LEFT.format(**sizes))
+        else:
+            check_weighted_pairs(train, comm)
+        check_weights(learned.sample_weight, "sample_weight", bounds)
+        weights = learned.columns.document_weight
+        if weights is not None:  # whose products are those of pairs
+            low, high = bounds
+            check_weights(weights, "document_weight", (low**0.5, high**0.5))
+        if learned.pairs.are_judged:
+            check_weights(learned.judged_pairs.weights, "pair_weights", bounds)
+            product = "sample_weight times pair_weights"
+            check_weights(learned.weights_of_pairs, product, bounds)
+        return learned
 
 
 def check_metrics_of_labels(metric: MetricChoice, n_labels: int) -> None:

@@ -1,27 +1,25 @@
-"""From the arguments of a ranker's `fit` to its training data.
+"""From the arguments of a ranker's `fit` to its training data: rows sorted by query.
 
-`read_fit` checks the arguments, sorts rows by query, and makes training and validation
-data; `hold_out_queries` takes validation data from training data, if there are none;
-`choose_learned` finds the queries that have something to learn from.  All rankers read
-by these, alone or on the workers of a cluster; so do bags, blends and searches, by
-`read_targets`, which leaves X aside.
+`RankerParameters` calls these for all rankers, alone or on the workers of a cluster
+(`read_documents`); so do bags, blends and searches, by `read_targets`, which leaves X
+aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 
-from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.data import (
     FitArguments,
-    FitData,
     GivenColumns,
     LabelRows,
     QueryGroups,
@@ -29,37 +27,21 @@ from sklearn_ltr._core.data import (
     ValidationSet,
     check_grades,
 )
+from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.features import check_has_rows, is_arrow, is_frame
 from sklearn_ltr._core.data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._core.data.labels import (
     LabelGrades,
     check_have_judged,
     label_names,
-    label_number,
     n_label_columns,
     read_label_grades,
 )
-from sklearn_ltr._core.data.query_index import QueryIndex
-from sklearn_ltr._core.data.query_values import draw_held_out
+from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr._core.data.rows import n_rows
-from sklearn_ltr._core.data.tables import Table
-from sklearn_ltr._core.data.training_data import (
-    check_document_weights,
-    check_judged_weights,
-    check_weights,
-    without_zero_weights,
-)
-from sklearn_ltr._core.estimators.base import FitParameters
-from sklearn_ltr._core.estimators.caller import warn_caller
+from sklearn_ltr._core.data.training_data import without_zero_weights
 from sklearn_ltr._core.other_libraries import plain_name
-from sklearn_ltr._core.ranking.parameters import (
-    RankerParameters,
-    check_metrics_of_labels,
-)
-from sklearn_ltr._core.typing import IdsLike, LabelWeightsLike, MatrixLike
-
-# Reads X of training or validation data, given the name for messages
-TableReader: TypeAlias = Callable[[MatrixLike, str], Table]
+from sklearn_ltr._core.typing import IdsLike, LabelWeightsLike
 
 
 class MissingGroupsWarning(UserWarning):
@@ -102,11 +84,6 @@ DROPPED_IF_ON = (
     "cross_validate in an objective function of your own."
 )
 
-NO_VALIDATION_OF_PAIRS = (
-    "early_stopping=True with {} needs graded documents to measure: give X_val, "
-    "y_val and groups_val"
-)
-
 
 class LabelChoice(NamedTuple):
     """Whether y may have a column for each of several labels, and their weights."""
@@ -123,7 +100,7 @@ def read_queries(
     groups: IdsLike | None,
     n_documents: int,
     suffix: str = "",
-    X: MatrixLike | None = None,
+    X: object = None,
 ) -> QueryGroups:
     """Return the queries of the rows; a few rows without `groups` are one query."""
     # `suffix` is appended to the argument's name in messages ("_val"), in which a
@@ -137,17 +114,13 @@ def read_queries(
     return queries
 
 
-def single_query(
-    n_documents: int, suffix: str = "", X: MatrixLike | None = None
-) -> QueryGroups:
+def single_query(n_documents: int, suffix: str = "", X: object = None) -> QueryGroups:
     """Return all rows as one query; a ValueError if they are too many for that."""
     check_groups_given(n_documents, suffix, X)
     return QueryGroups.single(n_documents)
 
 
-def check_groups_given(
-    n_documents: int, suffix: str = "", X: MatrixLike | None = None
-) -> None:
+def check_groups_given(n_documents: int, suffix: str = "", X: object = None) -> None:
     """Raise a ValueError for more rows than one query is likely to have."""
     if n_documents > MOST_ROWS_WITHOUT_GROUPS:
         found = f"and {n_documents:,} rows are more than one query is likely to have"
@@ -156,7 +129,7 @@ def check_groups_given(
         raise ValueError(missing_groups_message(suffix, found, values))
 
 
-def column_of_queries(X: MatrixLike | None, suffix: str) -> str:
+def column_of_queries(X: object, suffix: str) -> str:
     """Return words that name a column of a frame which may hold query ids."""
     for name in label_names(X) if is_frame(X) or is_arrow(X) else ():
         if plain_name(name) in QUERY_NAMES:
@@ -192,7 +165,21 @@ def read_targets(
 ) -> TrainingData:
     """Check grades and columns, and sort them by query; without features."""
     # `suffix` is put after the names of arguments in messages: "_val"
-    grades = read_grades(y, queries, suffix, labels)
+    name, n_labels = f"y{suffix}", n_label_columns(y)
+    if n_labels == 1:
+        grades = LabelGrades.of_one(check_grades(y, queries, name))
+    elif not labels.are_taken:
+        raise ValueError(
+            f"{name} must hold one number for each of the {queries.n_documents} "
+            f"rows, got shape ({queries.n_documents}, {n_labels}): give one "
+            "label, such as a column of it; the rankers of trees and networks learn "
+            "from several, and score and scorers take one of them as label="
+        )
+    else:
+        grades = read_label_grades(y, queries, labels.weights, name)
+        if not labels.is_part:
+            have_judged = np.asarray((~np.isnan(grades.values)).any(axis=1))
+            check_have_judged(have_judged, grades.names, name)
     read = columns.read(queries, suffix)
     counts = np.ones(queries.n_documents, dtype=np.bool_)
     if read.sample_weight is not None:
@@ -201,29 +188,6 @@ def read_targets(
     return TrainingData(
         grades, queries.offsets, queries.query_ids, read, rows=queries.order
     )
-
-
-def read_grades(
-    y: ArrayLike | None, queries: QueryGroups, suffix: str, labels: LabelChoice
-) -> LabelGrades:
-    """Check the grades of one label, or of several where they are taken."""
-    if n_label_columns(y) == 1:
-        return LabelGrades.of_one(check_grades(y, queries, f"y{suffix}"))
-    if not labels.are_taken:
-        raise ValueError(
-            f"y{suffix} must hold one number for each of the {queries.n_documents} "
-            f"rows, got shape ({queries.n_documents}, {n_label_columns(y)}): give one "
-            "label, such as a column of it; the rankers of trees and networks learn "
-            "from several, and score and scorers take one of them as label="
-        )
-    grades = read_label_grades(y, queries, labels.weights, f"y{suffix}")
-    if not labels.is_part:
-        have_judged = np.asarray((~np.isnan(grades.values)).any(axis=1))
-        check_have_judged(have_judged, grades.names, f"y{suffix}")
-    return grades
-
-
-# --- judged pairs ---------------------------------------------------------------------
 
 
 def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, TrainingData]:
@@ -247,92 +211,17 @@ def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, Traini
     return queries, data
 
 
-def with_pairs_alone(
-    data: TrainingData, queries: QueryGroups, given: FitArguments
-) -> TrainingData:
-    """Return the rows that pairs compare, which have no grades."""
-    # y is the share of its pairs that a row wins, by which categories are sorted
-    grades, pairs = given.pairs.read_alone(queries, by_query=given.groups is not None)
-    data = replace(data, grades=LabelGrades.of_one(grades))
-    data = without_zero_weights(replace(data, pairs=pairs), "sample_weight")
-    if not data.has_pairs.any():
-        raise ValueError(
-            "sample_weight is zero for every query that has pairs: there is nothing to "
-            "learn"
-        )
-    data = data.compared()
-    shares = data.judged_pairs.shares_won(data.n_rows)
-    return replace(data, grades=LabelGrades.of_one(shares))
-
-
-def with_pairs(data: TrainingData, given: FitArguments, n_rows: int) -> TrainingData:
-    """Return graded rows with the judged pairs of documents of different grades."""
-    # a swap of documents of equal grades changes no metric
-    if data.n_labels > 1:
-        raise ValueError(
-            "pairs are weighed by the metric of one label, but y has "
-            f"{data.n_labels} columns: give one of them, or no pairs"
-        )
-    groups = np.zeros(n_rows, np.int64) if given.groups is None else given.groups
-    queries = QueryGroups.from_groups(groups, n_rows)
-    counted = np.zeros(n_rows, dtype=np.bool_)
-    counted[data.rows] = True  # without queries of weight 0
-    pairs = given.pairs.read(queries, by_query=True)
-    pairs = pairs.select(counted[queries.order], data.offsets)
-    better, worse = data.y[pairs.rows].T
-    pairs = pairs.take(np.flatnonzero(better != worse), data.offsets)
-    if len(pairs.rows) == 0:
-        raise ValueError(
-            "pairs compare only documents of equal grades, or of queries whose "
-            "sample_weight is zero, or weigh nothing themselves, and a swap of these "
-            "changes no metric: there is nothing to learn; metric=None without y "
-            "learns from pairs alone"
-        )
-    return replace(data, pairs=pairs)
-
-
-# --- the data of a fit ----------------------------------------------------------------
-
-
-def read_fit(
-    given: FitArguments,
-    parameters: RankerParameters,
-    read_table: TableReader,
-    comm: Comm = ONE_PROCESS,
-) -> FitData:
-    """Check the arguments of `fit`; return the data, before queries are held out."""
-    p = parameters
-    is_judged = given.pairs.are_given()
-    if is_judged:
-        given.pairs.check(given.y, p.metric)
-        p.check_no_clicks(given.columns, given.pairs.in_words)
-    p.check_clicks(given.columns)
-    labels = LabelChoice(True, p.label_weights, is_part=comm.n_workers > 1)
-    if is_judged and given.y is None:
-        if p.holds_out and not given.validation:
-            what = given.pairs.in_words
-            raise ValueError(NO_VALIDATION_OF_PAIRS.format(what))
-        X = read_table(given.X, "X")
-        check_has_rows(X, "X")
-        queries, data = read_ungraded(given, X.shape[0])
-        train = with_pairs_alone(replace(data, X=X), queries, given)
-    else:
-        train = read_documents(given, read_table, labels)
-        if is_judged:
-            train = with_pairs(train, given, train.X.shape[0])
-    sets = [read_documents(one, read_table, labels) for one in given.validation]
-    check_labels(p, train, sets)
-    return FitData(train, train, sets)
-
-
 def read_documents(
-    given: FitArguments | ValidationSet, read_table: TableReader, labels: LabelChoice
+    given: FitArguments | ValidationSet,
+    reader: FeatureReader,
+    labels: LabelChoice,
+    pairs: GivenPairs | None = None,
 ) -> TrainingData:
-    """Return graded documents, of training or of validation, sorted by query."""
+    """Return graded documents, sorted by query, with the pairs that were judged."""
     suffix = given.suffix
     if given.groups is None:  # before X is read, which may hold ids as text
         check_groups_given(n_rows(given.X), suffix, given.X)
-    X = read_table(given.X, f"X{suffix}")
+    X = reader.table(given.X, f"X{suffix}")
     check_has_rows(X, f"X{suffix}")
     check_y_given(given.y, suffix)
     queries = read_queries(given.groups, X.shape[0], suffix, given.X)
@@ -340,92 +229,29 @@ def read_documents(
         raise RuntimeError(ROWS_CHANGED.format(f"groups{suffix}"))
     data = read_targets(given.y, queries, given.columns, suffix, labels)
     data = replace(data, X=X, numbers=given.numbers)
-    return without_zero_weights(data, f"sample_weight{suffix}")
-
-
-def check_labels(
-    parameters: RankerParameters,
-    train: TrainingData,
-    validation: Sequence[TrainingData],
-) -> None:
-    """Raise a ValueError unless parameters and validation data are for these labels."""
-    p, names = parameters, train.grades.names
-    for held in validation:
-        own = held.grades.names
-        if own != names:
-            raise ValueError(
-                f"y has the labels {shown_names(names)}, but y_val {shown_names(own)}: "
-                "give the same columns"
-            )
-    if len(names) == 1:
-        for name, value in {"metric": p.metric, "scoring": p.scoring}.items():
-            is_of_labels = isinstance(value, Mapping) or name == "metric"
-            if is_of_labels and isinstance(value, list | tuple | Mapping):
-                raise ValueError(
-                    f"{name}={value!r} is for several labels, but y has one column: "
-                    "give all of them, or one metric"
-                )
-        if p.label_weights is not None:
-            raise ValueError(
-                f"label_weights={p.label_weights!r} is for several labels, but y has "
-                "one column: give all of them, or label_weights=None"
-            )
-        return
-    check_metrics_of_labels(p.metric, len(names))
-    if callable(p.objective):
+    data = without_zero_weights(data, f"sample_weight{suffix}")
+    if pairs is None:
+        return data
+    if data.n_labels > 1:
         raise ValueError(
-            "objective is a function of the grades of one label, but y has "
-            f"{len(names)} columns: give one of them, or objective='lambdarank'"
+            "pairs are weighed by the metric of one label, but y has "
+            f"{data.n_labels} columns: give one of them, or no pairs"
         )
-    if p.position_bias is not None:
+    counted = np.zeros(queries.n_documents, dtype=np.bool_)
+    counted[data.rows] = True  # without queries of weight 0
+    judged = pairs.read(queries, by_query=True)
+    judged = judged.select(counted[queries.order], data.offsets)
+    # a swap of documents of equal grades changes no metric
+    better, worse = data.y[judged.rows].T
+    judged = judged.take(np.flatnonzero(better != worse), data.offsets)
+    if len(judged.rows) == 0:
         raise ValueError(
-            f"position_bias={p.position_bias.method!r} learns from the clicks of one "
-            f"label, but y has {len(names)} columns: give the clicks alone, or "
-            "position_bias=None, with propensities if you know them"
+            "pairs compare only documents of equal grades, or of queries whose "
+            "sample_weight is zero, or weigh nothing themselves, and a swap of these "
+            "changes no metric: there is nothing to learn; metric=None without y "
+            "learns from pairs alone"
         )
-    if isinstance(p.scoring, Mapping):
-        for label in p.scoring:
-            label_number(label, names, "scoring: label")
-    if p.tied_pairs:
-        raise ValueError(
-            "tied_pairs=True makes pairs of documents of equal grade of one label, "
-            f"but y has {len(names)} columns: give one of them, or tied_pairs=False"
-        )
-
-
-def shown_names(names: tuple[str, ...]) -> str:
-    """Return the names of labels for messages."""
-    return "of one column" if len(names) == 1 else str(list(names))
-
-
-def choose_learned(
-    data: FitData, parameters: RankerParameters, comm: Comm = ONE_PROCESS
-) -> FitData:
-    """Return the data with the queries to learn from, or raise a ValueError."""
-    p = parameters
-    check_learnable(data.train, p, comm)
-    learned = data.train.subset(p.has_pairs(data.train))
-    check_weights(learned.sample_weight, "sample_weight", p.weight_bounds)
-    check_document_weights(learned, p.weight_bounds)
-    check_judged_weights(learned, p.weight_bounds)
-    return data._replace(learned=learned)
-
-
-def check_learnable(
-    data: TrainingData, parameters: RankerParameters, comm: Comm = ONE_PROCESS
-) -> None:
-    """Raise a ValueError unless a query has pairs."""
-    if parameters.has_tied_pairs(data):
-        if not parameters.has_pairs(data).any():
-            raise ValueError(
-                "no query of a weight above zero has two documents, so there are no "
-                "pairs to learn from: check groups, sample_weight and document_weight"
-            )
-        return
-    if not data.has_pairs.any():
-        sizes = {"n_queries": data.n_queries, "n_rows": data.n_rows}
-        raise ValueError(data.pairs.NONE_LEFT.format(**sizes))
-    check_weighted_pairs(data, comm)
+    return replace(data, pairs=judged)
 
 
 def check_weighted_pairs(data: TrainingData, comm: Comm) -> None:
@@ -473,25 +299,3 @@ def errors_that_name(label: LabelRows) -> Iterator[None]:
         if label.is_only:
             raise
         raise ValueError(f"label {label.name!r}: {error}") from None
-
-
-def hold_out_queries(
-    data: FitData,
-    parameters: FitParameters,
-    seed: int,
-    comm: Comm = ONE_PROCESS,
-) -> FitData:
-    """Hold out a fraction of all queries, or users, if early stopping needs it."""
-    if data.validation or not parameters.holds_out:
-        return data
-    index, columns = QueryIndex.locate(data.train, comm), data.train.columns
-    held_out = draw_held_out(
-        index.n_queries,
-        parameters.validation_fraction,
-        seed,
-        columns.users,  # which a cluster does not take, so these are of all queries
-        columns.order,
-    )
-    held_out = held_out[index.position]
-    train = data.train.subset(~held_out)
-    return FitData(train, train, [data.train.subset(held_out)])

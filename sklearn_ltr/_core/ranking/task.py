@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitData, TrainingData
-from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.estimators.monitor import ScoredMeasure
-from sklearn_ltr._core.estimators.unused_positions import UnusedPositionsWarning
 from sklearn_ltr._core.lambdas.position_bias import new_bias
 from sklearn_ltr._core.ranking.measures import training_measures, validation_measures
 from sklearn_ltr._core.ranking.objective import RankingObjective, ranking_objective
 from sklearn_ltr._core.ranking.parameters import RankerParameters
-
-UNUSED_POSITIONS = (
-    "positions were given, but position_bias=None learns nothing from them: if y are "
-    "clicks, give position_bias='additive', or 'pairwise' of trees; else leave "
-    "positions out"
-)
 
 
 class RankingTask(NamedTuple):
@@ -41,10 +34,6 @@ def ranking_task(
     # `earlier` are the attributes of the fit that is continued, empty if it is new
     p, learned = parameters, data.learned
     warn_if_clipped(learned, p.min_propensity, comm)
-    columns = learned.columns
-    if p.position_bias is None and columns.propensities is None:
-        if columns.positions is not None:
-            warn_caller(UNUSED_POSITIONS, UnusedPositionsWarning)
     known = earlier.get("position_bias_")
     bias = new_bias(p.position_bias, learned, known, p.min_propensity, comm)
     measures = [training_measures(p, data, bias, comm)]
@@ -66,6 +55,5 @@ def warn_if_clipped(data: TrainingData, smallest: float, comm: Comm) -> None:
             f"{largest:.2g}), so all count as {smallest:g}, and correct nothing: give "
             "the probability that users examine the document, which is near 1 at the "
             "first position (how often a policy shows it is another thing); or lower "
-            "min_propensity",
-            UserWarning,
+            "min_propensity"
         )

@@ -40,9 +40,7 @@ from sklearn_ltr._core.data.row_hashes import (
     mix_bits,
 )
 from sklearn_ltr._core.data.tables import (
-    ColumnReader,
     Matrix,
-    RowBinner,
     Table,
     nonzeros_by_column,
 )
@@ -307,70 +305,6 @@ class KnownBins(NamedTuple):
     stored: BinnedColumns  # of n_binned_rows
     hashes: HashArray  # (n_binned_rows,), see `hash_bins`
     place: NDArray[np.intp]  # (n_rows,): where each row is among these; -1: nowhere
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedTable:
-    """Some rows of a table, whose bins are known.
-
-    Attributes
-    ----------
-    source : Table
-    index : ndarray of shape (n_rows,), intp
-        Row of the source that each row is.
-    known_bins : KnownBins
-        Of these rows.
-    """
-
-    source: Table
-    index: NDArray[np.intp]
-    known_bins: KnownBins
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of features."""
-        return len(self.index), self.source.shape[1]
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return len(self.index) * self.source.shape[1]
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether its columns may be stored by their entries."""
-        return self.source.is_sparse
-
-    def __getitem__(self, rows: NDArray[np.intp]) -> BinnedTable:
-        """Return a table of some rows."""
-        known = self.known_bins._replace(place=self.known_bins.place[rows])
-        return BinnedTable(self.source, self.index[rows], known)
-
-    def take(self, rows: NDArray[np.intp], features: IntArray | None = None) -> Matrix:
-        """Return the values of some rows, of some or of all features."""
-        return self.source.take(self.index[rows], features)
-
-    def columns(self, rows: NDArray[np.intp]) -> ColumnReader:
-        """Return a function of (first, last) that reads these features of rows."""
-        return self.source.columns(self.index[rows])
-
-    def by_column(self, rows: NDArray[np.intp]) -> Matrix | None:
-        """Return some rows as a CSC matrix of nonzeros; None if they are not sparse."""
-        return self.source.by_column(self.index[rows])
-
-    def hashes(self, rows: NDArray[np.intp], team: ThreadTeam) -> HashArray:
-        """Return the hash of the content of each of these rows."""
-        return self.source.hashes(self.index[rows], team)
-
-    def bin(
-        self, binner: RowBinner, rows: NDArray[np.intp], team: ThreadTeam
-    ) -> BinnedColumns:
-        """Return the known bins of some rows."""
-        return self.known_bins.stored.take(self.known_bins.place[rows], team)
-
-    def parts(self) -> Iterator[tuple[int, Matrix]]:
-        """Yield (0, values): there is one part."""
-        yield 0, self.source.take(self.index)
 
 
 def sample_rows(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
+from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.parameters import (
     LARGEST,
     POSITIVE,
@@ -16,7 +17,11 @@ from sklearn_ltr._core.parameters import (
     integer,
     real,
 )
-from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._core.trees.constraints import (
+    NO_CONSTRAINTS,
+    Constraints,
+    read_constraints,
+)
 from sklearn_ltr._core.typing import (
     FeaturesLike,
     InteractionConstraints,
@@ -168,6 +173,12 @@ class TreeParameters:
             self.max_features, n_tree if is_fraction else n_features, "max_features"
         )
         return n_tree, min(n_split, n_tree)
+
+    def constraints(self, reader: FeatureReader) -> Constraints:
+        """Return the constraints on the columns that a fit has read."""
+        is_categorical = reader.categories.mask(reader.n_features)
+        given = self.monotonic_cst, self.interaction_cst
+        return read_constraints(*given, reader.names, is_categorical)
 
 
 class GrowthParameters(NamedTuple):

@@ -1,0 +1,65 @@
+"""From the arguments of `fit` to the data of a fit, once for all estimators.
+
+Trees and networks, rankers and MART, members of a bag and the workers of a cluster are
+prepared by `prepare`.  Where kinds of estimators differ, it asks their parameters: how
+rows are read, which are held out, where the scores start (F_0), and which rows there is
+something to learn from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.data import FitArguments, FitData
+from sklearn_ltr._core.data.feature_reader import SuppliedX
+from sklearn_ltr._core.estimators.attributes import known_by_reading
+from sklearn_ltr._core.estimators.base import FitParameters
+from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
+
+
+class Start(Protocol):
+    """What a fit starts from: its seed, and the last fit, if it continues that."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The fitted attributes of the last fit; empty for a new one."""
+
+
+def prepare(
+    given: FitArguments,
+    parameters: FitParameters,
+    kept: Start,
+    comm: Comm = ONE_PROCESS,
+    *,
+    is_part: bool = False,
+) -> FitData:
+    """Return the data of a fit; all workers of a fit call this together.
+
+    Of a part of a stream (`is_part`) nothing is held out, and if others came before,
+    there need be nothing to learn from.
+    """
+    # read: the columns of X, then all rows; `known` are the attributes that are found
+    p, X, is_new = parameters, given.X, not kept.attributes
+    known = known_by_reading(given.estimator._attributes, kept.attributes)
+    if is_new and isinstance(X, SuppliedX):
+        known |= X.known
+    reader = p.new_reader(given, known, is_new=is_new)
+    train, sets = p.read_rows(given, reader, known, comm)
+    if comm is ONE_PROCESS and not reader.for_network:  # these warn of scales, too
+        warn_of_ranges(train.X, train.rows, sets, reader.categories.feature)
+
+    # hold out
+    if p.holds_out and not sets and not is_part:
+        held_out = p.choose_held_out(train, known, kept.seed, comm)
+        train, sets = train.subset(~held_out), [train.subset(held_out)]
+
+    # start from F_0, and choose what to learn from
+    train, *sets = p.with_start(given, [train, *sets], known, comm)
+    learned = p.choose_learned(train, comm, may_be_none=is_part and not is_new)
+    return FitData(train, learned, sets, reader, known | reader.attributes)
