@@ -1,10 +1,13 @@
 """Seconds of the first import, fit and prediction, from a wheel and from a clone.
 
     python -m build --wheel && python benchmarks/startup.py --wheel dist/*.whl
+    python benchmarks/startup.py --imports OLD NEW
 
 Each fit is that of a new process with an empty cache of kernels; the wheel should be
 one with kernels (.ci/kernels_in_wheel.py).  LightGBM's first fit is beside them, and
-what each further fit of one process waits for.
+what each further fit of one process waits for.  With --imports: milliseconds and number
+of modules of the import, and of all until a saved ranker has scored one query, of
+checkouts, interleaved.
 """
 
 from __future__ import annotations
@@ -88,6 +91,35 @@ X, y, groups = few
 ranker = lightgbm.LGBMRanker(n_estimators=20, verbose=-1)
 ranker.fit(X, y, group=np.full(100, 20))
 """
+SAVE = """
+import os, pickle
+import numpy as np
+from sklearn_ltr import LambdaMARTRanker
+X = np.random.default_rng(0).normal(size=(2_000, 20))
+groups = np.repeat(np.arange(100), 20)
+ranker = LambdaMARTRanker(random_state=0).fit(X, X[:, 0] > 0, groups=groups)
+with open(os.environ["SAVED"], "wb") as file:
+    pickle.dump((ranker, X[:20]), file)
+print(0)
+"""
+# What a process does before its first fit, by name
+IMPORTS = {
+    "import": "import sklearn_ltr",
+    "load and predict": """
+import os, pickle
+with open(os.environ["SAVED"], "rb") as file:
+    ranker, X = pickle.load(file)
+ranker.predict(X)
+""",
+}
+TIMED = """
+import sys, time
+n_before, start = len(sys.modules), time.perf_counter()
+{}
+end, n_modules = time.perf_counter(), len(sys.modules) - n_before
+import json
+print(json.dumps([1000 * (end - start), n_modules]))
+"""
 
 
 def first(name: str) -> str:
@@ -150,7 +182,21 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--wheel", type=Path, help="a wheel with kernels")
+    parser.add_argument(
+        "--imports", type=Path, nargs="+", metavar="CHECKOUT", help="only their imports"
+    )
     arguments = parser.parse_args()
+    if arguments.imports is not None:
+        records = measure_imports(arguments.imports, arguments.rounds)
+        print(machine())
+        print(f"medians of {arguments.rounds} rounds, milliseconds and modules")
+        for record in records:
+            print(
+                f"{record['what']:<20}{record['place']:<30}"
+                f"{record['milliseconds']:8.0f}{record['modules']:8.0f}"
+            )
+        append_json(arguments.json, records)
+        return
     with tempfile.TemporaryDirectory() as unpacked:
         places = {"clone": CLONE}
         if arguments.wheel is not None:
@@ -167,6 +213,24 @@ def main() -> None:
             f"{record['import_s']:8.2f}{record['fit_s']:8.2f}{record['predict_s']:8.2f}"
         )
     append_json(arguments.json, records)
+
+
+def measure_imports(checkouts: list[Path], rounds: int) -> list[dict]:
+    """Return a record of each import, in each checkout."""
+    values: dict[tuple, list] = {(n, place): [] for n in IMPORTS for place in checkouts}
+    with tempfile.TemporaryDirectory() as folder:
+        saved = {place: f"{folder}/{i}.pkl" for i, place in enumerate(checkouts)}
+        for place in checkouts:
+            run(SAVE, place.resolve(), folder, len(CORES), SAVED=saved[place])
+        for _ in range(rounds):
+            for (name, place), found in values.items():
+                task = TIMED.format(IMPORTS[name]), place.resolve(), folder, len(CORES)
+                found.append(run(*task, SAVED=saved[place]))
+    return [
+        {"what": name, "place": str(place), "cores": len(CORES)}
+        | dict(zip(("milliseconds", "modules"), np.median(found, axis=0), strict=True))
+        for (name, place), found in values.items()
+    ]
 
 
 def measure(places: dict[str, Path], rounds: int) -> list[dict]:

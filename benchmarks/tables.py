@@ -334,7 +334,7 @@ def run_of(r: Record) -> tuple[str, str]:
 
 def startup() -> str:
     """Seconds of what a process fits first, from a wheel and from a clone."""
-    found = records("startup")
+    found = [r for r in records("startup") if "fit_s" in r]  # no imports
     seconds = {(r["what"], r["place"], r["cores"]): r["fit_s"] for r in found}
     places = list(dict.fromkeys((r["place"], r["cores"]) for r in found if r["place"]))
     rows = []

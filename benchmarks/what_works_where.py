@@ -743,6 +743,56 @@ def symmetric_trees(library):
     must(len(splits.drop_duplicates()) <= 5 < len(splits))
 
 
+def dart_of(library) -> dict[str, Any]:
+    """Return the options with which about a third of the earlier trees is dropped."""
+    rates = {"rate_drop": 0.3, "skip_drop": 0.0}
+    return library.one_of(
+        {"boosting_type": "Dart"},
+        sklearn_ltr={"dart": rates},
+        LightGBM={"boosting_type": "dart", "drop_rate": 0.3, "skip_drop": 0.0},
+        XGBoost={"booster": "dart", "verbosity": 0, **rates},
+    )
+
+
+@feature("dropped trees (DART)")
+def dropped_trees(library):
+    plain, dropped = (
+        library.scores(n_estimators=20, **options) for options in ({}, dart_of(library))
+    )
+    must(np.ptp(plain - dropped) > 1e-3)
+
+
+@feature("early stopping with dropped trees: the kept model has the best score")
+def measured_model(library):
+    """The model that predicts is the one whose score stopped the fit."""
+    train, held_out = (
+        DATA.subset(rows) for rows in (DATA.groups < 40, DATA.groups >= 40)
+    )
+    options = dart_of(library) | library.one_of(
+        {"early_stopping_rounds": 3},
+        sklearn_ltr={"n_iter_no_change": 3},
+        XGBoost={"early_stopping_rounds": 3, "eval_metric": "ndcg@10-"},
+        LightGBM={"early_stopping_round": 3},
+    )
+    given = evaluation(library, [held_out])
+    given |= library.one_of({}, LightGBM={"eval_at": [10]})
+    fitted = library.fit(train, given, n_estimators=200, **options)
+    results = getattr(fitted, library.one_of("evals_result_", XGBoost="evals_result"))
+    results = results() if callable(results) else results
+    (curves,) = (v for name, v in results.items() if not name.startswith("tr"))
+    (curve,) = curves.values()
+    must(len(curve) < 100)
+    ndcg = library.one_of(NDCG(10), LightGBM=NDCG(10, no_relevant="one"))
+    kept = ndcg(held_out.y, fitted.predict(held_out.X), groups=held_out.groups)
+    np.testing.assert_allclose(kept, max(curve), rtol=1e-6)
+
+
+@feature("leaves drawn towards the nodes above them (`path_smooth`)")
+def smooth_paths(library):
+    plain, smooth = (library.scores(path_smooth=value) for value in (0.0, 1e4))
+    must(np.ptp(smooth) < 0.5 * np.ptp(plain))
+
+
 @feature("the nodes of all trees as a table")
 def nodes_as_a_table(library):
     """A row for each node: those of binary trees are odd in number."""

@@ -25,15 +25,13 @@ from sklearn_ltr._core.compile import INTERPRETED, ONE_THREAD
 from sklearn_ltr._core.compile.cache import leave_shipped_aside
 from sklearn_ltr._core.compile.shared_kernels import new_announcements, release, serve
 from sklearn_ltr._core.data.tables import hash_values
+from sklearn_ltr._core.trees.growth import POLICIES
 from sklearn_ltr._core.trees.growth.ahead_of_time import (
     CATEGORIES,
     PLAIN,
     SPARSE,
     grow_a_tree,
     kind_of_growth,
-)
-from sklearn_ltr._core.trees.parameters import (
-    GROW_POLICIES,
 )
 from sklearn_ltr._core.typing import FloatArray
 
@@ -103,7 +101,7 @@ def _fit_sparse_tables() -> None:
 def _fit_categories() -> None:
     data = _data()
     X = np.abs(data.data).astype(np.int64)
-    for policy in GROW_POLICIES:
+    for policy in POLICIES:
         ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
         ranker.set_params(grow_policy=policy)
         ranker.fit(X, data.target, groups=data.groups).predict(X)
@@ -167,6 +165,8 @@ def _fit_mart() -> None:
     data = _data()
     options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
     MARTRegressor(**options).fit(data.data, data.target)
+    dart = MARTRegressor(n_estimators=2, dart={"rate_drop": 1, "skip_drop": 0})
+    dart.set_params(path_smooth=1.0).fit(data.data, data.target)
     classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
     classifier.predict_proba(data.data)
 
@@ -235,10 +235,8 @@ def _steps_of_growth(
 ) -> dict[str, Callable[[], object]]:
     """Return steps that grow trees of both policies, from features of some kinds."""
     return {
-        kind_of_growth(symmetric, *kind) + where: partial(
-            grow_a_tree, comm, symmetric, *kind
-        )
-        for kind, symmetric in product(kinds, (False, True))
+        kind_of_growth(policy, *kind) + where: partial(grow_a_tree, comm, policy, *kind)
+        for kind, policy in product(kinds, POLICIES.values())
     }
 
 

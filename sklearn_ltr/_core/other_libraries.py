@@ -84,8 +84,14 @@ OTHER_NAMES = with_advice(
         ): "none: it computes on the CPU, by n_jobs threads; leave it out",
         "tree_method force_col_wise force_row_wise": "none: trees are grown from "
         "histograms of binned features; leave it out",
-        "booster": 'none: trees are boosted as by "gbtree"; leave it out',
-        "boosting boosting_type": 'none: trees are boosted as by "gbdt"; leave it out',
+        "booster boosting boosting_type": 'dart: for "dart"; leave "gbtree" and "gbdt" '
+        "out",
+        "drop_rate rate_drop": 'dart: as its "rate_drop"',
+        "skip_drop max_drop": "dart: as a value of its dict",
+        "one_drop uniform_drop sample_type": "none: dart drops each earlier tree with "
+        "the same probability, and sometimes none; leave it out",
+        "xgboost_dart_mode normalize_type": "none: dart weighs trees as XGBoost does "
+        'with normalize_type="tree"; leave it out',
         "importance_type": "none: feature_importances_ are shares of the gain, and "
         "sklearn_ltr.inspection.split_counts counts splits",
         "base_score init_model xgb_model": "init: a fitted model",

@@ -8,7 +8,6 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.data import (
@@ -20,10 +19,8 @@ from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.labels import check_label, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, refit
-from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.parameters import Choice, read_parameters, real
-from sklearn_ltr._core.rankers.base import BaseRanker
-from sklearn_ltr._core.ranking.reading import LabelChoice, check_y_given, single_query
+from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
 from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
     fit_isotonic,
@@ -33,24 +30,15 @@ from sklearn_ltr.calibration._maps import (
 )
 from sklearn_ltr.ensemble._held_out import (
     PREFIT,
-    HeldOut,
     SplitsLike,
     check_splits_word,
     fit_and_score,
-    make_splits,
-    score_prefit,
 )
-from sklearn_ltr.ensemble._members import (
-    check_learn_labels,
-    check_taken,
-    labels_of_rankers,
-    predict_scores,
-    read_rows,
-)
+from sklearn_ltr.ensemble._members import predict_scores, read_rows
 from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
+    MetaRanker,
     check_estimator,
-    features_of,
     takes_columns,
 )
 from sklearn_ltr.metrics import Metric, get_metric
@@ -84,7 +72,7 @@ class CalibrationParameters:
         check_estimator("ranker", self.ranker)
 
 
-class CalibratedRanker(BaseRanker):
+class CalibratedRanker(MetaRanker):
     r"""A ranker that also predicts grades, and probabilities of grades.
 
     .. math::
@@ -194,7 +182,7 @@ class CalibratedRanker(BaseRanker):
 
     __metadata_request__fit: ClassVar[dict[str, str]] = NO_VALIDATION
 
-    _takes_labels = True
+    _parts = "ranker_"
     _attributes: ClassVar[Attributes] = {
         "ranker_": Attribute(),
         "grades_": Attribute("(n_grades,)"),
@@ -219,20 +207,9 @@ class CalibratedRanker(BaseRanker):
         self.label = label
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: inputs that the ranker accepts."""
-        tags = super().__sklearn_tags__()
-        ranker = LambdaMARTRanker() if self.ranker is None else self.ranker
-        tags.input_tags = get_tags(ranker).input_tags
-        return tags
-
-    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
-        """Return the weights of labels that the rankers within agree on."""
-        rankers = [] if self.ranker is None else [self.ranker]
-        return labels_of_rankers(y, rankers, measured=measured)
-
-    n_features_in_, feature_names_in_ = features_of(lambda self: self.ranker_)
-    __getattr__ = name_part
+    def _rankers(self) -> list[BaseEstimator]:
+        """Return the ranker whose scores are mapped."""
+        return [LambdaMARTRanker() if self.ranker is None else self.ranker]
 
     @takes_columns(pairs=True)
     def fit(
@@ -255,10 +232,7 @@ class CalibratedRanker(BaseRanker):
         y : array-like of shape (n_documents,) or (n_documents, n_labels)
             Relevance grades, finite and >= 0, at most 1,000 different ones; of several
             labels, NaN where a label has not judged a document.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.  None:
-            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
-            rows are an error.
+        {groups}
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it: of its documents, where the maps are
             fitted.  0: as if it were not there.  The ranker is fitted with it if its
@@ -293,28 +267,26 @@ class CalibratedRanker(BaseRanker):
         p = read_parameters(CalibrationParameters, self)
         columns |= {"sample_weight": sample_weight}
         given = FitArguments.of(X, y, groups, users=users, order=order, **columns)
-        if y is None and given.pairs.are_given():
-            raise ValueError(
-                "y is None, and the maps are of grades: give y beside the pairs, and a "
-                "ranker with a metric; or fit a ranker to pairs alone first, and the "
-                f"maps with cv={PREFIT!r}"
-            )
-        check_y_given(y)
-        rows = read_rows(given, LabelChoice(True, None))
+        rows = read_rows(
+            given,
+            LabelChoice(True, None),
+            "y is None, and the maps are of grades: give y beside the pairs, and a "
+            "ranker with a metric; or fit a ranker to pairs alone first, and the "
+            f"maps with cv={PREFIT!r}",
+        )
         y_graded, _ = graded_rows(p.label, rows.data)
-        grades = different_grades(y_graded)
+        grades: FloatArray = np.unique(y_graded)
+        if len(grades) > MOST_GRADES:
+            raise ValueError(
+                f"y has {len(grades):,} different grades, and each would have its own "
+                f"map: merge them into at most {MOST_GRADES:,}, or train a "
+                "MARTRegressor, which predicts grades without maps"
+            )
 
         # fit and score
-        candidate = LambdaMARTRanker() if p.ranker is None else p.ranker
-        if isinstance(p.cv, str):
-            check_taken(rows, [])
-            splits = None
-            (ranker,), scores = score_prefit([candidate], rows.X, ["ranker"])
-        else:
-            check_learn_labels(y, [candidate], ["ranker"])
-            splits = make_splits(p.cv, rows)
-            (ranker,), scores = fit_and_score([candidate], rows, splits, p.n_jobs)
-        held_out = HeldOut.sort(rows, scores, ["ranker"], splits)
+        (ranker,), held_out = fit_and_score(
+            self._rankers(), ["ranker"], rows, p.cv, p.n_jobs
+        )
 
         # fit the maps, and keep
         fit_map = fit_sigmoid if p.method == "sigmoid" else fit_isotonic
@@ -476,15 +448,3 @@ def graded_rows(
         )
     graded = data.of_label(label_number(label, names, "label"))
     return graded.data.y, graded.rows
-
-
-def different_grades(y: FloatArray) -> FloatArray:
-    """Return the different grades, increasing; a ValueError if they are too many."""
-    grades: FloatArray = np.unique(y)
-    if len(grades) > MOST_GRADES:
-        raise ValueError(
-            f"y has {len(grades):,} different grades, and each would have its own map: "
-            f"merge them into at most {MOST_GRADES:,}, or train a MARTRegressor, which "
-            "predicts grades without maps"
-        )
-    return grades

@@ -120,14 +120,19 @@ def fit_on_cluster(
             n_kept = n_trees_of(vars(ranker)) if ranker.warm_start else 0
             n_trees = n_trees_of(error.fitted)
             # a stop depends on all trees, so on those before the loss, too
-            if may_stop_early(parameters, validation) or n_trees <= n_kept:
+            may_stop: object = parameters.early_stopping
+            if may_stop == "auto":
+                may_stop = validation.get("X_val") is not None
+            if may_stop or n_trees <= n_kept:
                 raise
             warn_caller(
                 f"a worker has left the cluster, and the fit goes on without it from "
                 f"tree {n_trees}; the model will be the same",
                 RuntimeWarning,
             )
-            ranker = continued(ranker, error.fitted)
+            state = vars(ranker) | error.fitted | {"warm_start": True}
+            ranker = LambdaMARTRanker()
+            ranker.__dict__ = state
 
 
 def distribute_rows(
@@ -163,20 +168,6 @@ def distribute_rows(
     return divided, ids
 
 
-def may_stop_early(parameters: LambdaMARTParameters, validation: Collections) -> bool:
-    """Return whether a validation score decides how many trees there are."""
-    if parameters.early_stopping == "auto":
-        return validation.get("X_val") is not None
-    return bool(parameters.early_stopping)
-
-
-def continued(ranker: LambdaMARTRanker, fitted: Mapping[str, Any]) -> LambdaMARTRanker:
-    """Return a ranker whose fit continues the trees of another one."""
-    other = LambdaMARTRanker()
-    other.__dict__ = vars(ranker) | fitted | {"warm_start": True}
-    return other
-
-
 def held_out_queries(
     parameters: LambdaMARTParameters,
     seed: int,
@@ -187,7 +178,7 @@ def held_out_queries(
     if validation.get("X_val") is not None or parameters.early_stopping is not True:
         return None
     n_queries = int(np.count_nonzero(locations.weight > 0))
-    return draw_held_out(n_queries, parameters.validation_fraction, seed)
+    return draw_held_out(np.arange(n_queries), parameters.validation_fraction, seed)
 
 
 def load(

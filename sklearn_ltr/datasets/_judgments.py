@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from statistics import fmean
+from statistics import mean
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -143,7 +143,13 @@ def read_judgments(
         raise TypeError(f"grades must be a dict of grades by label, got {labels!r}")
     grade_of = {_label(label): grade for label, grade in (labels or {}).items()}
     grades: dict[tuple[str, str], float] = {}
-    for place, query, document, ratings in _ratings(judgments, name, given or {}):
+    judged = (
+        one
+        for record in read_records(_as_rows(judgments, name), name)
+        for held in sources(record)
+        for one in _of_object(held, given or {})
+    )
+    for place, query, document, ratings in judged:
         key = (
             read_name(query, place, "the query"),
             read_name(document, place, "the document"),
@@ -159,7 +165,7 @@ def read_judgments(
             elif not 0 <= n < math.inf:
                 what = f"must be finite and at least 0, got {shown(rating)}: leave "
                 what += "out what is not judged (join_run takes negative grades)"
-        grade = math.nan if what else fmean(numbers)
+        grade = numbers[0] if what or len(numbers) == 1 else mean(numbers)
         if not what and grades.setdefault(key, grade) != grade:
             what = f"is {grade:g}, but {grades[key]:g} before: keep one, or the mean"
         if what:
@@ -179,13 +185,6 @@ def _label(value: Any) -> Any:
     """Return a label to look up: "1.0" is 1."""
     number = number_of(value)
     return str(value).strip() if number is None else number
-
-
-def _ratings(judgments: Any, name: str, given: Names) -> Iterator[Judged]:
-    """Yield place, query, document and ratings of what is judged."""
-    for record in read_records(_as_rows(judgments, name), name):
-        for one in sources(record):
-            yield from _of_object(one, given)
 
 
 def _as_rows(value: Any, name: str) -> Any:
@@ -218,19 +217,10 @@ def _key(
     wanted: Iterable[str] = (),
 ) -> list[Any]:
     """Return the name of a column, or those of several judges."""
-    names, argument = list(names), ARGUMENTS[column]
-    if column not in given:
-        more = f"; or name it {BY.format(argument)}"
-        more += ", or a list for the mean of several judges" * (column == "grades")
-        advice = f"name one {BY.format(argument)}"
-        return column_of(names, column, place, advice, wanted, more)
-    missing = [name for name in given[column] if name not in names]
-    if wanted and missing:
-        raise ValueError(
-            f"{place} has no {missing[0]!r}, as {argument}= names it; it has "
-            f"{', '.join(map(repr, names))}"
-        )
-    return [] if missing else given[column]
+    by = BY.format(ARGUMENTS[column])
+    more = ", or a list for the mean of several judges" * (column == "grades")
+    more, own = f"; or name it {by}{more}", given.get(column)
+    return column_of(names, column, place, f"name one {by}", wanted, more, own)
 
 
 def _of_row(
@@ -243,7 +233,7 @@ def _of_row(
     ratings = [row[key] for key in grade]
     if len(ratings) > 1:
         ratings = [rating for rating in ratings if not is_missing(rating)]
-    if ratings and ratings != [""]:
+    if ratings and not (isinstance(ratings[0], str) and ratings[0] == ""):
         yield place, row[query[0]], row[document[0]], ratings
 
 
@@ -336,15 +326,13 @@ def _of_rre(
             f"{place}: name the placeholder of the query {BY.format('query')}, one of "
             f"{', '.join(map(repr, words)) or 'none'}"
         )
-    by_name = judged if is_object(judged) else {None: judged}
-    for name, held in by_name.items():
+    if not is_object(judged) or any(map(_is_plain, judged.values())):
+        raise ValueError(
+            f"{place}: {JUDGED} is {shown(judged)}: give lists of documents by grade, "
+            "or objects with a gain by document"
+        )
+    for name, held in judged.items():
         if is_object(held):
             yield place, words[query[0]], name, [held.get("gain", held.get("rating"))]
-        elif _is_plain(held) or name is None:
-            raise ValueError(
-                f"{place}: {JUDGED} has {shown(held)} for {shown(name)}: give lists of "
-                "documents by grade, or objects with a gain by document"
-            )
         else:
-            for document in held:
-                yield place, words[query[0]], document, [name]
+            yield from ((place, words[query[0]], document, [name]) for document in held)

@@ -69,7 +69,10 @@ def _read_source(source: Any, name: str) -> Iterator[Record]:
         names = list(source.column_names if is_arrow(source) else source.columns)
         if len(set(names)) < len(names):
             raise ValueError(f"{name}: two columns have the same name: {shown(names)}")
-        for row, value in enumerate(_rows_of(source)):
+        kinds = ("to_dicts", "to_pylist")  # of polars and of Arrow
+        own = next((kind for kind in kinds if hasattr(source, kind)), None)
+        rows: Any = source.to_dict("records") if own is None else getattr(source, own)()
+        for row, value in enumerate(rows):
             yield Record(f"{name}, row {row}", Row(value))
     elif isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         for record in _read_file(_open(source, name)):
@@ -302,12 +305,3 @@ def _read_rows(
             )
     except csv.Error as error:
         raise lines.fault(f"this is not CSV: {error}") from error
-
-
-def _rows_of(frame: Any) -> list[dict[str, Any]]:
-    """Return the rows of a frame of pandas, polars or Arrow."""
-    if hasattr(frame, "to_dicts"):  # polars
-        return list(frame.to_dicts())
-    if is_arrow(frame):
-        return list(frame.to_pylist())
-    return list(frame.to_dict("records"))

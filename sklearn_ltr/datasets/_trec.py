@@ -630,25 +630,27 @@ def column_of(
     advice: str,
     wanted: Iterable[str] = (),
     more: str = "",
+    given: list[Any] | None = None,
 ) -> list[Any]:
-    """Return the one name of a column of a table, or none unless columns are wanted."""
+    """Return the one name of a column, or those given; none if it need not be there."""
     names = tuple(names)
-    found = columns_named(names, column)
+    found = columns_named(names, column) if given is None else given
+    missing = [name for name in found or [column] if name not in names]
     listed = ", ".join(map(repr, names[:20])) or "nothing"
     listed += f" and {len(names) - 20} more" * (len(names) > 20)
-    if len(found) > 1:
+    if given is None and len(found) > 1:
         raise ValueError(
             f"{place} has several names for {column}, {', '.join(map(repr, found))} "
             f"(all: {listed}): {advice}"
         )
-    if wanted and not found:
+    if missing and wanted:
         known = [n for n in OTHER_COLUMNS[column].split() if n not in ("|", column)]
         raise ValueError(
-            f"{place} has no {column!r}: give {', '.join(wanted)}, or a dict of dicts "
-            f"by topic and document; it has {listed}, and {column} may be called "
+            f"{place} has no {missing[0]!r}: give {', '.join(wanted)}, or a dict of "
+            f"dicts by topic and document; it has {listed}, and {column} may be called "
             f"{', '.join(known)}{more}"
         )
-    return found
+    return [] if missing else found
 
 
 def _read_nested(values: Mapping[Any, Any], name: str, numbers: str) -> list[Any]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, cast
+from typing import Annotated, Any, ClassVar, NamedTuple, NoReturn, Self, cast
 
 import joblib
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.caller import Found, collected_warnings
@@ -30,6 +28,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.features import find_features
+from sklearn_ltr._core.data.groups import QueryCopy, first_copies
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
@@ -40,7 +39,6 @@ from sklearn_ltr._core.estimators.base import (
     draw_seed,
     refit,
 )
-from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.parameters import (
@@ -51,10 +49,11 @@ from sklearn_ltr._core.parameters import (
     integer,
     read_parameters,
 )
+from sklearn_ltr._core.parts import nested, part_of
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._core.ranking.objective import FORCES
-from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
+from sklearn_ltr._core.ranking.reading import single_query
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FloatArray,
@@ -70,15 +69,15 @@ from sklearn_ltr.ensemble._members import (
     centred_within_queries,
     check_learn_labels,
     check_taken,
-    labels_of_rankers,
+    in_parallel,
     predict_scores,
     read_rows,
     warn_of_members,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
+    MetaRanker,
     check_estimator,
-    features_of,
     takes_columns,
     with_seeds,
 )
@@ -113,7 +112,7 @@ class BaggingParameters:
             )
 
 
-class BaggingRanker(BaseRanker):
+class BaggingRanker(MetaRanker):
     r"""A ranker that averages rankers trained with different seeds or queries.
 
     .. math::
@@ -142,9 +141,9 @@ class BaggingRanker(BaseRanker):
         given `users`, each with all queries of theirs.
     bootstrap : bool, default=False
         Draw queries, or users, with replacement; a query that is drawn twice counts as
-        two.  Members that hold out queries to stop early hold out both; members that
-        hold out rows in another way, such as a search, are an error unless they are
-        given `users`.
+        two, which rankers of this package hold out, or divide among folds, together.
+        Members that divide rows in another way, such as a search of scikit-learn, are
+        an error, unless its `cv` holds out by the `users` or the `order` of `fit`.
     oob_score : bool, default=False
         Whether to score the documents of each query by the members that were not
         trained on it.
@@ -183,7 +182,7 @@ class BaggingRanker(BaseRanker):
         Mean score of each document by these members; NaN where there is none.
     oob_staged_score_ : ndarray of shape (n_trees,), float64, or None
         `oob_score_` after 1, 2, ... trees of every member, to choose the number of
-        trees by; None if a member is not made of trees.
+        trees by; None if a member is not made of trees, or `dart` has dropped some.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -210,7 +209,7 @@ class BaggingRanker(BaseRanker):
     ((20,), True)
     """
 
-    _takes_labels = True
+    _parts = "estimators_"
     _attributes: ClassVar[Attributes] = {
         "estimators_": Attribute(),
         "estimators_queries_": Attribute("(n_drawn,)"),
@@ -245,9 +244,6 @@ class BaggingRanker(BaseRanker):
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    n_features_in_, feature_names_in_ = features_of(lambda self: self.estimators_[0])
-    __getattr__ = name_part
-
     @property
     def feature_importances_(self) -> FloatArray:
         """Mean of the members' importances, (n_features,) float64."""
@@ -279,10 +275,7 @@ class BaggingRanker(BaseRanker):
         y : array-like of shape (n_documents,) or (n_documents, n_labels), default=None
             Relevance grades, finite and >= 0; of several labels, NaN where a label has
             not judged a document.  None: members learn from `pairs` alone.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.  None:
-            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
-            rows are an error.
+        {groups}
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query, constant within it.  0: as if it were not there.  Members
             are fitted with it if their `fit` has weights; the steps of a Pipeline must
@@ -326,35 +319,45 @@ class BaggingRanker(BaseRanker):
                 X, y, groups, sample_weight=sample_weight, users=users, **columns
             )
             labels = model._labels_of(y, measured=p.oob_score)
-            check_learn_labels(y, [self._estimator()], ["estimator"])
-            rows = read_rows(given, labels)
-            if p.oob_score and rows.y is None:
-                raise ValueError(
-                    "oob_score=True measures grades, and y is None: give y, or "
-                    "oob_score=False"
-                )
+            (estimator,) = self._rankers()
+            check_learn_labels(y, [estimator], ["estimator"])
+            without_grades = (
+                "oob_score=True measures grades, and y is None: give y, or "
+                "oob_score=False"
+            )
+            rows = read_rows(given, labels, without_grades * p.oob_score)
             sets = X_val, y_val, groups_val, sample_weight_val
             named = zip(NO_VALIDATION, sets, strict=True)
             validation = {name: value for name, value in named if value is not None}
 
             # draw queries and seeds, and fit
-            what, users = "queries", np.arange(rows.queries.n_queries)
-            if rows.data.columns.users is not None:
-                what, users = "users", rows.data.columns.users
+            what, users = "users", rows.data.columns.users
+            if users is None:  # in a bag of bags, copies are drawn together
+                what, users = "queries", first_copies(rows.queries.query_ids)
+            _, users = np.unique(users, return_inverse=True)
             n_users = int(users.max()) + 1
             n_drawn = count_of(p.max_samples, n_users, "max_samples", what)
             members, drawn = [], []
             for m in range(p.n_estimators):
                 rng = np.random.default_rng([seed, m])
-                chosen = draw_users(rng, n_users, n_drawn, p.bootstrap)
+                if p.bootstrap:
+                    chosen = rng.integers(n_users, size=n_drawn)
+                else:
+                    chosen = rng.choice(n_users, n_drawn, replace=False)
                 # all queries of a user, as often as the user is drawn
                 n_times = np.bincount(chosen, minlength=n_users)[users]
                 drawn.append(np.repeat(np.arange(len(users)), n_times))
-                members.append(with_seeds(self._estimator(), rng, only_unset=False))
+                members.append(with_seeds(estimator, rng, only_unset=False))
             with sklearn.config_context(enable_metadata_routing=True):
                 taken = requested_metadata(members[0], rows.metadata)
                 is_given_val = "X_val" in requested_metadata(members[0], validation)
             check_taken(rows, [taken])
+            if any(has_copies(rows.queries, queries) for queries in drawn):
+                dividing = dividing_parameters(estimator, rows.columns)
+                if takes_validation(estimator):  # `fit_member` gives it some
+                    dividing -= {"early_stopping"}
+                if dividing:
+                    refuse_copies(estimator, dividing)
             learn_all = all(takes_all(rows, queries) for queries in drawn)
             holds_out = getattr(members[0], "early_stopping", False) is True
             hold_out = holds_out and not is_given_val
@@ -362,6 +365,9 @@ class BaggingRanker(BaseRanker):
             members = fit_members(
                 members, drawn, shared, validation, p.n_jobs, p.verbose
             )
+            for member, queries in zip(members, drawn, strict=True):
+                if divides_rows(member) and has_copies(rows.queries, queries):
+                    refuse_copies(estimator, {"for means of categories"})
 
             # keep
             model.estimators_ = members
@@ -458,32 +464,49 @@ class BaggingRanker(BaseRanker):
         TypeError, ValueError
             If a member is not a LambdaMARTRanker, or has a base model (`init`).
         """
-        return merge_rankers(self._fitted().estimators_)
+        members = self._fitted().estimators_
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: inputs that the members accept."""
-        tags = super().__sklearn_tags__()
-        input_tags = get_tags(self._estimator()).input_tags
-        tags.input_tags.sparse = input_tags.sparse
-        tags.input_tags.allow_nan = input_tags.allow_nan
-        return tags
+        def numbers(ranker: LambdaMARTRanker) -> list[NDArray[Any]]:
+            read, binned = ranker._categories, ranker._mapper.categories
+            return [read.feature, binned.first, binned.value, binned.bin, *read.text]
 
-    def _estimator(self) -> BaseEstimator:
+        first = members[0]
+        for m, member in enumerate(members):
+            if not isinstance(member, LambdaMARTRanker):
+                raise TypeError(
+                    "only members that are LambdaMARTRanker have trees to merge, and "
+                    f"estimators_[{m}] is a {type(member).__name__}"
+                )
+            if member.init_ is not None:
+                raise ValueError(
+                    f"estimators_[{m}] adds trees to a base model (init), which trees "
+                    "cannot hold: merge members without init"
+                )
+        for m, member in enumerate(members):
+            if not all(map(np.array_equal, numbers(first), numbers(member))):
+                raise ValueError(
+                    f"estimators_[{m}] has seen other categories than estimators_[0], "
+                    "and trees hold the numbers of categories: merge members of "
+                    "max_samples=1.0"
+                )
+        factor = 1.0 / len(members)
+        ensemble = reduce(add, (m.ensemble_.scaled(factor) for m in members))
+        merged: LambdaMARTRanker = copy_attributes(first).set_params(
+            n_estimators=len(ensemble)
+        )
+        merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
+        merged.train_score_ = merged.validation_score_ = np.empty(0)
+        merged.evals_result_ = {}
+        if any(member._stages_changed for member in members):
+            merged._stages_changed = True
+        # what else the members have learned is not that of their mean
+        for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
+            merged.__dict__.pop(name, None)
+        return merged
+
+    def _rankers(self) -> list[BaseEstimator]:
         """Return the estimator that members are clones of."""
-        return LambdaMARTRanker() if self.estimator is None else self.estimator
-
-    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
-        """Return the weights of labels that the rankers within agree on."""
-        return labels_of_rankers(y, [self._estimator()], measured=measured)
-
-
-def draw_users(
-    rng: np.random.Generator, n_users: int, n_drawn: int, bootstrap: bool
-) -> IntArray:
-    """Return the users, or queries, of a member; a bootstrap repeats some."""
-    if bootstrap:
-        return rng.integers(n_users, size=n_drawn)
-    return rng.choice(n_users, n_drawn, replace=False)
+        return [LambdaMARTRanker() if self.estimator is None else self.estimator]
 
 
 def fit_members(
@@ -502,12 +525,13 @@ def fit_members(
         with ThreadTeam(n_at_once + POOL_THREADS) as team:
             n_at_once = max(1, min(n_at_once, team.n_threads - POOL_THREADS))
         n_jobs = n_at_once
-    jobs = (
-        delayed(fit_member)(member, queries, rows, validation, n_at_once > 1)
+    calls = (
+        (member, queries, rows, validation, n_at_once > 1)
         for member, queries in zip(members, drawn, strict=True)
     )
     # kernels release the GIL, so threads do, and X is not copied to processes
-    fitted = Parallel(n_jobs=n_jobs, prefer="threads", verbose=verbose)(jobs)
+    options = {"prefer": "threads", "verbose": verbose}
+    fitted = in_parallel(fit_member, calls, n_jobs, **options)
     with positions_may_be_used_by(members):
         warn_of_members([found for _, found in fitted])
     return [member for member, _ in fitted]
@@ -523,23 +547,35 @@ def fit_member(
     """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
-        holding = holding_parameters(member)
-        if "X_val" in requested_metadata(member, validation):
-            holding -= {"early_stopping"}
-        # a member that knows users holds out all queries of one, copies with them
-        if "users" in requested_metadata(member, rows.metadata):
-            holding = set()
-        if holding and rows.y is not None:  # without grades, members refuse it
-            dates = rows.data.columns.order
-            drawn, held_out = hold_out_repeated(member, holding, drawn, dates)
-            if len(held_out) > 0:
-                X_val, y_val, others = take_queries(rows, held_out)
+        is_given_val = "X_val" in requested_metadata(member, validation)
+        if not is_given_val and has_copies(rows.queries, drawn):
+            if dividing_parameters(member, rows.columns):
+                # it would hold out rows, and is given those of whole queries instead
+                columns = rows.data.columns
+                unit = columns.users
+                if unit is None:
+                    unit = first_copies(rows.queries.query_ids)
+                held_out = draw_held_out(
+                    unit[drawn],
+                    member.validation_fraction,
+                    member.random_state,
+                    None if columns.order is None else columns.order[drawn],
+                    "queries" if columns.users is None else "users",
+                )
+                X_val, y_val, others = take_queries(rows, np.unique(drawn[held_out]))
                 validation = {"X_val": X_val, "y_val": y_val}
                 validation |= {f"{name}_val": column for name, column in others.items()}
+                drawn = drawn[~held_out]
         X, y, metadata = take_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
         with collected_warnings() as found:
             return member.fit(X, y, **given), found
+
+
+def takes_validation(member: BaseEstimator) -> bool:
+    """Return whether the `fit` of a member itself, no part of it, takes X_val."""
+    routing = get_routing_for_object(member)
+    return not isinstance(routing, MetadataRouter) and "X_val" in routing.fit.requests
 
 
 def with_known_bins(
@@ -580,9 +616,19 @@ def take_queries(
     if takes_all(rows, drawn) or n_rows(rows.X) == 0:
         return rows.X, rows.y, rows.metadata
     X, y, metadata = rows.take(index_of_queries(rows.queries, drawn))
-    # a query that is drawn twice is two queries
-    metadata["groups"] = np.repeat(np.arange(len(drawn)), rows.queries.sizes[drawn])
+    # a query that is drawn twice is two queries, which stay together
+    numbers: NDArray[Any] = np.arange(len(drawn))
+    if has_copies(rows.queries, drawn):
+        originals = first_copies(rows.queries.query_ids)[drawn].tolist()
+        copies = map(QueryCopy, numbers.tolist(), originals)
+        numbers = np.fromiter(copies, object, len(drawn))
+    metadata["groups"] = np.repeat(numbers, rows.queries.sizes[drawn])
     return X, y, metadata
+
+
+def has_copies(queries: QueryGroups, drawn: IntArray) -> bool:
+    """Return whether some of the drawn queries are copies of one."""
+    return len(np.unique(first_copies(queries.query_ids)[drawn])) < len(drawn)
 
 
 def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
@@ -591,47 +637,54 @@ def index_of_queries(queries: QueryGroups, drawn: IntArray) -> NDArray[np.intp]:
     return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
 
-def holding_parameters(member: BaseEstimator) -> set[str]:
-    """Return the parameters by which a member, or a part of it, holds out rows."""
-    params, found = member.get_params(deep=True), set()
+def dividing_parameters(estimator: BaseEstimator, columns: Collection[str]) -> set[str]:
+    """Return the parameters by which an estimator, or a part of it, divides rows.
+
+    Those of rankers and splitters that keep copies of a query together are left out;
+    `columns` are the names of those that splitters are given.
+    """
+    params, found = estimator.get_params(deep=True), set()
     for path, value in params.items():
-        *owner, name = path.split("__")
-        if name in ("early_stopping", "oob_score") and value is True:
-            found.add(path)
-        # of blends, method="equal" and cv="prefit" hold out nothing
-        is_equal = params.get("__".join([*owner, "method"])) == "equal"
-        if name == "cv" and not is_equal and not isinstance(value, str):
+        owner, _, name = path.rpartition("__")
+        if isinstance(value, list | tuple):  # such as members without names
+            for number, part in enumerate(value):
+                if isinstance(part, BaseEstimator):
+                    own = dividing_parameters(part, columns)
+                    found |= {f"{path}[{number}]__{each}" for each in own}
+        if isinstance(params[owner] if owner else estimator, BaseRanker):
+            continue
+        stops = f"{owner}__early_stopping".removeprefix("__") in params
+        if (
+            (name in ("early_stopping", "oob_score") and value is True)
+            or (name == "n_iter_no_change" and value is not None and not stops)
+            or (
+                name == "cv"
+                and not isinstance(value, str)
+                and getattr(value, "_holds_out_by", None) not in columns
+            )
+        ):
             found.add(path)
     return found
 
 
-def hold_out_repeated(
-    member: BaseEstimator, holding: set[str], drawn: IntArray, dates: IntArray | None
-) -> tuple[IntArray, IntArray]:
-    """Return the queries to train on, and those that the member would hold out."""
-    # Of queries drawn twice it would hold out one copy and train on the other.  Where
-    # none is drawn twice, the member itself holds some out.
-    originals, number = np.unique(drawn, return_inverse=True)
-    if len(originals) == len(drawn):
-        return drawn, originals[:0]
-    routing = get_routing_for_object(member)
-    takes_others = (
-        not isinstance(routing, MetadataRouter) and "X_val" in routing.fit.requests
+def divides_rows(fitted: Any) -> bool:
+    """Return whether a fitted model has divided rows, or a model within it."""
+    model = nested(fitted)[-1]
+    _, parts = part_of(model)
+    base = getattr(model, "init_", None)
+    within = [*(parts if isinstance(parts, list) else []), *([base] if base else [])]
+    own = getattr(model, "_divides_rows", False)
+    return bool(own or any(map(divides_rows, within)))
+
+
+def refuse_copies(estimator: BaseEstimator, dividing: set[str]) -> NoReturn:
+    """Raise the ValueError for copies of a query that would be divided."""
+    raise ValueError(
+        f"estimator, a {type(estimator).__name__}, holds out rows "
+        f"({', '.join(sorted(dividing))}), and of a query that bootstrap=True draws "
+        "twice it would hold out one copy and learn from the other: give "
+        "bootstrap=False and max_samples=0.63"
     )
-    if holding != {"early_stopping"} or not takes_others:
-        raise ValueError(
-            f"estimator, a {type(member).__name__}, holds out rows "
-            f"({', '.join(sorted(holding))}), and of a query that bootstrap=True draws "
-            "twice it would hold out one copy and learn from the other: give "
-            "bootstrap=False and max_samples=0.63"
-        )
-    held_out = draw_held_out(
-        len(originals),
-        member.validation_fraction,
-        member.random_state,
-        dates=None if dates is None else dates[originals],
-    )
-    return drawn[~held_out[number]], originals[held_out]
 
 
 class OutOfBag(NamedTuple):
@@ -684,7 +737,11 @@ def out_of_bag(
     mean_scores = mean_of_others(scores)
     score = mean_of_bound(labels, mean_scores[known.rows])
     staged = None
-    if all(hasattr(member, "staged_predict") for member in members):
+    if all(
+        hasattr(member, "staged_predict")
+        and not getattr(member, "_stages_changed", False)
+        for member in members
+    ):
         staged = np.array(
             [
                 mean_of_bound(labels, mean_of_others(stage)[known.rows])
@@ -729,48 +786,3 @@ def stages(
     for _ in range(max(member.n_iter_ for member in members)):
         latest = [next(stage, last) for stage, last in zip(stages, latest, strict=True)]
         yield latest
-
-
-def merge_rankers(members: Sequence[BaseEstimator]) -> LambdaMARTRanker:
-    """Return one LambdaMARTRanker whose scores are the mean of the members'."""
-    # It has the trees of all members, with leaf values divided by their number.
-    for m, member in enumerate(members):
-        if not isinstance(member, LambdaMARTRanker):
-            raise TypeError(
-                "only members that are LambdaMARTRanker have trees to merge, and "
-                f"estimators_[{m}] is a {type(member).__name__}"
-            )
-        if member.init_ is not None:
-            raise ValueError(
-                f"estimators_[{m}] adds trees to a base model (init), which trees "
-                "cannot hold: merge members without init"
-            )
-    first = members[0]
-    for m, member in enumerate(members):
-        if not has_same_categories(first, member):
-            raise ValueError(
-                f"estimators_[{m}] has seen other categories than estimators_[0], and "
-                "trees hold the numbers of categories: merge members of max_samples=1.0"
-            )
-    factor = 1.0 / len(members)
-    ensemble = reduce(add, (m.ensemble_.scaled(factor) for m in members))
-    merged: LambdaMARTRanker = copy_attributes(first).set_params(
-        n_estimators=len(ensemble)
-    )
-    merged.ensemble_, merged.n_iter_ = ensemble, len(ensemble)
-    merged.train_score_ = merged.validation_score_ = np.empty(0)
-    merged.evals_result_ = {}
-    # what else the members have learned is not that of their mean
-    for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
-        merged.__dict__.pop(name, None)
-    return merged
-
-
-def has_same_categories(one: LambdaMARTRanker, other: LambdaMARTRanker) -> bool:
-    """Return whether two rankers have the same numbers for the same categories."""
-
-    def numbers(ranker: LambdaMARTRanker) -> list[NDArray[Any]]:
-        read, binned = ranker._categories, ranker._mapper.categories
-        return [read.feature, binned.first, binned.value, binned.bin, *read.text]
-
-    return all(map(np.array_equal, numbers(one), numbers(other)))

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._core.data import FitArguments
@@ -25,12 +24,9 @@ from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
-from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr._core.parameters import Choice, read_parameters
-from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
-from sklearn_ltr._core.ranking.reading import LabelChoice
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
 from sklearn_ltr.ensemble._best_blend import BlendCurve, check_ties, sweep_alphas
@@ -40,20 +36,15 @@ from sklearn_ltr.ensemble._held_out import (
     SplitsLike,
     check_splits_word,
     fit_and_score,
-    make_splits,
-    score_prefit,
 )
 from sklearn_ltr.ensemble._members import (
     centred_within_queries,
-    check_learn_labels,
-    check_taken,
-    labels_of_rankers,
     predict_scores,
     read_rows,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
-    features_of,
+    MetaRanker,
     is_estimator,
     takes_columns,
     with_seeds,
@@ -116,7 +107,7 @@ class BlendingParameters:
                 )
 
 
-class BlendedRanker(BaseRanker):
+class BlendedRanker(MetaRanker):
     r"""A ranker that scores by a weighted sum of the scores of several rankers.
 
     .. math::
@@ -227,33 +218,19 @@ class BlendedRanker(BaseRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: inputs that all rankers accept."""
-        tags = super().__sklearn_tags__()
-        rankers = make_rankers(self.metric) if self.rankers is None else self.rankers
-        of_rankers = [get_tags(ranker).input_tags for ranker in unnamed(rankers)]
-        tags.input_tags.sparse = all(each.sparse for each in of_rankers)
-        # a Pipeline takes the values that its first step takes, and does not say so
-        readers = [getattr(r, "steps", [("", r)])[0][1] for r in unnamed(rankers)]
-        of_readers = [get_tags(reader).input_tags for reader in readers]
-        tags.input_tags.allow_nan = all(each.allow_nan for each in of_readers)
-        return tags
-
-    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
-        """Return the weights of labels that the rankers within agree on."""
-        rankers = [] if self.rankers is None else unnamed(self.rankers)
-        return labels_of_rankers(y, rankers, measured=measured)
-
-    n_features_in_, feature_names_in_ = features_of(lambda self: self.rankers_[0])
-    __getattr__ = name_part
-
-    _takes_labels = True
+    _parts = "rankers_"
     _attributes: ClassVar[Attributes] = {
         "weights_": Attribute("(n_rankers,)"),
         "blend_score_": Attribute(),
         "curve_": Attribute(),
         "rankers_": Attribute(),
     }
+
+    def _rankers(self) -> list[BaseEstimator]:
+        """Return the rankers, without their names."""
+        if self.rankers is None:
+            return make_rankers(self.metric)
+        return unnamed(self.rankers)
 
     @takes_columns(pairs=True)
     def fit(
@@ -277,10 +254,7 @@ class BlendedRanker(BaseRanker):
             Relevance grades, finite and >= 0; of several labels, NaN where a label has
             not judged a document.  None: rankers learn from `pairs` alone, with
             ``method="equal"``.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.  None:
-            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
-            rows are an error.
+        {groups}
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not
             there.  Rankers are fitted with it if their `fit` has weights; the steps of
@@ -317,13 +291,15 @@ class BlendedRanker(BaseRanker):
         columns |= {"sample_weight": sample_weight}
         given = FitArguments.of(X, y, groups, users=users, order=order, **columns)
         chooses = p.method != "equal"
-        labels = self._labels_of(y, measured=chooses)
-        rows = read_rows(given, labels)
-        if chooses and rows.y is None:
-            raise ValueError(
-                f"method={p.method!r} chooses weights by a metric of grades, and y is "
-                'None: give y, or method="equal"'
-            )
+        without_grades = (
+            f"method={p.method!r} chooses weights by a metric of grades, and y is "
+            'None: give y, or method="equal"'
+        )
+        rows = read_rows(
+            given,
+            self._labels_of(y, measured=chooses),
+            without_grades * chooses,
+        )
         if p.rankers is None:
             candidates = make_rankers(p.metric, draw_seed(p.random_state))
         else:
@@ -337,15 +313,9 @@ class BlendedRanker(BaseRanker):
 
         # fit and score, on held-out queries if there are folds
         names = [f"rankers[{m}]" for m in range(len(candidates))]
-        if isinstance(p.cv, str):
-            check_taken(rows, [])
-            splits = None
-            rankers, scores = score_prefit(candidates, rows.X, names)
-        else:
-            check_learn_labels(y, candidates, names)
-            splits = make_splits(p.cv, rows) if chooses else None
-            rankers, scores = fit_and_score(candidates, rows, splits, p.n_jobs)
-        held_out = HeldOut.sort(rows, scores, names, splits)
+        rankers, held_out = fit_and_score(
+            candidates, names, rows, p.cv, p.n_jobs, by_folds=chooses
+        )
 
         # choose the weights, and keep
         curve, value = None, None

@@ -18,17 +18,23 @@ from sklearn.model_selection import (
     check_cv,
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
 from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
 from sklearn_ltr._core.data.feature_reader import given_values
+from sklearn_ltr._core.data.query_values import forward_folds
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
-from sklearn_ltr.ensemble._members import FitRows, check_taken, warn_of_members
+from sklearn_ltr.ensemble._members import (
+    FitRows,
+    check_learn_labels,
+    check_taken,
+    in_parallel,
+    warn_of_members,
+)
 
 PREFIT = "prefit"
 DEFAULT_N_FOLDS = 5
@@ -51,12 +57,24 @@ def check_splits_word(cv: SplitsLike) -> None:
 
 def fit_and_score(
     rankers: Sequence[BaseEstimator],
+    names: Sequence[str],
     rows: FitRows,
-    splits: list[Split] | None,
+    cv: SplitsLike,
     n_jobs: int | None,
-) -> tuple[list[BaseEstimator], list[ArrayLike]]:
-    """Return the rankers fitted to all rows, and scores of the held-out rows."""
-    # the scores are out-of-fold; without `splits`, the fitted rankers' own, of all rows
+    *,
+    by_folds: bool = True,
+) -> tuple[list[BaseEstimator], HeldOut]:
+    """Return the rankers fitted to all rows, and scores of the held-out rows.
+
+    With cv="prefit" they are fitted already.  Then, and without `by_folds`, the
+    scores are their own, of all rows.
+    """
+    if isinstance(cv, str):
+        check_taken(rows, [])
+        models, scores = score_prefit(rankers, rows.X, names)
+        return models, HeldOut.sort(rows, scores, names)
+    check_learn_labels(rows.y, rankers, names)
+    splits = make_splits(cv, rows) if by_folds else None
     models, scores = [], []
     with sklearn.config_context(enable_metadata_routing=True):
         clones = [clone(ranker) for ranker in rankers]
@@ -73,7 +91,7 @@ def fit_and_score(
                 scores.append(model.predict(rows.X))
     with positions_may_be_used_by(rankers):
         warn_of_members(warned)
-    return models, scores
+    return models, HeldOut.sort(rows, scores, names, splits)
 
 
 def out_of_fold(
@@ -88,27 +106,22 @@ def out_of_fold(
     They are in the order of the rows.  `taken` are the names of what the clones are
     fitted with beside X and y.
     """
-    jobs = (
-        delayed(fit_and_predict)(clone(ranker), *split_rows(rows, taken, split))
-        for split in splits
-    )
-    done = Parallel(n_jobs=n_jobs, pre_dispatch="2*n_jobs")(jobs)
+
+    def divided(split: Split) -> tuple[Any, ...]:
+        """Return X, y and what else a fit is given, and the X of the held-out rows."""
+        train, test = split
+        X, y, metadata = rows.take(train)
+        given = {name: metadata[name] for name in taken}
+        return X, y, given, index_rows(given_values(rows.X), test)
+
+    calls = ((clone(ranker), *divided(split)) for split in splits)
+    done = in_parallel(fit_and_predict, calls, n_jobs, pre_dispatch="2*n_jobs")
     by_fold, warned = zip(*done, strict=True)
     for message, category in chain(*warned):  # here, whatever thread has fitted
         warn_caller(message, category)
     held_out = np.concatenate([test for _, test in splits])
     scores: ArrayLike = np.concatenate(by_fold)[np.argsort(held_out)]
     return scores
-
-
-def split_rows(
-    rows: FitRows, taken: Iterable[str], split: Split
-) -> tuple[MatrixLike, ArrayLike | None, dict[str, Any], MatrixLike]:
-    """Return X, y and what else a fit is given, and the X of the held-out rows."""
-    train, test = split
-    X, y, metadata = rows.take(train)
-    X_test = index_rows(given_values(rows.X), test)
-    return X, y, {name: metadata[name] for name in taken}, X_test
 
 
 def fit_and_predict(
@@ -137,12 +150,32 @@ def score_prefit(
 
 def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     """Return the splits that `cv` stands for, as a list that all rankers share."""
+    queries, dates = rows.queries, rows.data.columns.order
+    given = {name: rows.columns.get(name) for name in HELD_OUT_BY}
+    # what stays together: users, or queries, each with all copies of it
+    what, groups = "users", given["users"]
+    if groups is None:
+        what, groups = "queries", rows.original_of_row
     if cv is None:
         cv = DEFAULT_N_FOLDS
-    given = {name: rows.columns.get(name) for name in HELD_OUT_BY}
     if isinstance(cv, Integral):
-        cv = numbered_folds(int(cv), rows)
-        given["order"] = None  # these folds go by it
+        n_folds, n = int(cv), len(np.unique(groups))
+        if not 2 <= n_folds <= n - (dates is not None):
+            raise ValueError(
+                "cv must be at least 2 folds and "
+                f"{'no more' if dates is None else 'less'} than there are {what}, got "
+                f"{n_folds} folds for {n} {what}: use fewer folds, or fitted rankers "
+                f"and cv={PREFIT!r}"
+            )
+        cv = GroupKFold(n_folds)
+        if dates is not None:
+            given["order"] = None  # these folds go by it
+            parts = TimeSeriesSplit(n_folds).split(dates)
+            bounds = [*(int(test[0]) for _, test in parts), len(dates)]
+            cv = [
+                (queries.rows_of(train), queries.rows_of(test))
+                for train, test in forward_folds(dates, bounds)
+            ]
     elif not hasattr(cv, "split") and not rows.kept.all():
         # splits number the rows that were given; rows of weight 0 are left out
         number = np.where(rows.kept, np.cumsum(rows.kept) - 1, -1)
@@ -154,42 +187,18 @@ def make_splits(cv: SplitsLike, rows: FitRows) -> list[Split]:
     splitter = check_cv(cv)
     requests = get_routing_for_object(splitter).split.requests
     named = {name: given.pop(name) for name in [*given] if name in requests}
-    groups = given.get("users")  # kept whole by a splitter that keeps groups whole
-    if groups is None:
-        groups = rows.queries.query_of_row
     if given.get("order") is not None:
         raise ValueError(
             f"order was given, and cv, a {type(cv).__name__}, does not hold out by "
             "date: give a number of folds, or a GroupTimeSeriesSplit, which go forward "
             "in time"
         )
+    if "users" in named:  # beside which it is given the queries
+        groups = rows.original_of_row
     found = splitter.split(rows.X, rows.y, groups, **named)
     splits = [(np.asarray(train), np.asarray(test)) for train, test in found]
     check_splits(splits, rows)
     return splits
-
-
-def numbered_folds(n_folds: int, rows: FitRows) -> list[Split] | BaseCrossValidator:
-    """Return folds of users or queries, or folds that go forward in time."""
-    queries, columns = rows.queries, rows.data.columns
-    n, what = queries.n_queries, "queries"
-    if columns.users is not None:
-        n, what = int(columns.users.max()) + 1, "users"
-    forward = columns.order is not None
-    if not 2 <= n_folds <= n - forward:
-        raise ValueError(
-            f"cv must be at least 2 folds and "
-            f"{'less' if forward else 'no more'} than there are {what}, got "
-            f"{n_folds} folds for {n} {what}: use fewer folds, or fitted rankers and "
-            f"cv={PREFIT!r}"
-        )
-    if columns.order is None:
-        return GroupKFold(n_folds)
-    earliest_first = np.argsort(columns.order, kind="stable")
-    return [
-        (queries.rows_of(earliest_first[train]), queries.rows_of(earliest_first[test]))
-        for train, test in TimeSeriesSplit(n_folds).split(earliest_first)
-    ]
 
 
 def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
@@ -207,7 +216,7 @@ def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
         )
     if not rows.have_queries:  # a warning tells that all are taken for one
         return
-    query_of_row, users = rows.queries.query_of_row, rows.columns.get("users")
+    query_of_row, users = rows.original_of_row, rows.columns.get("users")
     for number, (train, test) in enumerate(splits):
         cut = np.intersect1d(query_of_row[train], query_of_row[test])
         if len(cut) > 0:
@@ -230,7 +239,7 @@ def check_splits(splits: Sequence[Split], rows: FitRows) -> None:
                 "or another splitter that keeps groups whole"
             )
     n_rows = np.bincount(query_of_row[held_out], minlength=rows.queries.n_queries)
-    partial = (n_rows > 0) & (n_rows < rows.queries.sizes)
+    partial = (n_rows > 0) & (n_rows < np.bincount(query_of_row, minlength=len(n_rows)))
     if partial.any():
         raise ValueError(
             "cv cuts queries apart: it holds out some rows of query "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_ltr._core.caller import Found, warn_caller
 from sklearn_ltr._core.data import (
@@ -19,9 +21,12 @@ from sklearn_ltr._core.data import (
     count_rows,
 )
 from sklearn_ltr._core.data.features import check_columns
-from sklearn_ltr._core.data.labels import label_names, label_shares, n_label_columns
+from sklearn_ltr._core.data.groups import first_copies
+from sklearn_ltr._core.data.labels import n_label_columns
 from sklearn_ltr._core.data.pairs import GivenPairs
 from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.estimators.monitor import Abandonment
+from sklearn_ltr._core.parts import GIVEN, nested
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.reading import (
     LabelChoice,
@@ -31,6 +36,30 @@ from sklearn_ltr._core.ranking.reading import (
     read_ungraded,
 )
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
+
+R = TypeVar("R")
+
+
+def in_parallel(
+    function: Callable[..., R],
+    calls: Iterable[tuple[Any, ...]],
+    n_jobs: int | None,
+    **options: Any,
+) -> list[R]:
+    """Return what a function that fits returns for each tuple of arguments."""
+    # in joblib's threads or processes; `options` are those of `Parallel`
+    abandonment = Abandonment()
+    jobs = (delayed(call_fit)(abandonment, function, *given) for given in calls)
+    # each of scikit-learn's threads sets, and restores, the one list of filters
+    with warnings.catch_warnings(), abandonment.by_error():
+        found: list[R] = Parallel(n_jobs=n_jobs, **options)(jobs)
+    return found
+
+
+def call_fit(abandonment: Abandonment, function: Callable[..., R], *given: Any) -> R:
+    """Call the function, with fits that may be abandoned."""
+    with abandonment.of_fits():
+        return function(*given)
 
 
 class FitRows(NamedTuple):
@@ -53,6 +82,12 @@ class FitRows(NamedTuple):
         """What `fit` is given beside X and y."""
         return self.columns | self.pairs.given()
 
+    @property
+    def original_of_row(self) -> IntArray:
+        """Number of each row's query; of a copy, that of the first of them."""
+        first = first_copies(self.queries.query_ids)
+        return first[self.queries.query_of_row]
+
     def take(
         self, index: NDArray[np.intp]
     ) -> tuple[MatrixLike, ArrayLike | None, dict[str, Any]]:
@@ -63,8 +98,13 @@ class FitRows(NamedTuple):
         return index_rows(self.X, index), y, metadata
 
 
-def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
-    """Check the arguments of `fit`, but the values of X, which the members check."""
+def read_rows(
+    given: FitArguments, labels: LabelChoice, without_grades: str = ""
+) -> FitRows:
+    """Check the arguments of `fit`, but the values of X, which the members check.
+
+    `without_grades` is the error for pairs without y, where grades are measured.
+    """
     X, y, groups, pairs = given.X, given.y, given.groups, given.pairs
     judged = pairs.are_given()
     if y is None and judged:
@@ -82,6 +122,8 @@ def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
         data = read_targets(y, queries, given.columns, labels=labels)
     if judged:
         pairs.read(queries, by_query=groups is not None)
+        if y is None and without_grades:
+            raise ValueError(without_grades)
         pairs = pairs.as_arrays()
     read: dict[str, Any] = {
         name: queries.unsort(values)
@@ -128,15 +170,10 @@ def warn_of_members(by_member: Sequence[Sequence[Found]]) -> None:
 # --- several labels -----------------------------------------------------------------
 
 
-def ranker_within(estimator: Any) -> Any:
+def ranker_within(estimator: BaseEstimator) -> Any:
     """Return the ranker of a Pipeline or another meta-estimator, or what it ends in."""
-    while not isinstance(estimator, BaseRanker):
-        steps = getattr(estimator, "steps", None)
-        inner = steps[-1][1] if steps else getattr(estimator, "estimator", None)
-        if inner is None:
-            return estimator
-        estimator = inner
-    return estimator
+    found = nested(estimator, GIVEN)
+    return next((part for part in found if isinstance(part, BaseRanker)), found[-1])
 
 
 def check_learn_labels(
@@ -156,32 +193,6 @@ def check_learn_labels(
                 f"{type(learner).__name__}, learns from one: give one column of y, or "
                 "rankers of trees and networks, which learn from several"
             )
-
-
-def labels_of_rankers(
-    y: ArrayLike | None, rankers: Sequence[BaseEstimator], *, measured: bool
-) -> LabelChoice:
-    """Return the weights of labels that rankers agree on; a ValueError if they do not.
-
-    If nothing is `measured`, they need not agree.
-    """
-    names = label_names(y)
-    if len(names) == 1:
-        return LabelChoice(True, None)
-    learners = [ranker_within(ranker) for ranker in rankers]
-    shares = [
-        label_shares(ranker._labels_of(y, measured=measured).weights, names)
-        for ranker in learners
-        if isinstance(ranker, BaseRanker) and ranker._takes_labels
-    ]
-    differing = [other for other in shares if not np.array_equal(other, shares[0])]
-    if measured and differing:
-        raise ValueError(
-            "a mean over labels is by the label_weights of the rankers, which differ: "
-            f"{shares[0].tolist()} and {differing[0].tolist()}; give rankers of the "
-            "same label_weights, or measure one label, as in score(label=0)"
-        )
-    return LabelChoice(True, None if differing or not shares else shares[0])
 
 
 def centred_within_queries(scores: FloatArray, starts: IntArray) -> FloatArray:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr._core.data import COLUMNS
+from sklearn_ltr._core.data.columns import TEXTS
+from sklearn_ltr._core.data.labels import label_names, label_shares
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.docstrings import fill_in
+from sklearn_ltr._core.parts import name_part
+from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.reading import LabelChoice
+from sklearn_ltr.ensemble._members import ranker_within
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,20 +31,67 @@ NO_VALIDATION = dict.fromkeys(
 )
 
 
-#: what `users` and `order` mean to estimators that measure others by folds
-FOLDS_TEXT = inspect.cleandoc(
-    """
-    users : array-like of shape (n_documents,), default=None
-        The user (customer, session, device) of each query, constant within it: numbers,
-        text, dates, or tuples of these.  All queries of a user are held out together.
-    order : array-like of shape (n_documents,), default=None
-        The date of each query, constant within it: dates, times, numbers or tuples of
-        these, smaller is earlier.  Folds go forward in time, those of `cv` or, of a
-        number, of a :class:`~sklearn_ltr.model_selection.GroupTimeSeriesSplit`: what is
-        held out is later than what is learned from, and the earliest queries are never
-        held out.  Not together with `users`.
-    """
-)
+class MetaRanker(BaseRanker):
+    """A ranker made of others, whose inputs, labels and features are theirs."""
+
+    _takes_labels = True
+    _parts: ClassVar[str]  # the fitted attribute that holds what scores
+    __getattr__ = name_part
+
+    @abstractmethod
+    def _rankers(self) -> Sequence[BaseEstimator]:
+        """Return the rankers that were given, or are taken if none were."""
+
+    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
+        """Return the weights of labels that the rankers agree on."""
+        # a ValueError if they do not; if nothing is measured, they need not agree
+        names = label_names(y)
+        if len(names) == 1:
+            return LabelChoice(True, None)
+        learners = [ranker_within(ranker) for ranker in self._rankers()]
+        shares = [
+            label_shares(ranker._labels_of(y, measured=measured).weights, names)
+            for ranker in learners
+            if isinstance(ranker, BaseRanker) and ranker._takes_labels
+        ]
+        differing = [other for other in shares if not np.array_equal(other, shares[0])]
+        if measured and differing:
+            raise ValueError(
+                "a mean over labels is by the label_weights of the rankers, which "
+                f"differ: {shares[0].tolist()} and {differing[0].tolist()}; give "
+                "rankers of the same label_weights, or measure one label, as in "
+                "score(label=0)"
+            )
+        return LabelChoice(True, None if differing or not shares else shares[0])
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: inputs that all rankers accept."""
+        tags = super().__sklearn_tags__()
+        rankers = self._rankers()
+        # a Pipeline takes the values that its first step takes, and does not say so
+        readers = [getattr(r, "steps", [("", r)])[0][1] for r in rankers]
+        of = [get_tags(ranker).input_tags.sparse for ranker in rankers]
+        tags.input_tags.sparse = all(of)
+        of = [get_tags(reader).input_tags.allow_nan for reader in readers]
+        tags.input_tags.allow_nan = all(of)
+        return tags
+
+    @property
+    def _first(self) -> Any:
+        """The first fitted estimator that scores."""
+        parts = getattr(self, self._parts)
+        return parts[0] if isinstance(parts, list) else parts
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen by `fit`."""
+        return int(self._first.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the features seen by `fit`."""
+        names: NDArray[np.object_] = self._first.feature_names_in_
+        return names
 
 
 def check_estimator(name: str, value: object) -> None:
@@ -49,20 +105,6 @@ def check_estimator(name: str, value: object) -> None:
 def is_estimator(value: object) -> bool:
     """Whether a value is an instance that predicts."""
     return hasattr(value, "predict") and not isinstance(value, type)
-
-
-def features_of(member: Callable[[Any], BaseEstimator]) -> tuple[property, property]:
-    """Return the properties `n_features_in_` and `feature_names_in_`, of a member."""
-    return (
-        property(
-            lambda self: int(member(self).n_features_in_),
-            doc="Number of features seen by `fit`.",
-        ),
-        property(
-            lambda self: member(self).feature_names_in_,
-            doc="Names of the features seen by `fit`.",
-        ),
-    )
 
 
 def with_seeds(
@@ -88,11 +130,10 @@ def takes_columns(
 ) -> Callable[[F], F]:
     """Name the declared columns where a method's signature and docstring say `columns`.
 
-    In its docstring, ``{folds}`` becomes what `users` and `order` mean.
-
-    Columns of validation data, columns that predictions need, too, the arguments that
-    judge pairs, and those that say what is held out are named only if `validation`,
-    `prediction`, `pairs` and `holds_out` ask for them.
+    What stands in braces there becomes the text of columns.  Columns of validation
+    data, columns that predictions need, too, the arguments that judge pairs, and those
+    that say what is held out are named only if `validation`, `prediction`, `pairs` and
+    `holds_out` ask for them.
     """
     names = [
         name
@@ -114,7 +155,7 @@ def takes_columns(
         ]
         named = signature.replace(parameters=[*own, *parameters])
         method.__signature__ = named  # type: ignore[attr-defined]
-        text = fill_in(method.__doc__ or "", {"folds": FOLDS_TEXT})
+        text = fill_in(method.__doc__ or "", TEXTS)
         method.__doc__ = text.replace(f"{rest.name} :", f"{', '.join(added)} :")
         return method
 

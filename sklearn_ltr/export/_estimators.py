@@ -48,6 +48,10 @@ ESTIMATORS: dict[str, type[BoostedTrees]] = {
 }
 MISSING = Choice("branch", "zero")
 FROZEN = "holds a fitted model: give its estimator"
+OF_NETWORKS = (
+    ": a network is written by to_onnx, to_json and to_solr, without hidden layers by "
+    "to_elasticsearch_ltr, too"
+)
 # why these estimators are not one model of trees, and what to give
 OTHERS = {
     "BaggingRanker": "is several models: give its merge(); of members that are not "
@@ -108,12 +112,6 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
     >>> tree.threshold[tree.feature >= 0]
     array([1.5, 2.5])
     """
-    if is_network(estimator):
-        raise TypeError(
-            "the model is a network, and this format holds trees: write it by to_onnx "
-            "or to_json, or by to_solr, without hidden layers also by "
-            "to_elasticsearch_ltr; or fit a LambdaMARTRanker"
-        )
     if isinstance(estimator, Pipeline):
         return imputed_trees(estimator)
     name = type(estimator).__name__
@@ -121,6 +119,7 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
         if name in OTHERS:
             raise TypeError(f"a {name} {OTHERS[name]}")
         found = ": give its best_estimator_" * hasattr(estimator, "best_estimator_")
+        found += OF_NETWORKS * is_network(estimator)
         raise TypeError(
             f"only {', '.join(ESTIMATORS)} are models of boosted trees, got {name}"
             f"{found}"
@@ -138,6 +137,7 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
         sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
         uses_init_score=getattr(fitted, "_uses_init_score", False),
         absent_is_missing=fitted._absent_is_missing,
+        stages_changed=fitted._stages_changed,
         training=training_state(fitted),
     )
     base = getattr(fitted, "init_", None)
@@ -156,11 +156,12 @@ def imputed_trees(pipeline: Pipeline) -> TreeModel:
     """Return trees whose missing values go where those of an imputer before them go."""
     active = [step for _, step in active_steps(pipeline)]
     if not all(isinstance(step, SimpleImputer) for step in active[:-1]):
-        raise TypeError(
-            "a Pipeline has steps that trees cannot hold: give its last step, and "
-            "apply the other steps to X before it scores, unless they are a "
-            "SimpleImputer"
+        advice = (
+            ": give its last step, and apply the other steps to X before it scores, "
+            "unless they are a SimpleImputer"
         )
+        advice = OF_NETWORKS if is_network(pipeline) else advice
+        raise TypeError(f"a Pipeline has steps that trees cannot hold{advice}")
     steps, last, names = split_pipeline(pipeline)
     imputations = [step for step in steps if isinstance(step, Imputation)]
     model = to_tree_model(last)
@@ -310,6 +311,8 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
     estimator._is_imported = model.training is None
     if model.absent_is_missing:
         estimator._absent_is_missing = True
+    if model.stages_changed:
+        estimator._stages_changed = True
     estimator._seed = training.seed
     estimator.ensemble_ = ensemble_of(model, training.category_bins)
     estimator.n_iter_ = len(model.trees)

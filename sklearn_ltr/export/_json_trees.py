@@ -36,6 +36,8 @@ from sklearn_ltr.export._tree_model import (
     TreeModel,
 )
 
+FLAGS = ("absent_is_missing", "stages_changed")  # written where they are true
+
 
 def trees_value(estimator: TreesLike) -> dict[str, object]:
     """Return a fitted model of boosted trees."""
@@ -70,7 +72,7 @@ def trees_value(estimator: TreesLike) -> dict[str, object]:
         "sigma": model.sigma,
         "classes": classes,
         "uses_init_score": model.uses_init_score,
-        **({"absent_is_missing": True} if model.absent_is_missing else {}),
+        **{name: True for name in FLAGS if getattr(model, name)},
         "has_feature_names": model.has_feature_names,
         "features": [feature_value(feature) for feature in model.features],
         "base_score": model.base_score,
@@ -129,7 +131,6 @@ def read_trees(document: dict[str, Any]) -> BoostedTrees:
             classes = np.array(values, dtype=kind)
         except OverflowError:
             raise ValueError("classes.values are out of range") from None
-    absent_is_missing = document.get("absent_is_missing", False)
     training = document.get("training")
     return from_tree_model(
         TreeModel(
@@ -142,7 +143,7 @@ def read_trees(document: dict[str, Any]) -> BoostedTrees:
             classes=classes,
             sigma=member(document, "sigma", float),
             uses_init_score=member(document, "uses_init_score", bool),
-            absent_is_missing=checked(absent_is_missing, bool, "absent_is_missing"),
+            **{name: checked(document.get(name, False), bool, name) for name in FLAGS},
             training=None if training is None else read_training(training),
         )
     )

@@ -173,6 +173,9 @@ class TreeModel:
         Whether entries that a sparse X does not store are missing values, as in
         XGBoost, where this model comes from: then `predict` refuses a sparse X.  Else
         they are 0.
+    stages_changed : bool
+        Whether `dart` has changed trees after others were added: then the sum of the
+        first trees is not the model that there was after them.
     training : TrainingState or None
         None: a fit cannot continue the model with `warm_start`, but with `init`.
     """
@@ -187,6 +190,7 @@ class TreeModel:
     sigma: float = 1.0
     uses_init_score: bool = False
     absent_is_missing: bool = False
+    stages_changed: bool = False
     training: TrainingState | None = None
 
     @property
@@ -541,5 +545,6 @@ def stack(base: TreeModel, top: TreeModel) -> TreeModel:
         base_score=base.base_score,
         trees=tuple(trees),
         absent_is_missing=base.absent_is_missing or top.absent_is_missing,
+        stages_changed=base.stages_changed or top.stages_changed,
         training=None,
     )

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,6 +34,7 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.data.features import LabelColumn, NumberColumn
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.parameters import shown
+from sklearn_ltr._core.parts import nested
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.inspection import _html as html
 from sklearn_ltr.inspection._drift import (
@@ -42,7 +44,7 @@ from sklearn_ltr.inspection._drift import (
     drift_of_numbers,
     named_table,
 )
-from sklearn_ltr.inspection._models import find_model, nested, transformers_in
+from sklearn_ltr.inspection._models import find_model, transformers_in
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.metrics import NDCG, Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
@@ -559,7 +561,7 @@ def model_facts(subject: Subject) -> list[list[str]]:
     facts = [["class", subject.name]]
     *outer, model = nested(subject.estimator)
     for estimator in outer:
-        if hasattr(estimator, "steps"):
+        if isinstance(estimator, Pipeline):
             facts += [[f"step {n}", in_words(step)] for n, step in estimator.steps[:-1]]
             continue
         chosen = getattr(estimator, "best_params_", None)

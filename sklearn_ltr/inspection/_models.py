@@ -7,35 +7,19 @@ from typing import Any, ClassVar, Self
 import joblib
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import RegressorTags, Tags
 
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.base import DOC_LINK_MODULE, PAGE
-from sklearn_ltr._core.estimators.parts import part_with
+from sklearn_ltr._core.parts import nested, part_with
 from sklearn_ltr._core.typing import MatrixLike, NamesLike
-
-
-def nested(estimator: BaseEstimator) -> list[BaseEstimator]:
-    """Return an estimator, what scores in it, what scores in that, ..., the model."""
-    found = [estimator]
-    while (part := scoring_part(found[-1])) is not None:
-        found.append(part)
-    return found
-
-
-def scoring_part(estimator: BaseEstimator) -> BaseEstimator | None:
-    """Return what scores for a search, calibration or Pipeline; None for a model."""
-    for name in ("best_estimator_", "ranker_"):
-        if hasattr(estimator, name):
-            part: BaseEstimator = getattr(estimator, name)
-            return part
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else None
 
 
 def transformers_in(estimator: BaseEstimator) -> list[BaseEstimator]:
     """Return what transforms X for the model: a Pipeline of each Pipeline's steps."""
     outer = nested(estimator)[:-1]
-    return [each[:-1] for each in outer if hasattr(each, "steps") and len(each) > 1]
+    return [each[:-1] for each in outer if isinstance(each, Pipeline) and len(each) > 1]
 
 
 def hint(model: BaseEstimator, name: str) -> str:
@@ -52,7 +36,7 @@ def find_model(estimator: BaseEstimator) -> tuple[BaseEstimator, NamesLike | Non
             names = transformers.get_feature_names_out(names)
         except AttributeError:  # a transformer without that method
             names = None
-    model = nested(estimator)[-1]
+    model: BaseEstimator = nested(estimator)[-1]
     return model, getattr(model, "feature_names_in_", names)
 
 

@@ -6,15 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, clone
 
-from sklearn_ltr._core.compile import check_n_jobs
-from sklearn_ltr._core.data import FitArguments, QueryGroups, check_scores
+from sklearn_ltr._core.compile import ONE_THREAD, check_n_jobs
+from sklearn_ltr._core.data import (
+    FitArguments,
+    QueryGroups,
+    TrainingData,
+    describe_columns,
+)
+from sklearn_ltr._core.data.features import as_table
+from sklearn_ltr._core.data.groups import places_in_queries
+from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.data.tables import hash_values
 from sklearn_ltr._core.estimators.routing import requested_metadata
-from sklearn_ltr._core.ranking.reading import ONE_LABEL, check_y_given
+from sklearn_ltr._core.ranking.reading import ONE_LABEL
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.ensemble._held_out import (
+    HeldOut,
     SplitsLike,
     check_splits_word,
     make_splits,
@@ -24,7 +35,6 @@ from sklearn_ltr.ensemble._held_out import (
 from sklearn_ltr.ensemble._members import centred_within_queries, read_rows
 from sklearn_ltr.ensemble._meta_estimators import check_estimator
 from sklearn_ltr.inspection._lambdas import compute_lambdas
-from sklearn_ltr.metrics import rank_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["suspect_judgments"]
 
 
+@describe_columns
 def suspect_judgments(
     ranker: BaseEstimator,
     X: MatrixLike,
@@ -39,6 +50,8 @@ def suspect_judgments(
     *,
     groups: IdsLike,
     sample_weight: ArrayLike | None = None,
+    users: IdsLike | None = None,
+    order: IdsLike | None = None,
     cv: SplitsLike = None,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -72,6 +85,7 @@ def suspect_judgments(
     sample_weight : array-like of shape (n_documents,), default=None
         Weight of a query in training, constant within it.  Queries of weight 0 are not
         listed.
+    {folds}
     cv : int, splitter, iterable of splits or "prefit", default=None
         How queries are held out, as for :class:`sklearn_ltr.ensemble.BlendedRanker`.
         None: five folds.  "prefit": the ranker is fitted, to other queries than these.
@@ -81,19 +95,20 @@ def suspect_judgments(
     Returns
     -------
     suspects : DataFrame
-        A row for each document, with the index of X if it is a DataFrame of pandas,
-        else the number of the row.  Columns: ``query``; ``grade``; ``rank``, the place
-        in the held-out list, from 1; ``doubt``, as above; ``contradicted``, the share
-        of the documents of other grades that stand on the wrong side of it; and
-        ``suggests``, "higher" or "lower" than the grade, "" without doubt.
+        A row for each document that `cv` holds out, with the index of X if it is a
+        DataFrame of pandas, else the number of the row.  Columns: ``query``; ``grade``;
+        ``rank``, the place in the held-out list, from 1, of equal scores the lower
+        grade first; ``doubt``, as above; ``contradicted``, the share of the documents
+        of other grades that stand on the wrong side of it; and ``suggests``, "higher"
+        or "lower" than the grade, "" without doubt.
 
     Raises
     ------
     ImportError
         If pandas is not installed.
     ValueError, TypeError
-        For more folds than queries, invalid grades, groups or weights, or whatever the
-        ranker refuses.
+        For more folds than queries, invalid grades, groups, weights, users or dates, or
+        whatever the ranker refuses.
     NotFittedError
         If ``cv="prefit"`` and the ranker is not fitted.
 
@@ -123,41 +138,62 @@ def suspect_judgments(
     """
     check_estimator("ranker", ranker)
     check_splits_word(cv)
-    check_y_given(y)
     check_n_jobs(n_jobs)
-    rows = read_rows(
-        FitArguments.of(X, y, groups, sample_weight=sample_weight), ONE_LABEL
+    given = FitArguments.of(
+        X, y, groups, sample_weight=sample_weight, users=users, order=order
     )
-    if isinstance(cv, str):
+    rows = read_rows(given, ONE_LABEL)
+    splits = None if isinstance(cv, str) else make_splits(cv, rows)
+    if splits is None:
         _, (scores,) = score_prefit([ranker], rows.X, ["ranker"])
     else:
-        splits = make_splits(cv, rows)
         with sklearn.config_context(enable_metadata_routing=True):
             taken = requested_metadata(clone(ranker), rows.metadata)
             scores = out_of_fold(ranker, rows, taken, splits, n_jobs)
-    found = doubts(scores, rows.y, rows.queries)
-    index = getattr(X, "index", np.arange(len(rows.kept)))
-    found.index = index[np.flatnonzero(rows.kept)]
+    held_out = HeldOut.sort(rows, [scores], ["ranker"], splits)
+
+    # the best of each query first, of equal scores the lower grade, then by content, so
+    # that neither sums nor places depend on the order of the rows
+    data, (scores,) = held_out.data, held_out.scores
+    content = row_keys(rows.X)[:, data.rows]
+    best_first = np.lexsort((*content, data.y, -scores, held_out.query))
+    found = doubts(scores[best_first], data.reordered(best_first), rows.queries)
+    table: Any = X
+    names = table.index if hasattr(X, "iloc") else np.arange(len(rows.kept))
+    found.index = names[np.flatnonzero(rows.kept)[data.rows[best_first]]]
     return found.sort_values("doubt", ascending=False, kind="stable")
 
 
-def doubts(scores: Any, y: Any, queries: QueryGroups) -> pd.DataFrame:
-    """Return how much held-out scores contradict each grade, row by row."""
+def row_keys(X: Any) -> NDArray[np.uint64]:
+    """Return numbers for each row that its content determines, and its index."""
     import pandas as pd
 
-    grades, groups = np.asarray(y, dtype=np.float64), queries.column
-    ordered = check_scores(scores, queries, "scores of ranker")
-    deviation = np.std(centred_within_queries(ordered, queries.offsets[:-1]))
-    scaled = queries.unsort(ordered) / (deviation or 1.0)
-    gradient, _ = compute_lambdas(scaled, grades, metric=None, groups=groups)
-    wrong = wrong_sides(ordered, queries.sort(grades), queries.offsets)
+    if issparse(X):
+        table = csr_matrix(X, dtype=np.float64)
+        return hash_values(table, np.arange(X.shape[0]), ONE_THREAD)[np.newaxis]
+    table = as_table(X)
+    frame = table if hasattr(table, "iloc") else pd.DataFrame(np.asarray(table))
+    hashes = pd.util.hash_pandas_object(frame, index=False)
+    return np.array([pd.util.hash_pandas_object(frame.index), hashes])
+
+
+def doubts(
+    scores: FloatArray, data: TrainingData, queries: QueryGroups
+) -> pd.DataFrame:
+    """Return how much held-out scores contradict each grade, in their order."""
+    import pandas as pd
+
+    grades, offsets = data.y, data.offsets
+    deviation = np.std(centred_within_queries(scores, offsets[:-1]))
+    scaled, query = scores / (deviation or 1.0), np.repeat(offsets[:-1], data.sizes)
+    gradient, _ = compute_lambdas(scaled, grades, metric=None, groups=query)
     return pd.DataFrame(
         {
-            "query": groups,
-            "grade": np.asarray(y),
-            "rank": rank_scores(queries.unsort(ordered), groups=groups),
+            "query": index_rows(queries.column, data.rows),
+            "grade": grades,
+            "rank": places_in_queries(offsets) + 1,
             "doubt": np.abs(gradient),
-            "contradicted": queries.unsort(wrong),
+            "contradicted": wrong_sides(scores, grades, offsets),
             "suggests": np.array(["lower", "", "higher"])[
                 np.sign(gradient).astype(np.intp) + 1
             ],

@@ -22,11 +22,11 @@ from sklearn_ltr._core.boosting.fitted_trees import (
     FittedTrees,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
+from sklearn_ltr._core.boosting.parameters import DartValue
 from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.compile import ThreadTeam, expit_of
 from sklearn_ltr._core.data import FitArguments
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
     CallbackSupportMixin,
@@ -109,6 +109,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
     _categories: FeatureCategories
     _is_imported = False  # trees of another library
     _absent_is_missing = False  # what a sparse X does not store
+    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {
         **TREE_ATTRIBUTES,
         "train_score_": Attribute(CURVE),
@@ -180,11 +181,6 @@ class BaseMART(CallbackSupportMixin, Estimator):
         tasks.end()
         return self
 
-    @property
-    def _features(self) -> FeatureReader:
-        """What reads X."""
-        return FeatureReader(type(self), vars(self))
-
     def apply(self, X: MatrixLike) -> NDArray[np.int64]:
         """Return the leaf that each row reaches in each tree.
 
@@ -227,6 +223,11 @@ class BaseMART(CallbackSupportMixin, Estimator):
         model = self._fitted()
         return model._categories.mask(model.n_features_in_)
 
+    @property
+    def _divides_rows(self) -> bool:
+        """Whether the fit has divided rows among folds, for means of categories."""
+        return bool(self._mapper.categories.has_shared.any())
+
     def __sklearn_tags__(self) -> Tags:
         """Return the tags: y is required; X may be sparse, and NaN is allowed."""
         tags = super().__sklearn_tags__()
@@ -237,7 +238,9 @@ class BaseMART(CallbackSupportMixin, Estimator):
 
     @property
     def _trees(self) -> FittedTrees:
-        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+        return FittedTrees(
+            self._categories, self._mapper, self.ensemble_, self._stages_changed
+        )
 
     def _scores(self, X: MatrixLike) -> FloatArray:
         """Return F of each row."""
@@ -283,8 +286,8 @@ class MARTRegressor(RegressorMixin, BaseMART):
     Parameters
     ----------
     {n_estimators} {learning_rate} {max_leaf_nodes} {min_samples_leaf} {max_features}
-    {grow_policy} {max_depth} {l2_regularization} {colsample_bytree} {subsample}
-    {max_bins} {split_gain}
+    {grow_policy} {max_depth} {l2_regularization} {path_smooth} {colsample_bytree}
+    {subsample} {dart} {max_bins} {split_gain}
     {categorical_features} {category_smoothing}
     {monotonic_cst} {interaction_cst}
     {early_stopping} {validation_fraction} {n_iter_no_change} {tol}
@@ -333,8 +336,10 @@ class MARTRegressor(RegressorMixin, BaseMART):
         grow_policy: Literal["best_first", "symmetric"] = "best_first",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        path_smooth: float = 0.0,
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = 1.0,
+        dart: DartValue = None,
         max_bins: int = 255,
         split_gain: Literal["second_order", "least_squares"] = "second_order",
         categorical_features: FeaturesLike = "from_dtype",
@@ -358,8 +363,10 @@ class MARTRegressor(RegressorMixin, BaseMART):
         self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.path_smooth = path_smooth
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
+        self.dart = dart
         self.max_bins = max_bins
         self.split_gain = split_gain
         self.categorical_features = categorical_features
@@ -419,8 +426,8 @@ class MARTClassifier(ClassifierMixin, BaseMART):
     Parameters
     ----------
     {n_estimators} {learning_rate} {max_leaf_nodes} {min_samples_leaf} {max_features}
-    {grow_policy} {max_depth} {l2_regularization} {colsample_bytree} {subsample}
-    {max_bins}
+    {grow_policy} {max_depth} {l2_regularization} {path_smooth} {colsample_bytree}
+    {subsample} {dart} {max_bins}
     sigma : float above 0, default=1.0
         Steepness of the sigmoid.  With ``l2_regularization=0`` it makes no difference
         to probabilities and decisions: F scales with 1 / sigma.  Leave it, unless
@@ -489,8 +496,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         grow_policy: Literal["best_first", "symmetric"] = "best_first",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        path_smooth: float = 0.0,
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = 1.0,
+        dart: DartValue = None,
         max_bins: int = 255,
         sigma: float = 1.0,
         class_weight: ClassWeight = None,
@@ -516,8 +525,10 @@ class MARTClassifier(ClassifierMixin, BaseMART):
         self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.path_smooth = path_smooth
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
+        self.dart = dart
         self.max_bins = max_bins
         self.sigma = sigma
         self.class_weight = class_weight

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 from sklearn.utils import column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -22,7 +21,6 @@ from sklearn_ltr._core.data import (
     FitArguments,
     RowColumns,
     TrainingData,
-    ValidationSet,
     check_holds_rows,
     read_numbers,
 )
@@ -64,62 +62,58 @@ class MARTParameters(BoostingParameters):
         known: dict[str, Any],
         comm: Comm,
     ) -> tuple[TrainingData, list[TrainingData]]:
-        """Return rows of training and of validation, each its own query."""
-        train, *sets = (self._read_set(one, reader, known) for one in given.sets())
-        return train, sets
-
-    def _read_set(
-        self,
-        given: FitArguments | ValidationSet,
-        reader: FeatureReader,
-        known: dict[str, Any],
-    ) -> TrainingData:
-        """Check rows, and sort them by their values."""
-        y, suffix, is_new = given.y, given.suffix, "_categories" not in known
-        X = reader.read(given_values(given.X), f"X{suffix}")
-        check_has_rows(X, f"X{suffix}")
-        name, n_rows = f"y{suffix}", X.shape[0]
-        if y is None:
-            raise ValueError(
-                f"{name} is None: {reader.owner.__name__} requires y to be passed, but "
-                "the target y is None; give one value per row"
-            )
-        check_holds_rows(y, name)
-        try:
-            column: NDArray[Any] = column_or_1d(y, warn=True)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-        if len(column) != n_rows:
-            raise ValueError(
-                f"{name} has {len(column)} values for {n_rows} rows of X{suffix}, "
-                "inconsistent numbers of samples: give one value per row"
-            )
-        name, weights = f"sample_weight{suffix}", np.ones(n_rows)
-        if given.columns.sample_weight is not None:
-            weights = read_weights(given.columns.sample_weight, n_rows, name)
-            if not weights.any():
+        """Return rows, each its own query, sorted by their values."""
+        sets: list[TrainingData] = []
+        for one in given.sets():
+            y, suffix = one.y, one.suffix
+            X = reader.read(given_values(one.X), f"X{suffix}")
+            check_has_rows(X, f"X{suffix}")
+            name, n_rows = f"y{suffix}", X.shape[0]
+            if y is None:
                 raise ValueError(
-                    f"{name} is zero for every row: give some a weight above 0"
+                    f"{name} is None: {given.estimator.__name__} requires y to be "
+                    "passed, but the target y is None; give one value per row"
                 )
-        rows = np.flatnonzero(weights)
-        targets, weights = self.read_targets(column, weights, suffix, known)
-        if is_new and not suffix:
-            reader.categories = reader.categories.restrict(X, rows)
-        data = TrainingData(
-            LabelGrades.of_one(targets),
-            np.arange(len(rows) + 1),
-            query_ids=None,
-            columns=RowColumns(sample_weight=weights),
-            X=table_of(X),
-            rows=rows,
-        )
-        with ThreadTeam(fit_threads(self.n_jobs, data.X.size)) as team:
-            return data.reordered(data.content_order(data.X.hashes(rows, team), team))
+            check_holds_rows(y, name)
+            try:
+                column: NDArray[Any] = column_or_1d(y, warn=True)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+            if len(column) != n_rows:
+                raise ValueError(
+                    f"{name} has {len(column)} values for {n_rows} rows of X{suffix}, "
+                    "inconsistent numbers of samples: give one value per row"
+                )
+            name, weights = f"sample_weight{suffix}", np.ones(n_rows)
+            if one.columns.sample_weight is not None:
+                weights = read_weights(one.columns.sample_weight, n_rows, name)
+                if not weights.any():
+                    raise ValueError(
+                        f"{name} is zero for every row: give some a weight above 0"
+                    )
+            rows = np.flatnonzero(weights)
+            targets, weights = self.read_targets(column, weights, suffix, known)
+            if not suffix and "_categories" not in known:
+                reader.categories = reader.categories.restrict(X, rows)
+            data = TrainingData(
+                LabelGrades.of_one(targets),
+                np.arange(len(rows) + 1),
+                query_ids=None,
+                columns=RowColumns(sample_weight=weights),
+                X=table_of(X),
+                rows=rows,
+            )
+            with ThreadTeam(fit_threads(self.n_jobs, data.X.size)) as team:
+                order = data.content_order(data.X.hashes(rows, team), team)
+            sets.append(data.reordered(order))
+        return sets[0], sets[1:]
 
-    def choose_held_out(
+    def hold_out(
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
-    ) -> NDArray[np.bool_]:
-        """Return which rows to hold out; of classes, both parts have rows of each."""
+    ) -> tuple[TrainingData, TrainingData]:
+        """Divide the rows; of classes, both parts have rows of each."""
+        from sklearn.model_selection import train_test_split  # not to load a model
+
         strata, fraction = np.zeros(train.n_rows), self.validation_fraction
         if "classes_" in known:
             strata = train.y
@@ -150,7 +144,7 @@ class MARTParameters(BoostingParameters):
             members = np.flatnonzero(strata == value)
             if is_held_out[members].all() or not is_held_out[members].any():
                 is_held_out[rng.choice(members)] ^= True
-        return is_held_out
+        return train.subset(~is_held_out), train.subset(is_held_out)
 
     def with_start(
         self,

@@ -23,7 +23,6 @@ from scipy.stats import rankdata, sem
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.caller import collected_warnings
@@ -37,13 +36,10 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
-from sklearn_ltr._core.estimators.parts import name_part
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.parameters import BOOL, Verbosity, integer, read_parameters, real
-from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.measures import BoundLabel, bind_labels, mean_of_bound
-from sklearn_ltr._core.ranking.reading import LabelChoice, check_y_given
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
 from sklearn_ltr.ensemble._bagging import with_known_bins
@@ -60,14 +56,13 @@ from sklearn_ltr.ensemble._members import (
     FitRows,
     check_learn_labels,
     check_taken,
-    labels_of_rankers,
     predict_scores,
     read_rows,
 )
 from sklearn_ltr.ensemble._meta_estimators import (
     NO_VALIDATION,
+    MetaRanker,
     check_estimator,
-    features_of,
     takes_columns,
     with_seeds,
 )
@@ -118,7 +113,8 @@ class SearchParameters:
                 "a number of folds or a splitter"
             )
         for space in spaces_of(self.read_space()):
-            known = candidate_ranker(self.ranker).get_params()
+            ranker = LambdaMARTRanker() if self.ranker is None else self.ranker
+            known = ranker.get_params()
             for name in space:
                 if name not in known:
                     raise ValueError(
@@ -175,7 +171,7 @@ class Candidate(NamedTuple):
     elapsed: float  # seconds since the fit began
 
 
-class RankerSearch(BaseRanker):
+class RankerSearch(MetaRanker):
     r"""A search for the best ranker within a given time.
 
     The first candidate is the given ranker; the others have settings drawn at random.
@@ -311,7 +307,7 @@ class RankerSearch(BaseRanker):
 
     __metadata_request__fit: ClassVar[dict[str, str]] = NO_VALIDATION
 
-    _takes_labels = True
+    _parts = "best_estimator_"
     _attributes: ClassVar[Attributes] = {
         "best_estimator_": Attribute(),
         "best_score_": Attribute(),
@@ -346,19 +342,9 @@ class RankerSearch(BaseRanker):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: inputs that the ranker accepts."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(candidate_ranker(self.ranker)).input_tags
-        return tags
-
-    def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
-        """Return the weights of labels that the rankers within agree on."""
-        rankers = [candidate_ranker(self.ranker)]
-        return labels_of_rankers(y, rankers, measured=measured)
-
-    n_features_in_, feature_names_in_ = features_of(lambda self: self.best_estimator_)
-    __getattr__ = name_part
+    def _rankers(self) -> list[BaseEstimator]:
+        """Return the ranker that settings are of."""
+        return [LambdaMARTRanker() if self.ranker is None else self.ranker]
 
     @takes_columns(pairs=True)
     def fit(
@@ -381,10 +367,7 @@ class RankerSearch(BaseRanker):
         y : array-like of shape (n_documents,) or (n_documents, n_labels)
             Relevance grades, finite and >= 0; of several labels, NaN where a label has
             not judged a document.
-        groups : array-like of shape (n_documents,), default=None
-            The query of each document: numbers, text, dates, or tuples of these.  None:
-            all rows are one query, with a :class:`MissingGroupsWarning`; more than 200
-            rows are an error.
+        {groups}
         sample_weight : array-like of shape (n_documents,), default=None
             Weight of a query in the metric, constant within it.  0: as if it were not
             there.  Candidates are fitted with it if their `fit` has weights; the steps
@@ -419,14 +402,13 @@ class RankerSearch(BaseRanker):
         p = read_parameters(SearchParameters, self)
         columns |= {"sample_weight": sample_weight}
         given = FitArguments.of(X, y, groups, users=users, order=order, **columns)
-        if y is None and given.pairs.are_given():
-            raise ValueError(
-                "y is None, and candidates are compared by a metric of grades: give y "
-                "beside the pairs, and a ranker with a metric"
-            )
-        check_y_given(y)
-        check_learn_labels(y, [candidate_ranker(p.ranker)], ["ranker"])
-        rows = read_rows(given, self._labels_of(y))
+        check_learn_labels(y, self._rankers(), ["ranker"])
+        rows = read_rows(
+            given,
+            self._labels_of(y),
+            "y is None, and candidates are compared by a metric of grades: give y "
+            "beside the pairs, and a ranker with a metric",
+        )
         splits = make_splits(p.cv, rows)
 
         # try candidates, choose, and fit to all rows
@@ -487,11 +469,6 @@ class RankerSearch(BaseRanker):
 
 
 # --- candidates ---------------------------------------------------------------------
-
-
-def candidate_ranker(ranker: BaseEstimator | None) -> BaseEstimator:
-    """Return the ranker that settings are of."""
-    return LambdaMARTRanker() if ranker is None else ranker
 
 
 def spaces_of(space: Space) -> Sequence[Mapping[str, Any]]:
@@ -590,8 +567,13 @@ def try_candidates(
             if one is None:  # it would not end in time
                 break
             tried.append(one)
-            forget_scores(tried)
             best = finished(tried)[0]
+            # no blend is chosen from the others, whose scores are dropped
+            kept = {one.number for one in finished(tried)[:MOST_SCORES_KEPT]}
+            tried = [
+                one if one.number in kept else one._replace(scores=None, shares=[])
+                for one in tried
+            ]
             if p.verbose > 1 or (p.verbose == 1 and best.number == number):
                 value = "stopped" if one.is_stopped else f"{one.value:.4f}"
                 ONE_PROCESS.print_line(
@@ -632,14 +614,19 @@ class Trials:
     ) -> None:
         self._p, self._rows, self._splits = p, rows, splits
         self._start, self._seed = start, seed
-        fold_of_query, metric = folds_of_queries(rows, splits), get_metric(p.metric)
+        fold_of_query = np.full(rows.queries.n_queries, -1)  # -1: never held out
+        for fold, (_, held_out) in enumerate(splits):
+            fold_of_query[rows.queries.query_of_row[held_out]] = fold
+        metric = get_metric(p.metric)
         selections = [fold_of_query == fold for fold in range(len(splits))]
         *self._folds, self._all = (
             MeasuredQueries.of(rows.data.subset(selected), metric)
             for selected in (*selections, fold_of_query >= 0)
         )
+        # where rows are never held out, as the earliest of folds that go forward in
+        # time, a fold must not see the columns of rows that it neither learns nor tests
         n_tested = sum(len(test) for _, test in splits)
-        self._is_forward = n_tested < rows.queries.n_documents
+        self._bins_by_fold = n_tested < rows.queries.n_documents
         self._table: tuple[str, FitRows] = "", rows
 
     def _ends_in_time(self, more: float, tried: list[Candidate], own: float) -> bool:
@@ -711,8 +698,7 @@ class Trials:
 
     def _with_bins(self, ranker: BaseEstimator, taken: Mapping[str, Any]) -> FitRows:
         """Return the rows, with known bins if the ranker can share them."""
-        # folds that go forward in time must not see the columns of later rows
-        if self._is_forward or type(ranker) is not LambdaMARTRanker:
+        if self._bins_by_fold or type(ranker) is not LambdaMARTRanker:
             return self._rows
         key = joblib.hash((ranker.max_bins, ranker.categorical_features))
         if key != self._table[0]:
@@ -721,14 +707,6 @@ class Trials:
             rows = with_known_bins(ranker, self._rows, taken, self._seed, **options)
             self._table = key, rows
         return self._table[1]
-
-
-def folds_of_queries(rows: FitRows, splits: list[Split]) -> IntArray:
-    """Return the fold that each query is held out in, (n_queries,); -1: never."""
-    fold_of_query = np.full(rows.queries.n_queries, -1)
-    for fold, (_, held_out) in enumerate(splits):
-        fold_of_query[rows.queries.query_of_row[held_out]] = fold
-    return fold_of_query
 
 
 class MeasuredQueries(NamedTuple):
@@ -768,14 +746,6 @@ def is_behind(shares: list[FloatArray], others: list[FloatArray]) -> bool:
     if len(difference) < 2:
         return False
     return bool(difference.mean() < -BEHIND * sem(difference))
-
-
-def forget_scores(tried: list[Candidate]) -> None:
-    """Drop the scores of candidates that no blend is chosen from."""
-    numbers = {candidate.number for candidate in finished(tried)[:MOST_SCORES_KEPT]}
-    for index, candidate in enumerate(tried):
-        if candidate.scores is not None and candidate.number not in numbers:
-            tried[index] = candidate._replace(scores=None, shares=[])
 
 
 # --- the model ----------------------------------------------------------------------

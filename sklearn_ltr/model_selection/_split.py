@@ -22,15 +22,17 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_holds_rows,
 )
+from sklearn_ltr._core.data.groups import QueryCopy, first_copies
 from sklearn_ltr._core.data.query_values import (
     check_one_way,
+    forward_folds,
     number_dates,
     units_of_queries,
     value_of_query,
 )
 from sklearn_ltr._core.data.rows import Queries, Rows, index_rows, n_rows
 from sklearn_ltr._core.parameters import BOOL, integer
-from sklearn_ltr._core.typing import IdsLike, MatrixLike, Seed
+from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike, Seed
 
 
 class LetorFolds(BaseCrossValidator):
@@ -206,10 +208,10 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
     max_train_size : int of at least 1 or None, default=None
         Largest number of queries that train: the latest ones.  None: all.
     test_size : int of at least 1 or None, default=None
-        Number of queries that test in each fold.  None: the number of queries divided
-        by ``n_splits + 1``, rounded down.
+        Number of queries that test in each fold, about, where several have one date.
+        None: the number of queries divided by ``n_splits + 1``, rounded down.
     gap : int of at least 0, default=0
-        Number of unused queries between those that train and those that test, for
+        Least number of unused queries between those that train and those that test, for
         example because their clicks are not known yet when the model is trained.
 
     Raises
@@ -230,8 +232,10 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
 
     .. math:: t_i = n - (k - i) \, test\_size, \qquad i = 0, \ldots, k - 1.
 
-    Queries of the same date are ordered by their ids in `groups`, and a fold may end
-    between them.  The folds do not depend on the order of the rows if `order` is given.
+    Queries of one date are on one side: each :math:`t_i` moves to the nearest number at
+    which a date begins, of two the earlier one.  To divide a date, give ``(date,
+    number)`` tuples as `order`.  The folds do not depend on the order of the rows if
+    `order` is given.
 
     Examples
     --------
@@ -264,6 +268,7 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
     2
     """
 
+    _holds_out_by: ClassVar[str] = "order"
     # scikit-learn passes both to split() and to get_n_splits()
     __metadata_request__split: ClassVar[dict[str, bool]] = {
         "groups": True,
@@ -335,23 +340,17 @@ class GroupTimeSeriesSplit(BaseCrossValidator):
             order.
         ValueError
             If `groups` is None, X, `groups` and `order` differ in length, a value is
-            missing, a query has two dates, or there are too few queries.
+            missing, a query has two dates, or there are too few queries or dates.
         """
         queries = _queries_of(X, groups)
-        earliest_first = _by_date(queries, order)
-        folds = TimeSeriesSplit(
-            self.n_splits,
-            max_train_size=self.max_train_size,
-            test_size=self.test_size,
-            gap=self.gap,
-        )
-        with _counting(queries.n_queries):
-            parts = list(folds.split(earliest_first))
-        for train, test in parts:
-            yield (
-                queries.rows_of(earliest_first[train]),
-                queries.rows_of(earliest_first[test]),
-            )
+        dates, n = _dates_of(queries, order), queries.n_queries
+        folds = TimeSeriesSplit(self.n_splits, test_size=self.test_size, gap=self.gap)
+        with _counting(n):
+            bounds = [int(test[0]) for _, test in folds.split(dates)]
+        for train, test in forward_folds(
+            dates, [*bounds, n], gap=self.gap, max_train_size=self.max_train_size
+        ):
+            yield queries.rows_of(train), queries.rows_of(test)
 
 
 class UserKFold(BaseCrossValidator):
@@ -391,6 +390,7 @@ class UserKFold(BaseCrossValidator):
     [0 1 3] [2 4]
     """
 
+    _holds_out_by: ClassVar[str] = "users"
     __metadata_request__split: ClassVar[dict[str, bool]] = {
         "groups": True,
         "users": True,
@@ -503,8 +503,8 @@ def group_train_test_split(
     order : sequence of length n_documents, default=None
         The date of each row, constant within a query: dates, times, numbers or tuples
         of these, smaller is earlier.  The latest queries are the test part, and nothing
-        is drawn, whatever `shuffle` and `random_state` are.  Queries of the same date
-        are ordered by their ids.
+        is drawn, whatever `shuffle` and `random_state` are.  Queries of one date are in
+        one part, which ends where the date changes that is nearest to its size.
     users : sequence of length n_documents, default=None
         The user of each row (customer, session, device), constant within a query.
         Users are drawn in place of queries, each with all queries of theirs: sizes,
@@ -524,8 +524,8 @@ def group_train_test_split(
     ValueError
         If an array does not have one row for each value of `groups`, a part would have
         no queries, grades are negative or not finite, `stratify` is given with
-        ``shuffle=False`` or with `order`, `order` with `users`, or a query has two
-        dates or users.
+        ``shuffle=False`` or with `order`, `order` with `users`, a query has two dates
+        or users, or there are too few dates.
 
     See Also
     --------
@@ -553,16 +553,21 @@ def group_train_test_split(
     units, what = queries, "queries"
     if users is not None:
         (units, _), what = units_of_queries(users, queries), "users"
-    is_drawn = shuffle and order is None
-    ordered = np.arange(units.n_queries) if is_drawn else _by_date(units, order)
-    with _counting(units.n_queries, what):
+    elif isinstance(queries.query_ids[0], QueryCopy):  # in a member of a bag
+        original = first_copies(queries.query_ids)[queries.query_of_row]
+        units, _ = units_of_queries(original, queries)
+    is_drawn, n = shuffle and order is None, units.n_queries
+    with _counting(n, what):
         train, test = train_test_split(
-            ordered,
+            np.arange(n),
             test_size=test_size,
             train_size=train_size,
             random_state=random_state,
             shuffle=is_drawn and stratify is None,
         )
+    if not is_drawn:
+        bounds = [len(train), len(train) + len(test)]
+        ((train, test),) = forward_folds(_dates_of(units, order), bounds)
     if stratify is not None:
         rng = check_random_state(random_state)
         grades = check_grades(stratify, units, "stratify")
@@ -630,11 +635,11 @@ def _counting(n_units: int, what: str = "queries") -> Iterator[None]:
         ) from error
 
 
-def _by_date(queries: QueryGroups, order: IdsLike | None) -> Queries:
-    """Return the queries by date, then id; without dates by their first rows."""
+def _dates_of(queries: QueryGroups, order: IdsLike | None) -> IntArray:
+    """Return the rank of each query's date; without dates the number of its row."""
     if order is None:
-        return np.argsort(queries.order[queries.offsets[:-1]])
-    return np.argsort(number_dates(order, queries), kind="stable")
+        return queries.order[queries.offsets[:-1]][first_copies(queries.query_ids)]
+    return number_dates(order, queries)
 
 
 def _sorted_by_grade(

@@ -62,6 +62,10 @@ OTHERS: dict[str, dict[str, Any]] = {
         "run": {"groups": [1], "documents": ["a"], "scores": [1]},
         "qrels": {"groups": [1], "documents": ["a"], "grades": [1]},
     },
+    "load_judgments": {
+        "judgments": {"groups": ["q"], "documents": ["a"], "grades": [1]},
+        "grades": {1: 1},
+    },
     "load_feature_log": {
         "responses": {"q": {"response": {"docs": [{"id": "a", "[features]": "f=1"}]}}},
         "groups": ["q"], "log": "[features]",

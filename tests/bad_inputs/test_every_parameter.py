@@ -29,6 +29,10 @@ NO_FLAGS = ["no", 2, None, 1.0, [True], np.array([1, 0]), b"yes", object()]
 #: Not declared, or with values of their own, that are wrong
 OTHERS: dict[str, list[Any]] = {
     "batch_size": [0, -1, 1.5, "all", None],
+    "dart": [0, 0.0, 1.5, -0.1, NAN, INF, "0.1", True, [], [0.1], {0.1}, {},
+             {"drop_rate": 0.1}, {"rate_drop": 0}, {"rate_drop": None},
+             {"skip_drop": 1}, {"skip_drop": NAN}, {"max_drop": 0}, {"max_drop": 2.5},
+             {"max_drop": True}],
     "hidden_layer_sizes": [0, (3, 0), (2**31,), 1.5, "3", (True,), None],
     "metric": ["auc", 3, ["ndcg"]],
     "n_jobs": [0, 1.5, 2.0, "2", True, np.True_, [1], NAN, 0j, np.int64(0)],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from sklearn_ltr import LambdaMARTRanker
@@ -37,3 +39,10 @@ def test_the_most_doubtful_grades_are_those_of_python(tmp_path, monkeypatch, cap
         assert cells[:2] == [str(values["query"]), f"D{number}"]
         np.testing.assert_allclose(float(cells[4]), values["doubt"], rtol=1e-3)
         assert cells[6] == values["suggests"]
+
+
+def test_without_pandas_it_says_so_before_it_reads(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert main(["suspects", str(tmp_path / "none")]) == 1
+    message = "suspects requires pandas: install it by python -m pip install pandas"
+    assert message in capsys.readouterr().err

@@ -21,7 +21,7 @@ import pytest
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.compile import claims, helper, room_left
 from sklearn_ltr._core.compile.kernels import USES_INTERNALS
-from sklearn_ltr._core.trees.growth import ahead_of_time, best_first, symmetric
+from sklearn_ltr._core.trees.growth import POLICIES, ahead_of_time
 from sklearn_ltr.datasets import make_ranking
 
 pytestmark = pytest.mark.skipif(
@@ -47,8 +47,10 @@ def started(monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
     for name in ("bytes_left", "addresses_left", "processes_left"):
         monkeypatch.setattr(room_left, name, lambda: math.inf)
-    for kernel in (best_first.grow_best_first, symmetric.grow_symmetric):
-        monkeypatch.setitem(vars(kernel.cache), "_folders", [str(tmp_path)])
+    for policy in POLICIES.values():
+        monkeypatch.setitem(
+            vars(policy.kernel.cache), "_folders", {str(tmp_path): True}
+        )
     # xdist runs tests in processes that it has started itself
     monkeypatch.setattr(helper, "parent_process", lambda: None)
     main = threading.current_thread
@@ -58,7 +60,7 @@ def started(monkeypatch, tmp_path):
 
 
 def want(n_jobs=None):
-    ahead_of_time.want_growth(True, False, False, n_jobs=n_jobs)
+    ahead_of_time.want_growth(POLICIES["symmetric"], False, False, n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_no_helper_is_started_where_something_is_in_the_way(what, started, monke
 
 
 def test_no_helper_is_started_for_a_kernel_that_is_stored(started, tmp_path):
-    cache = symmetric.grow_symmetric.cache
+    cache = POLICIES["symmetric"].kernel.cache
     assert not cache.is_stored()
     (tmp_path / f"{cache._start_of_name}0123.nbc").write_bytes(b"")
     assert cache.is_stored()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import importlib
+import io
 import os
 import pickle
 import re
@@ -20,6 +22,11 @@ import llvmlite
 import numba
 import numpy as np
 import pytest
+
+try:
+    import pwd
+except ImportError:  # on Windows
+    pwd = None  # type: ignore[assignment]
 
 import sklearn_ltr
 from sklearn_ltr._core.compile import (
@@ -42,7 +49,9 @@ def test_the_place_of_the_last_stored_kernel_is_known(writable, tmp_path, monkey
     package = tmp_path / "package"
 
     class Folders(cache.KernelCache):
-        _folders = [str(package / "a" / "__pycache__"), str(tmp_path / "user")]
+        _folders = dict.fromkeys(
+            [str(package / "a" / "__pycache__"), str(tmp_path / "user")], True
+        )
 
     def write(path, content):
         if "__pycache__" in path and not writable:
@@ -387,6 +396,8 @@ def run_script(script: str, **environment: str) -> str:
 
 def set_user_cache(monkeypatch, path):
     """Let the cache be beside the source, or else in a folder of the user's."""
+    with contextlib.suppress(OSError):
+        path.mkdir()  # a home that is missing is not made
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
         monkeypatch.setenv(name, str(path))
@@ -463,6 +474,154 @@ def test_the_package_works_from_a_zip_file(tmp_path):
     assert sorted(tmp_path.rglob("*.nbc")) == before != []
 
 
+# --- folders and files of other users -------------------------------------------------
+
+OTHER = 54_321  # a user
+
+
+@pytest.fixture
+def belongs(monkeypatch):
+    """Let files and folders, or what is read of them (None), belong to another user."""
+    owner, others = cache._owner, []
+
+    def pretend(file):
+        is_read = isinstance(file, int)
+        if (None if is_read else os.fspath(file)) in others:
+            return OTHER
+        return owner(file)
+
+    monkeypatch.setattr(cache, "_owner", pretend)
+    return lambda *files: others.extend(f and os.fspath(f) for f in files)
+
+
+def stored(tmp_path: Path) -> set[str]:
+    """Return the folders that hold kernels or claims to compile them."""
+    files = [*tmp_path.rglob("*.nbc"), *tmp_path.rglob(".claims")]
+    return {str(file.parent.relative_to(tmp_path)) for file in files}
+
+
+def test_nothing_is_stored_beside_the_sources_of_another_user(
+    folder, monkeypatch, tmp_path, belongs
+):
+    """Such as by root in a user's checkout; but what is there is read."""
+    set_user_cache(monkeypatch, tmp_path / "user")
+    belongs(folder)
+    assert computed(folder) == (FIRST, True)
+    assert len(stored(tmp_path)) == 1
+    assert stored(tmp_path) < {f"user/{name}sklearn_ltr" for name in ("", "numba/")}
+    (file,) = tmp_path.rglob("*.nbc")
+    (folder / "__pycache__").mkdir()
+    file.rename(folder / "__pycache__" / file.name)
+    assert computed(folder) == (FIRST, False)
+
+
+def test_a_file_of_another_user_is_compiled_again(folder, belongs):
+    """It may be any code.  What the owner of the source has stored may be run."""
+    computed(folder)
+    belongs(None)
+    with pytest.warns(UserWarning, match="belongs to another user") as caught:
+        assert computed(folder) == (FIRST, True)
+        assert computed(folder) == (FIRST, True)
+    assert len(caught) == 1
+    belongs(folder / "kernels.py")
+    assert computed(folder) == (FIRST, False)
+
+
+def test_a_shared_folder_has_one_folder_for_each_user(folder, tmp_path, belongs):
+    shared = tmp_path / "cache" / "sklearn_ltr"
+    computed(folder)
+    assert stored(tmp_path) == {"cache/sklearn_ltr"}
+    belongs(shared)
+    assert computed(folder) == (FIRST, True)
+    assert computed(folder) == (FIRST, False)
+    assert stored(tmp_path) == {
+        "cache/sklearn_ltr", f"cache/sklearn_ltr-{cache._this_user()}"
+    }  # fmt: skip
+
+
+HOMES = {
+    "missing": {"HOME": "missing"},
+    "another user's": {"HOME": "others"},
+    "unknown": {"HOME": None},
+    "an empty cache": {"XDG_CACHE_HOME": ""},
+    "a relative cache": {"XDG_CACHE_HOME": "relative"},
+}
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="other variables")
+@pytest.mark.parametrize("home", HOMES)
+def test_without_a_home_kernels_work_with_one_warning(
+    folder, monkeypatch, tmp_path, belongs, home
+):
+    """And no file is written: no home is made, nor a folder in the present one."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # an id without a name
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    (tmp_path / "others").mkdir()
+    for name, value in HOMES[home].items():
+        if value is None:
+            monkeypatch.delenv(name)
+        else:
+            path = str(tmp_path / value) if name == "HOME" else value
+            monkeypatch.setenv(name, path)
+    belongs(folder, tmp_path / "others")
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.warns(UserWarning, match="NUMBA_CACHE_DIR") as caught:
+        assert computed(folder) == (FIRST, True)
+        assert computed(folder) == (FIRST, True)
+    assert len(caught) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no umask")
+@pytest.mark.parametrize(("umask", "mode"), [(0o000, 0o644), (0o077, 0o600)])
+def test_others_may_read_a_file_at_most_and_may_never_change_it(folder, umask, mode):
+    before = os.umask(umask)
+    try:
+        computed(folder)
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
+    (file,) = files(folder)
+    assert file.stat().st_mode & 0o777 == mode
+
+
+TWO_VERSIONS = """
+import sklearn_ltr
+from sklearn_ltr._core.compile.kernels import KERNELS
+from sklearn_ltr.metrics import precision_score
+value = precision_score([1, 0], [0.0, 1.0], groups=[0, 0], k=1)
+misses = sum(sum(kernel.stats.cache_misses.values()) for kernel in KERNELS.values())
+print(sklearn_ltr.__version__, value, misses)
+"""
+
+
+@pytest.mark.slow
+def test_two_versions_share_a_folder(tmp_path):
+    """Each reads what it has stored, and neither changes a file of the other."""
+    package, cached = Path(sklearn_ltr.__file__).parent, tmp_path / "cache"
+    ignore = shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi")
+    kept: dict[Path, int] = {}
+    for version in ("0.2.9", "0.4.0"):
+        copy = tmp_path / version
+        shutil.copytree(package, copy / "sklearn_ltr", ignore=ignore)
+        about = copy / f"sklearn_ltr-{version}.dist-info"
+        about.mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: sklearn_ltr\nVersion: {version}\n"
+        (about / "METADATA").write_text(metadata)
+    for first in (True, False):
+        for version in ("0.2.9", "0.4.0"):
+            environment = {"PYTHONPATH": str(tmp_path / version)}
+            line = run_script(TWO_VERSIONS, NUMBA_CACHE_DIR=str(cached), **environment)
+            found, value, misses = line.split()
+            assert (found, value, int(misses) > 0) == (version, "0.0", first)
+            now = {file: file.stat().st_mtime_ns for file in cached.rglob("*.nbc")}
+            assert kept.items() <= now.items()
+            assert (len(now) > len(kept)) == first
+            kept = now
+
+
 # --- files that cannot be read or written -------------------------------------------
 
 
@@ -518,6 +677,26 @@ def refuse_writes(monkeypatch):
         monkeypatch.setattr(cache.os, "replace", replace)
 
     return refuse
+
+
+def test_a_full_disk_leaves_no_part_of_a_file_and_the_next_folder_is_used(
+    folder, monkeypatch, tmp_path
+):
+    class Full(io.FileIO):
+        def write(self, content):
+            super().write(content[:100])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def open_on_disk(path, mode="r", **options):
+        if mode == "xb" and "__pycache__" in path:
+            return Full(path, mode)
+        return open(path, mode, **options)
+
+    set_user_cache(monkeypatch, tmp_path / "user")
+    monkeypatch.setattr(cache, "open", open_on_disk, raising=False)
+    assert computed(folder) == (FIRST, True)
+    assert computed(folder) == (FIRST, False)
+    assert len(list(tmp_path.rglob("*.nbc*"))) == 1
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])

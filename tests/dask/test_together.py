@@ -76,6 +76,20 @@ CASES = {
     "decay": {"learning_rate": decay},
     "objective": {"objective": half_squared_error},
     "depth": {"max_depth": 2, "max_leaf_nodes": 31},
+    "dropped trees": {"dart": {"rate_drop": 0.5, "skip_drop": 0.2}},
+    "dropped trees, held out": {
+        "dart": {"rate_drop": 0.5, "skip_drop": 0.2},
+        "early_stopping": True,
+        "n_estimators": 3 * N_TREES,
+        "learning_rate": 0.8,
+        "grow_policy": "best_first",
+    },
+    "smooth paths": {"path_smooth": 4.0},
+    "smooth paths, monotonic": {
+        "path_smooth": 4.0,
+        "monotonic_cst": [1, -1, 0, 0, 0, 0, 0, 0, 0],
+        "grow_policy": "best_first",
+    },
     "additive bias": {"position_bias": "additive"},
     "pairwise bias": {"position_bias": "pairwise"},
 }
@@ -247,9 +261,10 @@ def test_bins_of_a_sample_are_those_of_one_machine(monkeypatch):
     check_together(divide(DATA, 3), expected)
 
 
-def test_a_warm_start_continues_together():
-    half = LambdaMARTRanker(**OPTIONS | {"n_estimators": 3}, warm_start=True)
-    half.fit(**DATA)
+@pytest.mark.parametrize("dart", [None, {"rate_drop": 0.7, "skip_drop": 0}])
+def test_a_warm_start_continues_together(dart):
+    options = OPTIONS | {"n_estimators": 3, "dart": dart}
+    half = LambdaMARTRanker(**options, warm_start=True).fit(**DATA)
     start = LambdaMARTRanker()
     start.__dict__ = vars(half) | {"n_estimators": 6}
     parts = divide(DATA, 2)

@@ -149,7 +149,8 @@ TABLES = {
     ),
     "a name that is not there": (
         [{"query": "hat", "docid": "a", "Ann": 3}], {"grade": ["Ann", "Bob"]},
-        ["has no 'Bob', as grade= names it; it has 'query', 'docid', 'Ann'"],
+        ["has no 'Bob': give groups, documents, grades", "it has 'query', 'docid', 'A",
+         "or name it by load_judgments(..., grade=...), or a list for the mean"],
     ),
 }  # fmt: skip
 
@@ -362,7 +363,7 @@ REFUSED = [
      "query 0: name the placeholder of the query by load_judgments(..., query=...), "
      "one of '$a', '$b'"),
     ({"queries": [{"placeholders": {"$query": "x"}, "relevant_documents": {"a": 3}}]},
-     "query 0: relevant_documents has 3 for 'a': give lists of documents by grade"),
+     "query 0: relevant_documents is {'a': 3}: give lists of documents by grade"),
     ({"queries": [{"placeholders": {"$query": "x"}, "relevant_documents": {"a": {}}}]},
      "query 'x', document 'a': the rating must be a number, got None"),
     ({"name": "b", "query_doc_pairs": [

@@ -219,3 +219,47 @@ def test_values_are_missing_except_in_query_features():
     assert not absent[:, of_query].any()
     # 36,000 values: four standard errors are 0.0085.
     assert absent[:, ~of_query].mean() == pytest.approx(0.2, abs=0.0085)
+
+
+NAMED = "# feature 1 = bm25\n# feature 2 = a b  c\n# qid:1: hat\n"
+
+
+def test_comments_name_the_features(tmp_path):
+    path = tmp_path / "f"
+    path.write_text(NAMED + "2 qid:1 1:0.5 # a\n0 qid:1 1:1\n")
+    read = load_letor(path)  # no line lists feature 2
+    np.testing.assert_array_equal(read.data, [[0.5, 0], [1, 0]])
+    assert read.data.feature_names.tolist() == ["bm25", "a b  c"]
+    assert read.data.dtype == np.float64
+    half = load_letor(path, dtype=np.float32, n_features=2)
+    assert (half.data.dtype, half.data.shape) == (np.float32, (2, 2))
+    path.write_text(NAMED.replace("1 =", "0 =").replace("2 =", "1 =") + "2 qid:1 1:3\n")
+    read = load_letor(path, zero_based=True)
+    assert (read.data.tolist(), read.data.feature_names[1]) == ([[0, 3]], "a b  c")
+    path.write_text(NAMED + NAMED + "2 qid:1 1:0.5\n" + NAMED)  # as of joined files
+    assert load_letor(path).data.feature_names.tolist() == ["bm25", "a b  c"]
+    path.write_text("# features 1 = x, feature 1 = y\n2 qid:1 1:0.5\n")
+    assert type(load_letor(path).data) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (NAMED + "1 qid:1 3:1\n", {}, "'f' has features 1 to 3, and comments name 1"),
+        (NAMED + "1 qid:1 1:1\n", {"n_features": 3}, "features 1 to 3, and"),
+        (NAMED + "1 qid:1 1:1\n", {"n_features": 1}, "features 1 to 1, and"),
+        (NAMED + "1 qid:1 0:1\n", {"zero_based": True}, "features 0 to 0, and"),
+        (NAMED.replace("2 =", "3 =") + "1 qid:1 1:1\n", {}, "and comments name 1, 3: "),
+        (NAMED.replace("2 =", "99999999999 =") + "1 qid:1 1:1\n", {}, "name 1, 9999"),
+        (NAMED + "1 qid:1 1:1\n# feature 1 = tf\n", {},
+         "line 5: '# feature 1 = tf' names another than 'bm25' before: take one out"),
+        (NAMED + "# feature 3 = \xe9\n1 qid:1 1:1\n", {}, "line 4: '\\xe9' is not in"),
+    ],
+)  # fmt: skip
+def test_names_of_features_that_do_not_fit_are_refused(
+    tmp_path, text, options, message
+):
+    (tmp_path / "f").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"path: .*f'") as caught:
+        load_letor(tmp_path / "f", **options)
+    assert message.replace("'f'", "f'") in str(caught.value)

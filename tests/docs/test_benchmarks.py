@@ -40,6 +40,10 @@ COMMANDS = {
         *("--made", "10", "--sizes", "20", "40", "--seeds", "1"),
         *("--libraries", "sklearn_ltr", "subsample=1"),
     ],
+    "dart.py": [
+        *("--made", "20", "--trees", "3", "--settings", "1", "--seeds", "1"),
+        *("--libraries", "sklearn_ltr"),
+    ],
     "smallest_leaf.py": ["--made", "10", "--sizes", "2", "--seeds", "2"],
     "networks.py": [
         "--made",
@@ -64,6 +68,7 @@ COMMANDS = {
     "shapes.py": ["--shapes", "tiny", "--repetitions", "1", "--threads", "1", *OURS],
     "soak.py": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "what_works_where.py": [*OURS, "--features", "query ids"],
+    "startup.py": ["--imports", ROOT, "--rounds", "1"],
     "two_versions.py": [
         *(ROOT, ROOT, "--what", "fit-small", "predict-query"),
         *("--scale", "0.002", "--repetitions", "1"),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import rankdata
@@ -38,9 +41,66 @@ def test_a_document_that_nothing_has_found_is_last():
     assert reciprocal_rank_fusion(none, groups=[1, 1, 1])[1] == 0
 
 
+BIG = 2**53
+ROWS = {"bm25": [3.0, 2.0, 1.0, 5.0], "cosine": [1.0, None, 2.0, 2.0]}
+OF_ROWS = np.array([0, 0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "table", [dict, pd.DataFrame, pl.DataFrame, pa.table], ids=lambda kind: str(kind)
+)
+def test_lists_may_have_names_and_weights(table):
+    scores = np.array([*ROWS.values()], dtype=float)
+    shares = np.array([0.7, 0.3])
+    expected = sum(
+        share * by_definition([one], OF_ROWS, 60)
+        for share, one in zip(shares, scores, strict=True)
+    )
+    for weights in (shares, {"cosine": 0.3, "bm25": 0.7}):
+        found = reciprocal_rank_fusion(table(ROWS), groups=OF_ROWS, weights=weights)
+        assert_allclose(found, expected, rtol=1e-12)
+    found = reciprocal_rank_fusion(table(ROWS), groups=OF_ROWS)
+    assert_allclose(found, by_definition(scores, OF_ROWS, 60), rtol=1e-12)
+    alone = reciprocal_rank_fusion(table(ROWS), groups=OF_ROWS, weights=[0, 1])
+    assert_allclose(alone, by_definition(scores[1:], OF_ROWS, 60), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array,
+        list,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        lambda values: pd.Series(values, dtype="Int64"),
+        lambda values: pd.Series(values, dtype="int64[pyarrow]"),
+    ],
+)
+def test_integers_that_floats_cannot_tell_apart_are_not_tied(column):
+    three = [BIG, BIG + 1, BIG - 1]
+    found = reciprocal_rank_fusion([column(three)], groups=[1, 1, 1], k=0)
+    assert_allclose(found, [1 / 2, 1, 1 / 3])
+    if column not in (np.array, pd.Series):  # these have no whole numbers beside None
+        two = column([BIG, BIG + 1, None])
+        found = reciprocal_rank_fusion([two], groups=[1, 1, 1], k=0)
+        assert_allclose(found, [1 / 2, 1, 0])
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"y_scores": {}}, "y_scores must hold the scores of a retriever"),
+        ({"y_scores": {"a": [1.0]}}, "groups has 2 values for 1 rows"),
+        ({"y_scores": {"a": [1.0, np.inf]}}, r"y_scores\['a'\] must be finite"),
+        (
+            {"y_scores": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])},
+            "y_scores has two columns of one name",
+        ),
+        ({"weights": [1.0]}, "weights must hold one number for each of the 2 retriev"),
+        ({"weights": [1.0, -1.0]}, "weights must be finite and >= 0"),
+        ({"weights": [0, 0]}, "weights are zero for every retriever"),
+        ({"weights": {"a": 1.0}}, r"weights must have the names of y_scores, \[0, 1\]"),
         ({"y_scores": []}, "y_scores must hold the scores of a retriever"),
         ({"y_scores": "bm25"}, "y_scores must be a list of arrays"),
         ({"y_scores": [[1.0, 2.0], [np.inf, 0.0]]}, r"y_scores\[1\] must be finite"),

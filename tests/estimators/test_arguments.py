@@ -50,7 +50,10 @@ def test_these_are_all_estimators_beside_those_of_clicks():
         return {cls}.union(*map(derived, cls.__subclasses__()))
 
     ours = {c for c in derived(Estimator) if c.__module__.startswith("sklearn_ltr")}
-    bases = {"Estimator", "BaseRanker", "NetworkRanker", "BaseMART", "ClickModel"}
+    bases = {
+        "Estimator", "BaseRanker", "MetaRanker", "NetworkRanker", "BaseMART",
+        "ClickModel",
+    }  # fmt: skip
     names = {cls.__name__ for cls in ours} - bases - set(clicks.__all__)
     assert names == {cls.__name__ for cls in ESTIMATORS}
     of_clicks = [cls for cls in ours if cls.__name__ in clicks.__all__]

@@ -22,7 +22,9 @@ from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from tests.export.readers import float32_sum
 
 N_ROWS = 2_000 if INTERPRETED else 20_000
-NUMERIC = ("regressor", "classifier", "on top", "one leaf", "missing", "named")
+NUMERIC = (
+    "regressor", "classifier", "dropped trees", "on top", "one leaf", "missing", "named"
+)  # fmt: skip
 OF_PLAIN_ROWS = ("ranker", *NUMERIC[:-1], "categories", "regressor of categories")
 N_QUERIES, LENGTH = 40, 15
 N = N_QUERIES * LENGTH
@@ -94,6 +96,9 @@ def fitted() -> dict[str, Any]:
         "classifier": MARTClassifier(**TREES, sigma=0.7).fit(X, y > 1),
         "categories": LambdaMARTRanker(**TREES).fit(C, yc, groups=GROUPS),
         "regressor of categories": MARTRegressor(**TREES).fit(C, yc),
+        "dropped trees": LambdaMARTRanker(
+            **TREES, dart={"rate_drop": 0.5, "skip_drop": 0}, path_smooth=2.0
+        ).fit(X, y, groups=GROUPS),
         "on top": LambdaMARTRanker(**TREES, init=ranker).fit(X, y, groups=GROUPS),
     }
 

@@ -22,6 +22,7 @@ from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export import to_lightgbm, to_onnx
 from sklearn_ltr.inspection import (
+    ScoreRegressor,
     local_optimality,
     model_report,
     shap_values,
@@ -111,6 +112,15 @@ def test_what_explains_trees_takes_the_trees_of_calibrated_rankers(name):
     assert TreeDisplay.from_estimator(model, tree=0).figure_ is not None
     text = model_report(model, X, Y, groups=GROUPS)._repr_html_()
     assert "SHAP" in text and "calibrated by" in text
+
+
+@pytest.mark.parametrize("name", OF_TREES)
+def test_frozen_models_are_explained_as_the_model_within(name):
+    for frozen in (FrozenEstimator(fitted(name)), ScoreRegressor(fitted(name))):
+        explained = shap_values(frozen, X[:5]).values
+        assert_array_equal(explained, shap_values(fitted(name), X[:5]).values)
+        text = model_report(frozen, X, Y, groups=GROUPS)._repr_html_()
+        assert text == model_report(fitted(name), X, Y, groups=GROUPS)._repr_html_()
 
 
 def test_curves_and_weights_are_those_of_the_calibrated_ranker():

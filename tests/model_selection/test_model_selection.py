@@ -411,11 +411,22 @@ def test_dates_of_all_types_give_the_same_folds_in_any_order_of_rows(dates):
         assert tested(rows) == tested(np.arange(N)) == expected
 
 
-def test_queries_of_one_date_are_ordered_by_their_ids():
-    groups = np.array(["d", "b", "c", "a", "b"])
-    for rows in ([0, 1, 2, 3, 4], [3, 4, 2, 1, 0]):
-        folds = GroupTimeSeriesSplit(3).split(groups=groups[rows], order=[1] * 5)
-        assert [set(groups[rows][test]) for _, test in folds] == [{"b"}, {"c"}, {"d"}]
+def test_queries_of_one_date_are_in_one_part():
+    groups = np.array(["d", "b", "c", "a", "b", "e"])
+    days = {"a": 1, "b": 2, "c": 2, "d": 2, "e": 3}
+    for rows in ([0, 1, 2, 3, 4, 5], [3, 5, 4, 2, 1, 0]):
+        ids = groups[rows]
+        order = [days[name] for name in ids]
+        (train, test), *_ = GroupTimeSeriesSplit(2).split(groups=ids, order=order)
+        assert {*ids[train]} == {"a"} and {*ids[test]} == {"b", "c", "d"}
+        # tuples divide a date
+        order = [(days[name], ord(name)) for name in ids]
+        folds = GroupTimeSeriesSplit(4).split(groups=ids, order=order)
+        assert [{*ids[test]} for _, test in folds] == [{"b"}, {"c"}, {"d"}, {"e"}]
+        order = [days[name] for name in ids]
+        for size, expected in ((1, {"e"}), (2, {"e"}), (3, {"b", "c", "d", "e"})):
+            _, test = group_train_test_split(groups=ids, order=order, test_size=size)
+            assert {*test} == expected
 
 
 def test_without_dates_the_first_rows_of_queries_are_the_order_of_time():

@@ -111,6 +111,43 @@ def test_folds_by_date_never_see_the_future(number, cv, order):
     assert_array_equal(held_out, np.arange(15, 60))
 
 
+DAYS = ((np.arange(60) * 37) % 60) // 7  # of seven queries each, the last one of four
+
+
+@of_measuring
+@pytest.mark.parametrize("cv", [3, GroupTimeSeriesSplit(3, gap=4)])
+def test_queries_of_one_date_are_on_one_side(number, cv):
+    folds = folds_seen(measuring(cv)[number], order=DAYS[GROUPS])[:3]
+    assert len(folds) == 3
+    for train, test in folds:
+        assert DAYS[train].max() < DAYS[test].min()
+        if not isinstance(cv, int):
+            assert (DAYS < DAYS[test].min()).sum() - len(train) >= 4
+    held_out = np.concatenate([test for _, test in folds])
+    assert_array_equal(np.sort(held_out), np.flatnonzero(DAYS >= DAYS[held_out].min()))
+
+
+@of_measuring
+def test_fewer_dates_than_parts_are_an_error(number):
+    with pytest.raises(ValueError, match="order has 3 different dates for 60 queries"):
+        folds_seen(measuring(3)[number], order=DAYS[GROUPS] // 4)
+
+
+@pytest.mark.parametrize("ranker", [STOPS, RankNetRanker(early_stopping=True)])
+def test_early_stopping_holds_out_whole_dates(ranker, monkeypatch):
+    masks = []
+
+    def kept(*arguments):
+        masks.append(draw_held_out(*arguments))
+        return masks[-1]
+
+    monkeypatch.setattr(parameters, "draw_held_out", kept)
+    clone(ranker).fit(X, Y, groups=GROUPS, order=DAYS[GROUPS])
+    assert_array_equal(masks[0], DAYS == 8)  # four of 60, for six
+    with pytest.raises(ValueError, match="order has 1 different date for 60 queries"):
+        clone(ranker).fit(X, Y, groups=GROUPS, order=0 * GROUPS)
+
+
 def test_only_what_is_held_out_is_measured():
     search = RankerSearch(SMALL, time=None, n_iter=1, cv=3).fit(
         X, Y, groups=GROUPS, order=DATES
@@ -190,15 +227,11 @@ def test_early_stopping_holds_out_users_or_the_latest_queries(
 
 def test_early_stopping_in_a_bag_holds_out_copies_with_their_originals():
     bag = BaggingRanker(STOPS, n_estimators=3, bootstrap=True, random_state=0)
-    for given in ({"users": USERS}, {"order": DATES}, {"order": 0 * GROUPS}):
+    for given in ({"users": USERS}, {"order": DATES}, {"order": GROUPS // 10}):
         fitted = clone(bag).fit(X, Y, groups=GROUPS, **given)
         assert all(member.n_iter_ > 0 for member in fitted.estimators_)
-    # of a search, which is an error without users
-    searches = BaggingRanker(
-        RankerSearch(SMALL, n_iter=1, time=None, cv=2), n_estimators=1, bootstrap=True,
-        random_state=0,
-    )  # fmt: skip
-    assert searches.fit(X, Y, groups=GROUPS, users=USERS).estimators_
+    with pytest.raises(ValueError, match="order has 1 different date for .* 2 dates"):
+        clone(bag).fit(X, Y, groups=GROUPS, order=0 * GROUPS)
 
 
 @pytest.mark.parametrize("bootstrap", [False, True])

@@ -309,3 +309,35 @@ def sampling_probabilities(gradient, hessian, n_wanted):
         mu = (low + high) / 2
         low, high = (mu, high) if np.minimum(1, s / mu).sum() > n_wanted else (low, mu)
     return np.minimum(1, s / high)
+
+
+def smoothed_values(children, rows_of_leaf, gradient, hessian, l2, smoothing) -> dict:
+    """Return the value of each leaf, drawn towards those of the nodes above it.
+
+    By LightGBM's documentation of `path_smooth` s: "the weight of each node is
+    w * (n / s) / (n / s + 1) + w_p / (n / s + 1), where n is the number of samples in
+    the node, w is the optimal node weight to minimise the loss, and w_p is the weight
+    of the parent node", smoothed as well unless it is the root.  `children` are those
+    of each inner node; the root is node 0.
+    """
+
+    def rows_of(node) -> list[int]:
+        if node not in children:
+            return rows_of_leaf[node]
+        return [row for child in children[node] for row in rows_of(child)]
+
+    found = {}
+
+    def visit(node, parent) -> None:
+        rows = rows_of(node)
+        value = -sum(gradient[row] for row in rows)
+        value /= sum(hessian[row] for row in rows) + l2
+        if parent is not None:
+            n = len(rows) / smoothing
+            value = value * n / (n + 1) + parent / (n + 1)
+        found[node] = value
+        for child in children.get(node, ()):
+            visit(child, value)
+
+    visit(0, None)
+    return {leaf: found[leaf] for leaf in rows_of_leaf}

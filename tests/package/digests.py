@@ -73,6 +73,7 @@ def fits() -> Digests:
     yield "far apart", parts(lambdamart(sigma=200.0, learning_rate=5.0))
     yield "cost", parts(lambdamart(metric=None))
     yield "all rows", parts(lambdamart(subsample=1.0))
+    yield "dropped trees", parts(lambdamart(dart=0.5, path_smooth=3.0))
 
 
 def metrics() -> Digests:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
 PACKAGE = Path(__file__).resolve().parents[2] / "sklearn_ltr"
 
@@ -27,6 +32,7 @@ CORE = {
     "strict_json": set(),
     "_core": set(),
     "comm": set(),
+    "parts": set(),
     "other_libraries": set(),
     "data": set(),
     "metrics": {"data"},
@@ -70,7 +76,6 @@ ANNEXES = {
         "metrics",
         "estimators",
         "ranking",
-        "rankers",
         "ensemble",
     },
     "dask": {
@@ -88,7 +93,6 @@ ANNEXES = {
         "metrics",
         "estimators",
         "ranking",
-        "rankers",
         "ensemble",
     },
     "preprocessing": {"data", "trees", "estimators", "ranking"},
@@ -157,6 +161,7 @@ SHARED = {
     "public_names",
     "strict_json",
     "comm",
+    "parts",
     "typing",
 }
 OPTIONAL = {
@@ -420,23 +425,70 @@ def test_no_two_modules_import_each_other_in_a_circle():
     assert circle(import_graph()) == {}
 
 
-IMPORTED_MODULES = """
-import json, sys
-import sklearn.ensemble, numba  # which may themselves import pandas
-before = set(sys.modules)
-import sklearn_ltr
-print(json.dumps(sorted(set(sys.modules) - before)))
+# what estimators, tables, threads and compiled functions of others import anyway
+OF_OTHERS = """
+import sklearn.base, scipy.sparse, joblib, threadpoolctl, numba.core.registry
+numba.core.registry.cpu_target.target_context.refresh()
 """
+# of which `sklearn.callback` shows its progress
+OF_CALLBACKS = "sklearn.callback", "rich"
+NEVER = {"asyncio", "sqlite3", "unittest"}
+LATER = {"scorers", "strict_json"}  # rooms of the core that a fit does not need
 
 
-def test_importing_the_package_imports_nothing_optional():
+def modules_added(code: str, *arguments: str, before: str = OF_OTHERS) -> set[str]:
+    """Return the modules that a new process imports by running some code."""
+    script = (
+        f"import json, sys\n{before}\nbefore = set(sys.modules)\n{code}\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
     answer = subprocess.run(
-        [sys.executable, "-c", IMPORTED_MODULES],
+        [sys.executable, "-c", script, *arguments],
         check=True,
         capture_output=True,
         text=True,
         cwd=PACKAGE.parent,
     )
-    added = {name.split(".")[0] for name in json.loads(answer.stdout)}
-    assert "sklearn_ltr" in added
-    assert not OPTIONAL & added
+    return set(json.loads(answer.stdout))
+
+
+def check_modules(added: set[str], more_rooms: set[str]) -> None:
+    """Check that the core is imported, some rooms more, and nothing of others."""
+    ours = {name for name in added if name.split(".")[0] == "sklearn_ltr"}
+    assert {room_of(name) for name in ours} == CORE.keys() - LATER | more_rooms
+    theirs = {name for name in added - ours if not name.startswith(OF_CALLBACKS)}
+    tops = {name.split(".")[0] for name in theirs}
+    assert tops <= sys.stdlib_module_names - NEVER | {"sklearn"}
+    of_sklearn = {name for name in theirs if name.startswith("sklearn.")}
+    assert {name.split(".")[1] for name in of_sklearn} <= {"utils", "frozen"}
+
+
+def test_importing_the_package_imports_the_core_and_nothing_optional():
+    check_modules(modules_added("import sklearn_ltr"), set())
+
+
+@pytest.mark.parametrize(
+    ("model", "rooms"),
+    [
+        (LambdaMARTRanker(n_estimators=2), set()),
+        (RankNetRanker(max_iter=1), set()),
+        (MARTRegressor(n_estimators=2), {"mart"}),
+        (MARTClassifier(n_estimators=2), {"mart"}),
+    ],
+)
+def test_a_saved_model_that_predicts_imports_no_room_that_it_does_not_use(
+    model, rooms, tmp_path
+):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    groups = {} if "mart" in rooms else {"groups": np.repeat([0, 1, 2], 20)}
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps((model.fit(X, y, **groups), X)))
+    code = """
+import pickle
+with open(sys.argv[1], "rb") as file:
+    model, X = pickle.load(file)
+model.predict(X)  # numpy walks down the trees
+model.predict(X.repeat(1000, axis=0))  # a kernel does
+"""
+    check_modules(modules_added(code, str(path)), {"_saved", *rooms})

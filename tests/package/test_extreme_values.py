@@ -13,6 +13,7 @@ from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._core.compile import INTERPRETED, KERNELS
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._core.trees.growth import BEST_FIRST, SYMMETRIC
 from sklearn_ltr._core.trees.parameters import TreeParameters, growth_parameters
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
@@ -229,16 +230,16 @@ def test_more_leaves_than_the_rows_fill_cost_nothing_and_change_nothing(estimato
 @pytest.mark.filterwarnings("ignore::sklearn_ltr.NothingLearnedWarning")
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 39, 40, 41])
 def test_memory_is_allocated_for_the_leaves_that_depth_and_rows_allow(n_rows):
-    def limits(symmetric=False, **options):
+    def limits(policy=BEST_FIRST, **options):
         parameters = read_parameters(TreeParameters, MARTRegressor(**options))
-        return growth_parameters(parameters, NO_CONSTRAINTS, n_rows, symmetric)
+        return growth_parameters(parameters, NO_CONSTRAINTS, n_rows, policy)
 
     by_rows = limits(min_samples_leaf=20, max_leaf_nodes=10**9)
     assert by_rows.max_leaf_nodes == 2
     assert by_rows.min_samples_leaf == min(20, n_rows)
     by_depth = limits(max_leaf_nodes=10**6, max_depth=2, min_samples_leaf=1)
     assert by_depth.max_leaf_nodes == max(2, min(4, n_rows))
-    by_level = limits(True, max_leaf_nodes=10**6, min_samples_leaf=1)
+    by_level = limits(SYMMETRIC, max_leaf_nodes=10**6, min_samples_leaf=1)
     assert by_level.max_leaf_nodes == 2**by_level.max_depth <= 2 * n_rows + 2
     model = MARTRegressor(**TREES, max_leaf_nodes=99)
     assert model.fit(X[:n_rows], Y[:n_rows]).predict(X).shape == Y.shape

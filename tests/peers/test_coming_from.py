@@ -207,6 +207,16 @@ LIGHTGBM = {
         at_least_100_rows_in_a_leaf,
     ),
     "`reg_lambda`, `lambda_l2`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
+    "`path_smooth`": Row({"path_smooth": 9.0}, {"path_smooth": 9.0}),
+    '`boosting="dart"`, `drop_rate`, `skip_drop`, `max_drop`': Row(
+        {"boosting": "dart", "drop_rate": 0.5, "skip_drop": 0.1, "max_drop": 2},
+        {"dart": {"rate_drop": 0.5, "skip_drop": 0.1, "max_drop": 2}},
+        this_many_trees,
+    ),
+    "`uniform_drop`, `xgboost_dart_mode`": Row(
+        {"boosting": "dart", "uniform_drop": True, "xgboost_dart_mode": True},
+        {"dart": 0.1},
+    ),
     "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
     "`colsample_bytree`, `feature_fraction`":
         Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
@@ -369,6 +379,16 @@ XGBOOST = {
     "`min_child_weight` (a sum of hessians)":
         Row({"min_child_weight": 5.0}, {"min_samples_leaf": 100}),
     "`reg_lambda`": Row({"reg_lambda": 5.0}, SAME_FOR_ALL["l2"]),
+    '`booster="dart"` (before 3.4), `rate_drop`, `skip_drop`': Row(
+        {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.1, "verbosity": 0},
+        {"dart": {"rate_drop": 0.5, "skip_drop": 0.1}},
+        this_many_trees,
+    ),
+    "`one_drop`, `sample_type`, `normalize_type`": Row(
+        {"booster": "dart", "rate_drop": 0.5, "one_drop": False, "verbosity": 0,
+         "sample_type": "uniform", "normalize_type": "tree"},
+        {"dart": 0.5},
+    ),
     "`max_bin`": Row({"max_bin": 2}, {"max_bins": 2}, two_bins),
     "`colsample_bytree`": Row({"colsample_bytree": 0.5}, {"colsample_bytree": 0.5}),
     "`colsample_bynode`": Row({"colsample_bynode": 0.5}, {"max_features": 0.5}),

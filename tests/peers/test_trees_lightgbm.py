@@ -98,3 +98,23 @@ def test_trees_on_lambdas_are_the_same(metric):
     ours = grow_on(X, gradient, hessian, max_leaf_nodes=10)
     predictions = lightgbm_scores(X, gradient, hessian, num_leaves=10)
     assert_same_tree(ours, predictions)
+
+
+@pytest.mark.parametrize("path_smooth", [2.0, 300.0])
+@pytest.mark.parametrize("max_leaf_nodes", [2, 4])
+def test_values_drawn_towards_those_of_parents_are_the_same(
+    max_leaf_nodes, path_smooth
+):
+    """On columns of which two divide the rows so clearly that splits are the same."""
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 2, (1000, 2)).astype(np.float64)
+    gradient = 5 * X[:, 0] + X[:, 1] * (1 + X[:, 0]) + rng.normal(scale=0.1, size=1000)
+    hessian = np.ones(1000)
+    ours = grow_on(
+        X, gradient, hessian, max_leaf_nodes=max_leaf_nodes, path_smooth=path_smooth
+    )
+    predictions = lightgbm_scores(
+        X, gradient, hessian, num_leaves=max_leaf_nodes, path_smooth=path_smooth,
+        min_data_in_leaf=2,
+    )  # fmt: skip
+    assert_same_tree(ours, predictions)

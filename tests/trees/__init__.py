@@ -18,12 +18,17 @@ from sklearn_ltr._core.trees.categories import (
     RowTargets,
 )
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
+from sklearn_ltr._core.trees.growth import BEST_FIRST, SYMMETRIC
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.leaf_values import add_leaves
 from sklearn_ltr._core.trees.growth.preparation import PreparedRows, RowPreparer
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import RowSample, TreeSample
-from sklearn_ltr._core.trees.growth.workspace import GrownTree
-from sklearn_ltr._core.trees.parameters import NO_CONSTRAINTS, GrowthParameters
+from sklearn_ltr._core.trees.growth.workspace import (
+    NO_CONSTRAINTS,
+    GrownTree,
+    GrowthParameters,
+)
 
 ONE_THREAD = ThreadTeam(1)
 STREAM = np.uint64(0x9E3779B97F4A7C15)  # of which rows are sampled
@@ -100,10 +105,10 @@ def binned_values(binned: BinnedData) -> NDArray[np.uint8]:
     return binned.stored.columns.T
 
 
-def grower_of(binned, parameters, team) -> TreeGrower:
+def grower_of(binned, parameters, team, policy=BEST_FIRST) -> TreeGrower:
     """The grower of a worker that is alone."""
     numbers = np.arange(binned.stored.columns.shape[1], dtype=np.uint32)
-    return TreeGrower(binned, parameters, team, numbers, ONE_PROCESS)
+    return TreeGrower(binned, policy, parameters, team, numbers, ONE_PROCESS)
 
 
 def grow_on(
@@ -126,11 +131,12 @@ def grow_on(
     categorical=(),
     category_smoothing=0.0,
     constraints=NO_CONSTRAINTS,
-    symmetric=False,
+    policy=BEST_FIRST,
+    path_smooth=0.0,
 ) -> Grown:
     """Grow one tree on raw values; a symmetric one has `max_depth` levels."""
     n_rows, n_features = X.shape
-    if symmetric:
+    if policy is SYMMETRIC:
         max_leaf_nodes = 2**max_depth
     mapper, binned = bin_table(X, max_bins, categorical=categorical)
     features = np.asarray(np.arange(n_features) if features is None else features)
@@ -145,16 +151,17 @@ def grow_on(
         second_order,
         category_smoothing,
         constraints,
-        symmetric,
+        path_smooth,
     )
     with ThreadTeam(n_threads) as team:
-        tree = grower_of(binned, parameters, team).grow(
+        grower = grower_of(binned, parameters, team, policy)
+        tree = grower.grow(
             RowDerivatives(
                 np.asarray(gradient, dtype=np.float64),
                 np.asarray(hessian, dtype=np.float64),
             ),
             TreeSample(tree_index, features, allowed, subsample, STREAM),
             learning_rate,
-            scores,
         )
+        add_leaves(tree, grower.leaves, scores, team)
     return Grown(tree, mapper, binned, scores)

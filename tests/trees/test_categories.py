@@ -21,7 +21,7 @@ from sklearn_ltr._core.trees.evaluate.bit_sliced import BitSlicedEvaluator
 from sklearn_ltr._core.trees.evaluate.compiled_walk import CompiledWalk
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.evaluate.tree_walk import TreeWalk, unpack_sets
-from sklearn_ltr._core.trees.growth import splitting
+from sklearn_ltr._core.trees.growth import POLICIES, splitting
 from sklearn_ltr._core.trees.growth.leaf_values import add_binned
 from sklearn_ltr._core.trees.growth.quantization import Quantization
 from sklearn_ltr._core.trees.growth.splitting import MAX_SPLIT_CATEGORIES
@@ -180,9 +180,9 @@ def test_categories_of_equal_gradients_are_not_split(second_order):
 
 
 @both_gains
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_a_set_that_fits_chance_is_no_better_than_a_threshold_that_does(
-    symmetric, second_order
+    policy, second_order
 ):
     # of the first column are 40 categories, of the second as many numbers
     n_seeds, chosen = 30, []
@@ -191,7 +191,7 @@ def test_a_set_that_fits_chance_is_no_better_than_a_threshold_that_does(
         X = rng.integers(0, 40, (1200, 2)).astype(np.float64)
         grown = grow_on(
             X, rng.normal(size=1200), rng.uniform(0.5, 1.5, 1200), categorical=[0],
-            max_leaf_nodes=2, max_depth=1, symmetric=symmetric,
+            max_leaf_nodes=2, max_depth=1, policy=policy,
             second_order=second_order, min_samples_leaf=5,
         )  # fmt: skip
         chosen.append(int(grown.tree.feature[0]))
@@ -201,7 +201,7 @@ def test_a_set_that_fits_chance_is_no_better_than_a_threshold_that_does(
     told = 0.3 * rng.normal(size=40)[X[:, 0].astype(int)]
     grown = grow_on(
         X, rng.normal(size=1200) + told, np.ones(1200), categorical=[0],
-        max_leaf_nodes=2, max_depth=1, symmetric=symmetric, second_order=second_order,
+        max_leaf_nodes=2, max_depth=1, policy=policy, second_order=second_order,
         min_samples_leaf=5,
     )  # fmt: skip
     assert grown.tree.feature[0] == 0

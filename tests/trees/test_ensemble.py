@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +18,7 @@ from sklearn_ltr._core.trees.growth.leaf_values import add_binned
 from tests.trees import ONE_THREAD, Grown, grow_on
 
 NAN = float("nan")
+RNG = np.random.default_rng(5)
 
 
 def by_bins(grown: Grown) -> np.ndarray:
@@ -39,6 +43,33 @@ def forest(n=60, n_features=20, n_trees=5, dtype=np.float64, seed=0):
 
 def joined(grown: list[Grown]) -> TreeEnsemble:
     return TreeEnsemble.from_grown([g.tree for g in grown], grown[0].mapper)
+
+
+@pytest.mark.parametrize("categorical", [(), (2,)])
+def test_trees_are_taken_apart_as_they_were_joined(categorical):
+    X, grown = forest()
+    X[:, 2] = np.arange(len(X)) % 7
+    grown = [
+        grow_on(
+            X, RNG.normal(size=60), np.ones(60), max_bins=20, categorical=categorical
+        )
+        for _ in range(4)
+    ]
+    ensemble, mapper = joined(grown), grown[0].mapper
+    for found, one in zip(ensemble.grown(mapper), grown, strict=True):
+        scores = np.zeros(60)
+        add_binned(one.binned, found, scores, ONE_THREAD)
+        np.testing.assert_array_equal(scores, one.scores)
+    again = TreeEnsemble.from_grown(ensemble.grown(mapper), mapper)
+    assert pickle.dumps(again) == pickle.dumps(ensemble)
+
+
+def test_trees_of_other_bins_are_refused():
+    X, grown = forest()
+    ensemble = joined(grown)
+    between = replace(ensemble, threshold=ensemble.threshold - 1e-9)
+    with pytest.raises(ValueError, match="other thresholds .* warm_start=False"):
+        between.grown(grown[0].mapper)
 
 
 # --- raw values and bins ----------------------------------------------------------

@@ -16,15 +16,16 @@ from sklearn_ltr._core.compile import (
 )
 from sklearn_ltr._core.compile.threads import MIN_SHARED_TIME
 from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
+from sklearn_ltr._core.trees.growth import BEST_FIRST, POLICIES, SYMMETRIC
 from sklearn_ltr._core.trees.growth.best_first import (
+    LEAVES_AHEAD,
     MIN_ROWS_PER_CHUNK,
-    grow_best_first,
 )
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.leaf_values import add_leaves
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import TreeSample
-from sklearn_ltr._core.trees.growth.workspace import LEAVES_AHEAD
-from sklearn_ltr._core.trees.parameters import GrowthParameters
+from sklearn_ltr._core.trees.growth.workspace import GrowthParameters
 from tests.oracles import trees as oracle
 from tests.trees import (
     ONE_THREAD,
@@ -267,7 +268,7 @@ def test_threads_share_a_tree_that_takes_longer_than_they_lose(
     monkeypatch.setattr(SharedKernel, "run_parts", note)
     X, gradient, hessian = draw(n=n_rows, n_features=n_features)
     grow_on(X, gradient, hessian, n_threads=2)
-    assert (grow_best_first in shared) == (n_threads == 2)
+    assert (BEST_FIRST.kernel in shared) == (n_threads == 2)
 
 
 @pytest.mark.parametrize("n_threads", [1] if INTERPRETED else [1, 3])
@@ -280,10 +281,10 @@ def test_a_tree_does_not_depend_on_the_tree_before(n_threads):
         parameters = GrowthParameters(9, 2**31, 2, 0.0, True)
         grower = grower_of(binned, parameters, team)
         some = TreeSample(0, features[3:5], allowed, 0.5, STREAM)
-        grower.grow(RowDerivatives(gradient[::-1].copy(), hessian), some, 1.0, scores)
-        scores[:] = 0.0
+        grower.grow(RowDerivatives(gradient[::-1].copy(), hessian), some, 1.0)
         every = TreeSample(0, features, allowed, 1.0, STREAM)
-        second = grower.grow(RowDerivatives(gradient, hessian), every, 1.0, scores)
+        second = grower.grow(RowDerivatives(gradient, hessian), every, 1.0)
+        add_leaves(second, grower.leaves, scores, team)
     first = grow_on(X, gradient, hessian, max_leaf_nodes=9, min_samples_leaf=2)
     for one, other in zip(second, first.tree, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -321,14 +322,14 @@ def grow_together(
     n_workers, X, gradient, hessian, *, n_threads, rows_per_run, n_trees=2,
     subsample=1.0, share=1.0, features=None, categorical=(),
     max_leaf_nodes=12, max_depth=2**31, min_samples_leaf=4, l2=0.0, second_order=True,
-    category_smoothing=0.0, constraints=NO_CONSTRAINTS, symmetric=False,
+    category_smoothing=0.0, constraints=NO_CONSTRAINTS, policy=BEST_FIRST,
 ):  # fmt: skip
     """Grow trees by workers, who are dealt runs of rows; return trees and scores."""
     (n, n_features), rng = X.shape, np.random.default_rng(0)
     _, binned = bin_table(X, 32, categorical=categorical)
     parameters = GrowthParameters(
         max_leaf_nodes, max_depth, min_samples_leaf, l2, second_order,
-        category_smoothing, constraints, symmetric,
+        category_smoothing, constraints,
     )  # fmt: skip
     features = np.arange(n_features) if features is None else np.array(features)
     drawn = [
@@ -343,14 +344,14 @@ def grow_together(
         numbers = own.astype(np.uint32)
         scores, trees = np.zeros(len(own)), []
         with ThreadTeam(n_threads) as team:
-            grower = TreeGrower(part, parameters, team, numbers, comm)
+            grower = TreeGrower(part, policy, parameters, team, numbers, comm)
             for m, allowed in enumerate(drawn):
                 tree = grower.grow(
                     RowDerivatives(gradient[own], hessian[own]),
                     TreeSample(m, features, allowed.copy(), subsample, STREAM),
                     0.1,
-                    scores,
                 )
+                add_leaves(tree, grower.leaves, scores, team)
                 if len(tree.category_set) > 0:  # of no split by categories, anything
                     tree.category_set[~np.isin(tree.feature, categorical)] = 0
                 trees.append([array.tobytes() for array in tree])
@@ -364,17 +365,17 @@ def grow_together(
     return results[0][0], scores.tobytes()
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("name", TOGETHER)
-def test_workers_grow_the_trees_of_one(name, symmetric):
+def test_workers_grow_the_trees_of_one(name, policy):
     n = 120 if INTERPRETED else 3000
     X, gradient, hessian = draw(n, n_features=8, seed=6)
     X[:, [4, 7]] = np.random.default_rng(7).integers(0, 20, (n, 2))
     data = X, gradient + X[:, 4] % 3, hessian
     options = {"rows_per_run": 7, **TOGETHER[name]}
-    if symmetric:
+    if policy is SYMMETRIC:
         n_levels = options.get("max_depth", 3)
-        options |= {"symmetric": True, "max_depth": n_levels}
+        options |= {"policy": SYMMETRIC, "max_depth": n_levels}
         options["max_leaf_nodes"] = 2**n_levels
     expected = grow_together(1, *data, n_threads=1, **options)
     assert (len(expected[0][0][0]) > 4) is (name != "one leaf")
@@ -399,8 +400,8 @@ def test_workers_exchange_several_histograms_at_once(subsample):
         derivatives = RowDerivatives(gradient[own], hessian[own])
         with ThreadTeam(1) as team:
             numbers = own.astype(np.uint32)
-            grower = TreeGrower(part, parameters, team, numbers, comm)
-            tree = grower.grow(derivatives, sample, 0.1, np.zeros(len(own)))
+            grower = TreeGrower(part, BEST_FIRST, parameters, team, numbers, comm)
+            tree = grower.grow(derivatives, sample, 0.1)
         return len(tree.feature), comm.shapes
 
     for n_nodes, shapes in run_workers(2, work):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
-from sklearn_ltr._core.trees.growth.symmetric import RIDGE
+from sklearn_ltr._core.trees.growth.symmetric import RIDGE, SYMMETRIC
 from tests.oracles import trees as oracle
 from tests.trees import grow_on
 from tests.trees.test_growing import assert_partition, depths, draw, rows_of_leaves
@@ -46,7 +46,7 @@ def test_a_level_is_split_by_the_condition_of_the_highest_gain(
     }
     whole = l2 + RIDGE * hessian.mean()
     levels, leaves = oracle.grow_symmetric(X, gradient, hessian, l2=whole, **options)
-    grown = grow_on(X, gradient, hessian, l2=l2, symmetric=True, **options)
+    grown = grow_on(X, gradient, hessian, l2=l2, policy=SYMMETRIC, **options)
     assert len(conditions(grown.tree)) == len(levels) == max_depth
     assert [f for f, _, _ in conditions(grown.tree)] == [s.feature for _, s in levels]
     assert sum(grown.gains) == pytest.approx(sum(g for g, _ in levels), rel=1e-5)
@@ -70,7 +70,7 @@ def test_leaves_partition_the_rows_and_respect_the_parameters(
     second_order, seed, n, n_features, missing, max_depth, min_samples_leaf
 ):
     X, gradient, hessian = draw(n, n_features, missing, seed)
-    options = {"second_order": second_order, "max_bins": 16, "symmetric": True}
+    options = {"second_order": second_order, "max_bins": 16, "policy": SYMMETRIC}
     size = {"max_depth": max_depth, "min_samples_leaf": min_samples_leaf}
     grown = grow_on(X, gradient, hessian, **size, **options)
     assert len(conditions(grown.tree)) <= max_depth
@@ -87,7 +87,12 @@ def test_growth_stops_when_no_condition_has_a_gain(n, second_order):
     X = np.column_stack([side, X])
     gradient = np.array([-1.0, 2.0])[side]
     grown = grow_on(
-        X, gradient, np.ones(n), second_order=second_order, max_depth=5, symmetric=True
+        X,
+        gradient,
+        np.ones(n),
+        second_order=second_order,
+        max_depth=5,
+        policy=SYMMETRIC,
     )
     assert grown.tree.feature.tolist() == [0, -1, -1]
 
@@ -98,7 +103,7 @@ def test_a_leaf_that_stays_whole_may_be_divided_by_a_later_level():
     X = np.array([(a, b, c) for a, b in corners for c in (0, 1)] * 100, dtype=float)
     gradient = 4 * X[:, 0] + 2 * X[:, 1] + X[:, 2] - 3
     grown = grow_on(
-        X, gradient, np.ones(800), max_depth=3, min_samples_leaf=2, symmetric=True
+        X, gradient, np.ones(800), max_depth=3, min_samples_leaf=2, policy=SYMMETRIC
     )
     assert [feature for feature, _, _ in conditions(grown.tree)] == [0, 1, 2]
     assert sorted(depths(grown.tree)[grown.leaves]) == [2, 2, 3, 3, 3, 3]
@@ -111,7 +116,7 @@ def test_a_level_is_split_by_a_feature_that_may(n_threads, second_order):
     X, gradient, hessian = draw(n=300, n_features=n_features, seed=4)
     allowed = np.random.default_rng(5).uniform(size=(63, n_features)) < 0.2
     options = {"second_order": second_order, "n_threads": n_threads}
-    options |= {"max_depth": 5, "symmetric": True}
+    options |= {"max_depth": 5, "policy": SYMMETRIC}
     tree = grow_on(X, gradient, hessian, allowed=allowed.copy(), **options).tree
     used = [feature for feature, _, _ in conditions(tree)]
     assert len(used) == 5
@@ -126,7 +131,7 @@ def test_the_first_of_equal_features_is_used():
     X = np.hstack([np.zeros((60, 20)), X, np.zeros((60, 20)), X])
     for n_threads in N_THREADS:
         grown = grow_on(
-            X, gradient, hessian, max_depth=4, symmetric=True, n_threads=n_threads
+            X, gradient, hessian, max_depth=4, policy=SYMMETRIC, n_threads=n_threads
         )
         assert set(grown.tree.feature) == {-1, 20, 21}
 
@@ -135,7 +140,7 @@ def test_the_first_of_equal_features_is_used():
 def test_missing_values_go_to_the_better_side_of_the_level(missing_left):
     X = np.tile([0.0, 1.0, 2.0, 3.0, np.nan], 8)[:, np.newaxis]
     gradient = np.tile([1.0, 1.0, -1.0, -1.0, 1.0 if missing_left else -1.0], 8)
-    grown = grow_on(X, gradient, np.ones(40), max_depth=1, symmetric=True)
+    grown = grow_on(X, gradient, np.ones(40), max_depth=1, policy=SYMMETRIC)
     assert grown.tree.missing_left[0] == missing_left
     assert grown.tree.threshold[0] == 1
 
@@ -144,7 +149,7 @@ def test_missing_values_that_training_lacks_go_to_the_larger_side():
     X = np.repeat([0.0, 1.0], [10, 30])[:, np.newaxis]
     for column, missing_left in ((X, False), (1 - X, True)):
         gradient = X[:, 0] - 0.75
-        grown = grow_on(column, gradient, np.ones(40), max_depth=1, symmetric=True)
+        grown = grow_on(column, gradient, np.ones(40), max_depth=1, policy=SYMMETRIC)
         assert grown.tree.missing_left[0] == missing_left
 
 
@@ -153,7 +158,7 @@ def test_categories_are_divided_alike_in_all_leaves():
     X = np.array([(a, c) for a in (0, 1) for c in range(5)] * 100, dtype=float)
     gradient = 4 * X[:, 0] - 2 + np.isin(X[:, 1], [1, 3])
     tree = grow_on(
-        X, gradient, np.ones(1000), max_depth=2, symmetric=True, categorical=[1]
+        X, gradient, np.ones(1000), max_depth=2, policy=SYMMETRIC, categorical=[1]
     ).tree
     by_set = np.flatnonzero(tree.feature == 1)
     bins = np.unpackbits(tree.category_set[by_set], axis=1, bitorder="little")
@@ -165,7 +170,7 @@ def test_a_leaf_against_a_monotonic_constraint_stays_whole():
     X = np.array([(a, b) for a in (0, 1) for b in (0, 1)] * 100, dtype=float)
     gradient = 4 * X[:, 0] - 2 + np.where(X[:, 0] == 0, -X[:, 1], X[:, 1])
     constraints = NO_CONSTRAINTS._replace(monotonic=np.array([0, 1], dtype=np.int8))
-    options = {"max_depth": 2, "symmetric": True}
+    options = {"max_depth": 2, "policy": SYMMETRIC}
     assert len(grow_on(X, gradient, np.ones(400), **options).leaves) == 4
     grown = grow_on(X, gradient, np.ones(400), constraints=constraints, **options)
     assert len(grown.leaves) == 3
@@ -180,7 +185,7 @@ def test_interaction_constraints_hold_for_the_features_of_all_levels():
     sets = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], dtype=bool)
     constraints = NO_CONSTRAINTS._replace(interaction_sets=sets)
     grown = grow_on(
-        X, gradient, hessian, constraints=constraints, max_depth=4, symmetric=True
+        X, gradient, hessian, constraints=constraints, max_depth=4, policy=SYMMETRIC
     )
     used = [feature for feature, _, _ in conditions(grown.tree)]
     assert len(used) == 4
@@ -193,7 +198,7 @@ def test_threads_grow_the_same_tree():
     gradient += np.nan_to_num(X[:, 1:6] ** 2).sum(axis=1) - 5
     found = [
         grow_on(
-            X, gradient, hessian, max_depth=6, symmetric=True, n_threads=n_threads,
+            X, gradient, hessian, max_depth=6, policy=SYMMETRIC, n_threads=n_threads,
             subsample=0.5,
         ).tree
         for n_threads in N_THREADS

@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix
 from sklearn_ltr._core.compile import INTERPRETED, KERNELS
 from sklearn_ltr._core.trees.binning import MISSING_BIN
 from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
-from sklearn_ltr._core.trees.growth.symmetric import RIDGE
+from sklearn_ltr._core.trees.growth import POLICIES
+from sklearn_ltr._core.trees.growth.symmetric import RIDGE, SYMMETRIC
 from tests.oracles import trees as oracle
 from tests.strategies import sparse_columns
 from tests.trees import Grown, bin_table, binned_values, grow_on
@@ -19,7 +20,7 @@ from tests.trees import Grown, bin_table, binned_values, grow_on
 NAN = float("nan")
 N_THREADS = (1,) if INTERPRETED else (1, 2, 3)
 both_gains = pytest.mark.parametrize("second_order", [False, True])
-both_policies = pytest.mark.parametrize("symmetric", [False, True])
+both_policies = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
 
 def draw(seed, n):
@@ -154,7 +155,7 @@ def test_a_leaf_is_split_by_the_first_of_its_best_splits(
     n_threads=st.sampled_from(N_THREADS),
 )
 def test_a_tree_is_that_of_dense_columns(
-    symmetric, second_order, seed, n, share, constrained, **options
+    policy, second_order, seed, n, share, constrained, **options
 ):
     X, gradient, hessian, rng = draw(seed, n)
     n_features, signs = X.shape[1], NO_CONSTRAINTS.monotonic
@@ -166,7 +167,7 @@ def test_a_tree_is_that_of_dense_columns(
     allowed = rng.uniform(size=(n_nodes, n_features)) < share
     options |= {
         "max_leaf_nodes": 20,
-        "symmetric": symmetric,
+        "policy": policy,
         "second_order": second_order,
         "constraints": Constraints(signs, sets),
         "features": np.flatnonzero(rng.uniform(size=n_features) < max(share, 0.7)),
@@ -182,7 +183,7 @@ def test_a_tree_is_that_of_dense_columns(
 
 
 @both_policies
-def test_missing_values_alone_go_left_if_that_is_better(symmetric):
+def test_missing_values_alone_go_left_if_that_is_better(policy):
     # in the right child of the first split, no row is in the lowest bin
     dense = np.arange(96) // 48
     column = np.where(np.arange(96) < 2, 1.0, 5.0)
@@ -192,7 +193,7 @@ def test_missing_values_alone_go_left_if_that_is_better(symmetric):
     signs = np.array([0, 1], dtype=np.int8)  # so missing values cannot go right
     constraints = NO_CONSTRAINTS._replace(monotonic=signs)
     options = {"max_leaf_nodes": 3, "constraints": constraints, "max_depth": 2}
-    options |= {"symmetric": symmetric}
+    options |= {"policy": policy}
     for table in (X, csr_matrix(X - [0, 5])):
         tree = grow_on(table, gradient, np.ones(96), **options).tree
         assert tree.feature.tolist() == [0, -1, 1, -1, -1]
@@ -233,14 +234,14 @@ def test_rare_columns_are_left_out_however_they_are_divided_among_threads():
 
 
 @both_policies
-def test_a_column_of_bytes_that_divides_rows_alike_has_the_same_gain(symmetric):
+def test_a_column_of_bytes_that_divides_rows_alike_has_the_same_gain(policy):
     # of a column and its complement one is sparse, and the first of both is used: so
     # gains must be added up in the same order
     rng = np.random.default_rng(0)
     n = 300 if INTERPRETED else 2000
     few = (rng.uniform(size=(n, 30)) < 0.055).astype(float)
     X = np.column_stack([few, 1 - few])[:, rng.permutation(60)]
-    options = {"max_leaf_nodes": 40, "max_depth": 8, "symmetric": symmetric}
+    options = {"max_leaf_nodes": 40, "max_depth": 8, "policy": policy}
     for _ in range(1 if INTERPRETED else 8):
         data = rng.normal(size=n), rng.uniform(0.2, 1, n)
         dense = grow_on(X, *data, **options)
@@ -268,7 +269,7 @@ def test_a_level_is_split_by_the_condition_of_the_highest_gain(
     }
     ridge = RIDGE * hessian.mean()
     levels, leaves = oracle.grow_symmetric(X, gradient, hessian, l2=ridge, **options)
-    grown = grow_on(csr_matrix(X), gradient, hessian, symmetric=True, **options)
+    grown = grow_on(csr_matrix(X), gradient, hessian, policy=SYMMETRIC, **options)
     assert len(sparse_features(grown)) > 2
     gains = sum(gain for gain, _ in levels)
     assert sum(grown.gains) == pytest.approx(gains, abs=2e-6 * (gradient**2).sum())
@@ -298,18 +299,18 @@ def test_what_sparse_columns_need_is_compiled_for_those_who_have_some():
 
 
 @both_policies
-def test_lists_of_many_leaves_are_moved_together_where_they_have_no_room(symmetric):
+def test_lists_of_many_leaves_are_moved_together_where_they_have_no_room(policy):
     # with so many leaves of 300 rows, there are more keys in all lists together than
     # there is room for, which is for twice as many as there are entries
     rng = np.random.default_rng(0)
     X = np.where(rng.random((300, 30)) < 0.05, rng.normal(size=(300, 30)), 0)
     X[:, 0] = rng.normal(size=300)
     given = rng.normal(size=300), np.ones(300)
-    options = {"max_leaf_nodes": 128, "max_depth": 7 if symmetric else 2**31}
+    options = {"max_leaf_nodes": 128, "max_depth": 7 if policy is SYMMETRIC else 2**31}
     sparse, dense = (
-        grow_on(table, *given, symmetric=symmetric, **options).tree
+        grow_on(table, *given, policy=policy, **options).tree
         for table in (csr_matrix(X), X)
     )
-    assert np.count_nonzero(dense.feature >= 0) > (10 if symmetric else 100)
+    assert np.count_nonzero(dense.feature >= 0) > (10 if policy is SYMMETRIC else 100)
     for found, expected in zip(sparse, dense, strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -5,7 +5,6 @@ F_0(x) = Estimator(x),    or the caller's own scores,    or 0
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._core.data import (
     FitArguments,
     FitData,
-    TrainingData,
     check_base_scores,
     one_column_of,
 )
@@ -26,7 +24,6 @@ from sklearn_ltr._core.data.feature_reader import SuppliedX, given_values
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.data.rows import n_rows as n_rows_of
 from sklearn_ltr._core.estimators.routing import requested_metadata
-from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.typing import FloatArray, MatrixLike
 
 LARGEST_BASE_SCORE = 1e12  # limit of sigma F_0; trees add about 1
@@ -72,28 +69,7 @@ def start_from_base_model(
                 rows = np.sort(rows)
                 X, y = index_rows(X, rows), index_rows(y, rows)
                 metadata = {n: index_rows(v, rows) for n, v in metadata.items()}
-            with positions_may_be_used_by(given.estimator):
-                known["init_"] = model.fit(X, one_column_of(y), **metadata)
-
-
-def with_base_scores(
-    given: FitArguments, sets: list[TrainingData], known: Mapping[str, Any]
-) -> list[TrainingData]:
-    """Return training data, and validation sets, with F_0 by the base model, if any."""
-    for one in given.sets():
-        init_score = one.columns.init_score
-        check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
-    if known["init_"] is None:
-        return sets
-    scores = [
-        base_scores(known["init_"], one.X, data.X.shape[0], None)
-        for one, data in zip(given.sets(), sets, strict=False)
-    ]
-    scores += scores[:1] * (len(sets) - len(scores))  # rows that are held out of X
-    return [
-        data.with_init_score(own[data.rows])
-        for data, own in zip(sets, scores, strict=True)
-    ]
+            known["init_"] = model.fit(X, one_column_of(y), **metadata)
 
 
 def check_base_score_size(data: FitData, sigma: float) -> None:

@@ -31,10 +31,8 @@ from sklearn_ltr._core.trees.binning import (
     fit_bins,
     hash_bins,
     sample_rows,
-    shared_category_bins,
 )
 from sklearn_ltr._core.trees.categories import CategoryBins, TrainingCategories
-from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.growth import ahead_of_time
 from sklearn_ltr._core.trees.parameters import TreeParameters
 from sklearn_ltr._core.typing import FloatArray, IntArray
@@ -46,7 +44,7 @@ class BinnedSet(NamedTuple):
     """Binned rows, and the scores that trees are added to."""
 
     bins: BinnedData
-    scores: FloatArray  # (n_rows,): F so far
+    scores: FloatArray  # (n_rows,): F_0 at first
 
 
 class BinnedFit(NamedTuple):
@@ -80,8 +78,8 @@ def bin_data(
     index = QueryIndex.locate(data.learned, comm)
     categorical = data.reader.categories.feature
     if comm is ONE_PROCESS:
-        symmetric = parameters.grows_symmetric(index.n_queries)
-        kind = symmetric, len(categorical) > 0, data.learned.X.is_sparse
+        policy = parameters.policy(index.n_queries)
+        kind = policy, len(categorical) > 0, data.learned.X.is_sparse
         ahead_of_time.want_growth(*kind, n_jobs=parameters.n_jobs)
     stage("binning")
     # The rows are sorted by all that trees see: bins, targets, weights and initial
@@ -101,12 +99,11 @@ def bin_data(
         order = rows.content_order(hash_bins(bins, team), team)
         bins.stored.reorder(order, team)
         rows = rows.reordered(order)
-    scores = scores_so_far(rows, bins, mapper, kept.ensemble, team)
-    learned, validation = BinnedSet(bins, scores), []
-    for held in data.validation:
-        bins = mapper.transform(held.X, held.rows, team)
-        scores = scores_so_far(held, bins, mapper, kept.ensemble, team)
-        validation.append(BinnedSet(bins, scores))
+    learned = BinnedSet(bins, rows.init_score.copy())
+    validation = [
+        BinnedSet(mapper.transform(held.X, held.rows, team), held.init_score.copy())
+        for held in data.validation
+    ]
     # the rows that they are of are for messages, and as int32 they take less memory
     rows = replace(rows, X=NO_FEATURES, rows=rows.rows.astype(np.int32))
     return BinnedFit(rows, learned, validation, mapper, index, team)
@@ -127,27 +124,3 @@ def learn_bins(
     bins = CategoryBins.fit(categorical, trained.sums, *options)
     sampled = sample_rows(data, index, seed, team)
     return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
-
-
-def scores_so_far(
-    data: TrainingData,
-    binned: BinnedData,
-    mapper: BinMapper,
-    ensemble: TreeEnsemble,
-    team: ThreadTeam,
-) -> FloatArray:
-    """Return F of the rows: their initial scores, and the trees of earlier fits."""
-    if len(ensemble) == 0:  # do not read X: it may be on disk
-        return data.init_score.copy()
-    # a training row whose category shares a bin has another bin than in prediction
-    features, bins = shared_category_bins(binned, mapper.categories)
-    known = np.zeros((data.X.shape[0], 1 + len(features)))
-    known[data.rows] = np.column_stack((data.init_score, bins))
-    found = []
-    for first, values in data.X.parts():
-        own = known[first : first + values.shape[0]]
-        encoded = mapper.categories.encode(values)
-        if len(features) > 0:
-            encoded[:, features] = own[:, 1:]
-        found.append(ensemble.predict(encoded, team, own[:, 0].copy()))
-    return np.asarray(np.concatenate(found)[data.rows])

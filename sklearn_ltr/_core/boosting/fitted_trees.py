@@ -24,6 +24,8 @@ from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 CURVE = "(n_trees + 1,)"
+#: true of a model whose earlier stages are no sums of its first trees
+CHANGED = "_stages_changed"
 #: attributes of every fitted estimator of trees
 TREE_ATTRIBUTES: Attributes = {
     **FEATURES,
@@ -32,6 +34,7 @@ TREE_ATTRIBUTES: Attributes = {
     "_seed": Attribute(),
     "_is_imported": Attribute(),
     "_absent_is_missing": Attribute(when="a model of XGBoost is read"),
+    CHANGED: Attribute(when="dart has dropped trees"),
     "ensemble_": Attribute(),
     "n_iter_": Attribute(),
     "evals_result_": Attribute(),
@@ -45,6 +48,7 @@ class FittedTrees(NamedTuple):
     categories: FeatureCategories
     mapper: BinMapper
     ensemble: TreeEnsemble
+    stages_changed: bool
 
     def scores(
         self, X: Matrix, base_score: FloatArray, n_jobs: int | None
@@ -68,6 +72,12 @@ class FittedTrees(NamedTuple):
 
     def stages(self, X: Matrix, base_score: FloatArray) -> Iterator[FloatArray]:
         """Yield F of each row of X after each tree."""
+        if self.stages_changed:
+            raise ValueError(
+                "dart has dropped trees and changed their weights since, so the sum of "
+                "the first trees is not the model that there was after them: see "
+                "evals_result_ for what was measured, or fit with as many n_estimators"
+            )
         encoded = self.mapper.categories.encode(X)
         yield from self.ensemble.staged_predict(encoded, base_score)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from sklearn_ltr._core.data import FitArguments
-from sklearn_ltr._core.data.feature_reader import (
-    FeatureReader,
-    SuppliedX,
-    given_values,
-)
+from sklearn_ltr._core.boosting.dart import Dart, DartChoice
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
+from sklearn_ltr._core.typing import FeaturesLike
+
+DartValue = float | Mapping[str, float | None] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +20,17 @@ class BoostingParameters(TreeParameters, FitParameters):
 
     Attributes
     ----------
+    dart
+        Drop earlier trees while a tree is grown (DART: Rashmi and Gilad-Bachrach,
+        AISTATS 2015).  A dict of "rate_drop" (default: 0.1), "skip_drop" (0.5) and
+        "max_drop" (50; None: no limit), or a number, the rate.  With probability
+        1 - skip_drop, each earlier tree is dropped with probability rate_drop, at most
+        max_drop of them.  The tree is fitted to the scores without the k dropped trees,
+        at the rate ``learning_rate / (k + learning_rate)``, and these are multiplied by
+        ``k / (k + learning_rate)``, as in XGBoost.  Early stopping keeps the model that
+        was measured best, with the weights of that time.  Takes a byte of memory for
+        each {row} and tree, two with more than 256 leaves.  None: no tree is dropped.
+        Try it if many trees overfit.
     early_stopping
         Stop when the validation score has not improved for `n_iter_no_change` trees,
         and keep the trees up to the best score.  "auto": if `X_val` is given to `fit`.
@@ -47,14 +56,12 @@ class BoostingParameters(TreeParameters, FitParameters):
         Set 1 if several fits run at once, as in a search with its own `n_jobs`.
     """
 
-    def new_reader(
-        self, given: FitArguments, known: Mapping[str, Any], *, is_new: bool
-    ) -> FeatureReader:
-        """Return what reads X, with its categories."""
-        reader, X = FeatureReader(given.estimator, known), given.X
-        if not (is_new and isinstance(X, SuppliedX)):  # whose categories are known
-            reader.learn_categories(given_values(X), self.categorical_features)
-        return reader
+    dart: Annotated[Dart | None, DartChoice()]
+
+    @property
+    def categorical(self) -> FeaturesLike:
+        """The features that hold categories."""
+        return self.categorical_features
 
     def check_continues(self, attributes: Mapping[str, Any]) -> None:
         """Raise a ValueError unless the trees of the last fit can be continued."""

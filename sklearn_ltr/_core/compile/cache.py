@@ -8,6 +8,9 @@ that this CPU has.
 
 The cache saves time only.  What it has not is compiled; where it cannot be read or
 written, in every process, with a warning.
+
+A file is code: it is read only if it belongs to this user, to root, or to the owner of
+the kernel's source.  Nothing is stored beside sources that belong to another user.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ from sklearn_ltr._core.compile.numba_internals import (
 from sklearn_ltr._core.compile.waiting import TELLER
 
 PACKAGE = os.path.abspath(os.path.join(__file__, *[os.pardir] * 3))
+ROOT = 0  # the user
 DIGEST_SIZE = hashlib.sha256().digest_size  # a file: digest of the rest, kernel
 
 
@@ -53,7 +57,7 @@ class KernelCache(NullCache):
     @property
     def cache_path(self) -> str:
         """The folder in which a new file is stored if it can be written."""
-        return self._folders[0]
+        return next(iter(self._own_folders), "")
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the compiled signature, None if it has to be compiled."""
@@ -83,6 +87,15 @@ class KernelCache(NullCache):
         for path in self._paths(name, signature, target_context.codegen()):
             try:
                 with open(path, "rb") as file:
+                    if not self._trusts(_owner(file.fileno())):
+                        _warn_once(
+                            "of others",
+                            f"The compiled kernel in {path} belongs to another user "
+                            "and may be any code, so it is not used, and neither are "
+                            "others of which that is true.  Set the environment "
+                            "variable NUMBA_CACHE_DIR to a folder of your own.",
+                        )
+                        continue
                     content = file.read()
             except OSError:
                 continue
@@ -108,14 +121,17 @@ class KernelCache(NullCache):
         """Store a compiled signature in a file."""
         if result.library.has_dynamic_globals:
             return
+        folders = self._own_folders
         try:
             payload = packed(result)
             content = hashlib.sha256(payload).digest() + payload
-            for folder in self._folders[:-1]:
+            for folder in folders[:-1]:
                 with contextlib.suppress(OSError):
                     _store(folder, name, content)
                     return
-            _store(self._folders[-1], name, content)
+            if not folders:
+                raise OSError("no folder is this user's")
+            _store(folders[-1], name, content)
         except Exception as error:  # OSError, or what pickle raises
             paths = (os.path.join(folder, name) for folder in self._folders)
             if not any(map(os.path.exists, paths)):  # by another process, as on Windows
@@ -164,7 +180,7 @@ class KernelCache(NullCache):
     def _title(self) -> str:
         """The kernel in a line for users: its name, and the folder of its file."""
         function = self._dispatcher.py_func
-        return f"{function.__module__.split('.')[-2]}.{function.__name__}"
+        return ".".join([*function.__module__.split(".")[-2:-1], function.__name__])
 
     @functools.cached_property
     def _key(self) -> str | None:
@@ -181,15 +197,49 @@ class KernelCache(NullCache):
             return None
 
     @functools.cached_property
-    def _folders(self) -> list[str]:
-        """Where files are looked for, and stored if possible, best folder first."""
+    def _folders(self) -> dict[str, bool]:
+        """Where files are looked for, the best first, and whether new ones go there."""
         if numba.config.CACHE_DIR:
-            return [os.path.join(numba.config.CACHE_DIR, "sklearn_ltr")]
-        folders = [os.path.join(cache_folder_of_user(), "sklearn_ltr")]
+            folder = os.path.join(numba.config.CACHE_DIR, "sklearn_ltr")
+            if os.path.exists(folder) and not self._trusts(_owner(folder)):
+                folder += f"-{_this_user()}"
+            return {folder: True}
+        folders = {}
         source = self._dispatcher.py_func.__code__.co_filename
         if os.path.isfile(source):  # not in a zip file or notebook
-            folders.insert(0, os.path.join(os.path.dirname(source), "__pycache__"))
+            beside = os.path.dirname(source)
+            is_own = _owner(beside) == _this_user()
+            folders[os.path.join(beside, "__pycache__")] = is_own
+        folder, home = cache_folder_of_user(), os.path.expanduser("~")
+        # no home is made, and root leaves nothing in that of another user
+        is_homeless = folder.startswith(home) and not (
+            os.path.isdir(home) and _owner(home) in (ROOT, _this_user())
+        )
+        if os.path.isabs(folder) and not is_homeless:
+            folders[os.path.join(folder, "sklearn_ltr")] = True
         return folders
+
+    @property
+    def _own_folders(self) -> list[str]:
+        """Where new files are stored, the best folder first."""
+        return [folder for folder, is_own in self._folders.items() if is_own]
+
+    def _trusts(self, owner: int) -> bool:
+        """Whether code of a user may be run: of root, of this one, of the source's."""
+        owners = {ROOT, _this_user()}
+        with contextlib.suppress(OSError):  # in a zip file or notebook
+            owners.add(_owner(self._dispatcher.py_func.__code__.co_filename))
+        return owner in owners
+
+
+def _owner(file: str | int) -> int:
+    """Return the user who owns a file or folder; on Windows always 0."""
+    return os.stat(file).st_uid
+
+
+def _this_user() -> int:
+    """Return the user of this process; on Windows always 0."""
+    return int(getattr(os, "geteuid", int)())
 
 
 def _checked(content: bytes) -> bytes:
@@ -212,8 +262,10 @@ def _write(path: str, content: bytes) -> None:
     """Write a file that no other process ever sees half written."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     unfinished = f"{path}.{uuid.uuid4().hex}"
+    # whatever the umask permits, others may read it at most: it is code
+    opener = functools.partial(os.open, mode=0o644)
     try:
-        with open(unfinished, "xb") as file:
+        with open(unfinished, "xb", opener=opener) as file:
             file.write(content)
         os.replace(unfinished, path)
     finally:

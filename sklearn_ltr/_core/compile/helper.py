@@ -69,6 +69,7 @@ def start() -> None:
     need = _needs.pop()
     folder = need.cache.cache_path
     why = obstacle() or need.cache.is_stored() and "the kernel is compiled"
+    why = why or not folder and "kernels are not stored"
     if not why and not claims.claim_now(folder, CLAIM):
         why = "another process has one"
     if why:

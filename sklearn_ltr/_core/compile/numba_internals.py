@@ -121,8 +121,8 @@ def _paused_collector() -> Iterator[None]:
     # While numba compiles, objects become ever more and hardly any become garbage.  The
     # collector would visit them all, with those of the whole process, again and again.
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()  # Ctrl-C may come right after it
         yield
     finally:
         if was_enabled:

@@ -306,15 +306,16 @@ class _OneBlasThread:
     With several, the order of its sums, and with it the last bits of a model, would
     depend on the number of threads.
 
-    The limit holds for the whole process.  Fits that run side by side in several
-    Python threads share it: the first to enter sets it, the last to leave restores
-    the limit that there was before.
+    The limit of some libraries holds for the whole process: fits that run side by side
+    in several Python threads share it, and the last to leave restores what there was
+    before the first entered.  That of others holds for the Python thread that sets it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_inside = 0
-        self._limit: Any = None
+        self._before: list[int] = []  # numbers of threads before the first entered
+        self._of_thread = threading.local()  # those that this one saw, for each entry
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._lock.acquire,
@@ -324,21 +325,38 @@ class _OneBlasThread:
 
     def __enter__(self) -> None:
         with self._lock:
+            libraries = _blas_libraries()
+            seen = [library.num_threads for library in libraries]
             if self._n_inside == 0:
-                self._limit = _blas_libraries().limit(limits=1)
+                self._before = seen
             self._n_inside += 1
+            self._entries().append(seen)
+            for library in libraries:
+                _set_threads(library, 1)
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
             self._n_inside -= 1
-            if self._n_inside == 0:
-                self._limit.restore_original_limits()
+            self._restore(self._entries().pop())
+
+    def _entries(self) -> list[list[int]]:
+        """Return the numbers of threads that this thread saw when it entered."""
+        entries: list[list[int]] = vars(self._of_thread).setdefault("entries", [])
+        return entries
+
+    def _restore(self, seen: list[int]) -> None:
+        """Lift the limits that no thread needs which is still inside."""
+        limits = zip(_blas_libraries().items(), seen, self._before, strict=True)
+        for (library, is_shared), own, before in limits:
+            if is_shared:
+                own = 1 if self._n_inside > 0 else before
+            _set_threads(library, own)
 
     def _reset_in_child(self) -> None:
         """Lift the limit in a forked child, which has no other thread of its parent."""
-        if self._n_inside > 0:
-            self._n_inside = 0
-            self._limit.restore_original_limits()
+        is_limited, self._n_inside = self._n_inside > 0, len(self._entries())
+        if is_limited and self._n_inside == 0:
+            self._restore(self._before)
         self._lock.release()
 
 
@@ -346,6 +364,30 @@ one_blas_thread = _OneBlasThread()
 
 
 @functools.cache
-def _blas_libraries() -> ThreadpoolController:
-    """Return the BLAS libraries that are loaded."""
-    return ThreadpoolController().select(user_api="blas")
+def _blas_libraries() -> dict[Any, bool]:
+    """Return the BLAS libraries that are loaded, and if threads share their limits."""
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    before = [library.num_threads for library in libraries]
+    for library in libraries:
+        _set_threads(library, 1)
+    seen = [1] * len(libraries)  # by another Python thread
+
+    def look() -> None:
+        seen[:] = [library.num_threads for library in libraries]
+
+    other = threading.Thread(target=look)
+    with contextlib.suppress(RuntimeError):  # no thread starts, so none may share
+        other.start()
+        other.join()
+    for library, number in zip(libraries, before, strict=True):
+        _set_threads(library, number)
+    return {library: n == 1 for library, n in zip(libraries, seen, strict=True)}
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    """Set the number of threads of a BLAS library."""
+    # Since threadpoolctl 3.8, only the first Python thread sets it, until it is let go
+    let_go = getattr(library, "clear_controlling_thread", lambda force: None)
+    let_go(force=True)
+    library.set_num_threads(n_threads)
+    let_go(force=True)

@@ -57,13 +57,23 @@ class FeatureCategories:
         table = as_table(X) if len(features) > 0 else None
         columns = [get_column(table, j, name) for j in features.tolist()]
         is_text = np.array([holds_text(column) for column in columns], dtype=np.bool_)
-        text = [
-            np.array(
-                sorted(check_text(occurring(column), column.name) if has_text else []),
-                dtype=np.str_,
-            )
-            for column, has_text in zip(columns, is_text, strict=True)
-        ]
+        text = []
+        for column, has_text in zip(columns, is_text, strict=True):
+            labels = occurring(column) if has_text else []
+            for label in labels:
+                if label.endswith("\0"):
+                    raise ValueError(
+                        f"{column.name} is categorical, but holds {label!r}, which "
+                        "ends in a NUL that numpy would drop: remove it"
+                    )
+                try:
+                    label.encode()
+                except UnicodeEncodeError:
+                    raise ValueError(
+                        f"{column.name} is categorical, but holds {label!r}, which has "
+                        "a lone surrogate and so is no text of Unicode: replace it"
+                    ) from None
+            text.append(np.array(sorted(labels), dtype=np.str_))
         return cls(features, is_text, text)
 
     def mask(self, n_features: int) -> NDArray[np.bool_]:
@@ -85,7 +95,17 @@ class FeatureCategories:
         ):
             column = get_column(table, j, name)
             if is_text and len(text) > 0 or holds_text(column):
-                check_kind(column, was_text=is_text)
+                is_known = (
+                    ~np.isnan(column.values)
+                    if isinstance(column, NumberColumn)
+                    else column.codes >= 0
+                )
+                if holds_text(column) != is_text and is_known.any():
+                    had, has = ("text", "numbers")[:: 1 if is_text else -1]
+                    raise ValueError(
+                        f"{column.name} holds {has}, but its categories were {had} "
+                        f"when the model was fitted: give {had}, or fit again"
+                    )
             if isinstance(column, NumberColumn):
                 check_codes(column)
             elif is_text:
@@ -162,36 +182,6 @@ def holds_text(column: NumberColumn | LabelColumn) -> bool:
             "of them text"
         )
     return n_text == len(found)
-
-
-def check_text(text: list[str], name: str) -> list[str]:
-    """Return the text of categories; a ValueError for text that cannot be stored."""
-    for label in text:
-        if label.endswith("\0"):
-            raise ValueError(
-                f"{name} is categorical, but holds {label!r}, which ends in a NUL that "
-                "numpy would drop: remove it"
-            )
-        try:
-            label.encode()
-        except UnicodeEncodeError:
-            raise ValueError(
-                f"{name} is categorical, but holds {label!r}, which has a lone "
-                "surrogate and so is no text of Unicode: replace it"
-            ) from None
-    return text
-
-
-def check_kind(column: NumberColumn | LabelColumn, *, was_text: bool) -> None:
-    """Raise a ValueError if text and numbers were exchanged since the fit."""
-    values = column.values if isinstance(column, NumberColumn) else column.codes
-    is_missing = np.isnan(values) if isinstance(column, NumberColumn) else values < 0
-    if holds_text(column) != was_text and not is_missing.all():
-        had, has = ("text", "numbers") if was_text else ("numbers", "text")
-        raise ValueError(
-            f"{column.name} holds {has}, but its categories were {had} when the model "
-            f"was fitted: give {had}, or fit again"
-        )
 
 
 def check_codes(column: NumberColumn) -> None:

@@ -232,23 +232,11 @@ def check_propensities(
 
 
 def _read_rows(
-    values: object,
-    queries: QueryGroups,
-    name: str,
-    *,
-    only_order: bool = False,
-    warns_of_column: bool = False,
+    values: object, queries: QueryGroups, name: str, **options: Any
 ) -> FloatArray:
     """Return one number for each row, in the order of the rows."""
     n, describe = queries.n_documents, queries.describe_row
-    return read_numbers(
-        values,
-        n,
-        name,
-        describe=describe,
-        only_order=only_order,
-        warns_of_column=warns_of_column,
-    )
+    return read_numbers(values, n, name, describe=describe, **options)
 
 
 def _sorted_weights(values: object, queries: QueryGroups, name: str) -> FloatArray:
@@ -416,7 +404,7 @@ class RowColumns(Generic[T]):
         order : array-like of shape (n_documents,), default=None
             The date of each query, constant within it: dates, times, numbers or tuples
             of these, smaller is earlier.  Where early stopping holds queries out, these
-            are the latest.  Not together with `users`.
+            are the latest, with all that have their date.  Not together with `users`.
         """,
         per_query=True,
         holds_out=True,
@@ -464,6 +452,20 @@ COLUMNS: dict[str, Column] = {
 HELD_OUT_BY = [name for name, column in COLUMNS.items() if column.holds_out]
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
 TEXTS |= {"groups": GROUPS_TEXT, "judgements": PAIRS_TEXT}
+# of estimators that measure others by folds
+TEXTS["folds"] = inspect.cleandoc(
+    """
+    users : array-like of shape (n_documents,), default=None
+        The user (customer, session, device) of each query, constant within it: numbers,
+        text, dates, or tuples of these.  All queries of a user are held out together.
+    order : array-like of shape (n_documents,), default=None
+        The date of each query, constant within it: dates, times, numbers or tuples of
+        these, smaller is earlier.  Folds go forward in time, those of `cv` or, of a
+        number, of a :class:`~sklearn_ltr.model_selection.GroupTimeSeriesSplit`: what is
+        held out is later than what is learned from, queries of one date are on one
+        side, and the earliest are never held out.  Not together with `users`.
+    """
+)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -28,6 +28,7 @@ from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data.groups import QueryIds, describe_query
 from sklearn_ltr._core.data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2, HashArray
 from sklearn_ltr._core.data.training_data import TrainingData
+from sklearn_ltr._core.parts import nested
 from sklearn_ltr._core.typing import IntArray
 
 FEWEST_QUERIES = 20  # fewer short lists may add up to the same by chance
@@ -144,7 +145,8 @@ def warn_if_cut(estimator: BaseEstimator, data: TrainingData) -> None:
 
     The ranker may be inside of Pipelines and searches; other estimators have no groups.
     """
-    trained = trained_queries(estimator)
+    known = (getattr(part, "_trained_queries", None) for part in nested(estimator))
+    trained: KnownQueries | None = next(filter(None, known), None)
     if trained is None:
         return
     scored = KnownQueries.of(data)
@@ -167,15 +169,3 @@ def warn_if_cut(estimator: BaseEstimator, data: TrainingData) -> None:
         example = describe_query(scored.query_ids, cut[0][1])
         message = CUT.format(n_scored=n_scored, n_cut=len(cut), example=example)
         warn_caller(message, SplitQueriesWarning)
-
-
-def trained_queries(estimator: BaseEstimator) -> KnownQueries | None:
-    """Return the queries that the ranker in an estimator was fitted on, if known."""
-    while estimator is not None:
-        known: KnownQueries | None = getattr(estimator, "_trained_queries", None)
-        if known is not None:
-            return known
-        steps = getattr(estimator, "steps", None)
-        last = steps[-1][1] if steps else None
-        estimator = getattr(estimator, "best_estimator_", last)
-    return None

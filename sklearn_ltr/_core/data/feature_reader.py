@@ -40,32 +40,24 @@ class FeatureReader:
     Parameters
     ----------
     owner : class of an estimator
-        Messages name it, and its tags say whether NaN is allowed.
+        Messages name it, and its tags say whether NaN is allowed.  For networks X
+        becomes float32, and has no categories.
     known : mapping of str to object
         Fitted attributes, of which those about columns are used.  Without any, the
         columns of the first X that is read become known.
-    for_network : bool
-        Whether X becomes float32, and has no categories.
 
     Attributes
     ----------
     categories : FeatureCategories
     """
 
-    def __init__(
-        self,
-        owner: type[BaseEstimator],
-        known: Mapping[str, Any],
-        *,
-        for_network: bool = False,
-    ) -> None:
-        self.owner = owner
+    def __init__(self, owner: type[Any], known: Mapping[str, Any]) -> None:
+        self.is_for_network: bool = owner._is_network
         # scikit-learn stores columns in an estimator, and compares them with its own
         self._holder: Any = object.__new__(owner)
         self._holder.__dict__ = {n: known[n] for n in COLUMNS_OF_X if n in known}
         self.categories: FeatureCategories = known.get("_categories", NO_CATEGORIES)
         self._absent_is_missing = known.get("_absent_is_missing", False)
-        self.for_network = for_network
 
     @property
     def n_features(self) -> int:
@@ -82,7 +74,9 @@ class FeatureReader:
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes that say what is known."""
         known = dict(vars(self._holder))
-        return known if self.for_network else known | {"_categories": self.categories}
+        return (
+            known if self.is_for_network else known | {"_categories": self.categories}
+        )
 
     def learn_categories(self, X: MatrixLike, given: FeaturesLike) -> None:
         """Learn the categories of X; those that are known must be of its columns."""
@@ -126,7 +120,7 @@ class FeatureReader:
                 self._holder, X, reset=is_first, name=name, check_values=check_values
             )
         except ValueError as error:
-            takes_text = is_first and not self.for_network
+            takes_text = is_first and not self.is_for_network
             text = {*text_features(given)} - {*features} if takes_text else ()
             if not text:
                 raise
@@ -139,7 +133,7 @@ class FeatureReader:
                 f"{error}. Make text categorical, by astype('category'), or give "
                 f"categorical_features={named!r}"
             ) from None
-        if self.for_network:
+        if self.is_for_network:
             with np.errstate(over="ignore"):
                 table = table.astype(np.float32, copy=False)
             if not issparse(table):

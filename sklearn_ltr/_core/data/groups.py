@@ -42,6 +42,36 @@ COUNTED = (
 EXACT_KINDS = {bool: "b", int: "iu", float: "f"}
 
 
+class QueryCopy(int):
+    """The id of a copy of a query, which a bag has drawn several times.
+
+    The copies are queries of their own, but what holds queries out, or divides them,
+    keeps those of one `original` together (`first_copies`).
+    """
+
+    original: int
+
+    def __new__(cls, number: int, original: int) -> Self:
+        """Return the id of copy `number` of all that were drawn."""
+        copy = super().__new__(cls, number)
+        copy.original = original
+        return copy
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        """Return what makes the id again, in another process."""
+        return type(self), (int(self), self.original)
+
+
+def first_copies(query_ids: QueryIds) -> IntArray:
+    """Return the number of each query; of copies, that of the first of them."""
+    numbers = np.arange(len(query_ids))
+    if len(query_ids) == 0 or not isinstance(query_ids[0], QueryCopy):
+        return numbers  # no id is one of a copy, as all are, or none
+    originals = [cast(QueryCopy, copy).original for copy in query_ids]
+    _, first, copied = np.unique(originals, return_index=True, return_inverse=True)
+    return np.asarray(numbers[first][copied])
+
+
 @dataclass(frozen=True, eq=False)
 class QueryGroups:
     """Which rows belong to which query.
@@ -75,7 +105,12 @@ class QueryGroups:
         column = one_column(groups, name)
         if len(column) != n_documents:
             what = f"{name} has {len(column)} values for {n_documents} rows"
-            if _add_up_to(column, n_documents):
+            if (
+                isinstance(column, np.ndarray)
+                and column.dtype.kind in "iuf"
+                and (column >= 0).all()
+                and column.sum() == n_documents
+            ):
                 advice = COUNTED if hasattr(groups, "iloc") else SIZES  # of pandas
                 raise ValueError(
                     f"{what} that add up to {n_documents}, so they are the sizes of "
@@ -86,12 +121,23 @@ class QueryGroups:
             )
         if n_documents == 0:
             raise ValueError(f"{name} is empty: give at least one row to rank")
+        query_ids: QueryIds
         if isinstance(column, np.ndarray):
-            _check_none_missing(column, name)
-            order, offsets, in_order = _canonical_order(column)
-            return cls(order, offsets, column[order[offsets[:-1]]], in_order)
-        query_ids, label_of_row = encode_ids(column, name)
-        order, offsets, in_order = _canonical_order(label_of_row)
+            if column.dtype.kind in "fmM" and (missing := column != column).any():
+                row = int(np.argmax(missing))
+                _raise_missing(row, column[row], name)
+            keys = column
+        else:
+            query_ids, keys = encode_ids(column, name)
+        in_order = bool((keys[1:] >= keys[:-1]).all())
+        order, ordered = np.arange(n_documents, dtype=np.intp), keys
+        if not in_order:
+            order = np.argsort(as_uint16(keys), kind="stable")
+            ordered = keys[order]
+        starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        offsets = np.concatenate(([0], starts, [n_documents])).astype(np.int64)
+        if isinstance(column, np.ndarray):
+            query_ids = ordered[offsets[:-1]]
         return cls(order, offsets, query_ids, in_order)
 
     @classmethod
@@ -197,10 +243,20 @@ class JudgedQueries:
         """Read the queries of `n_missing` >= 1 documents that no row stands for."""
         name = "groups_missing"
         missing = QueryGroups.from_groups(groups_missing, n_missing, name)
-        query_ids, index = _merge_ids(rows.query_ids, missing.query_ids)
+        a, b = rows.query_ids, missing.query_ids
+        query_ids: QueryIds
+        if (
+            isinstance(a, np.ndarray)
+            and isinstance(b, np.ndarray)
+            and (a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "M")
+        ):
+            query_ids, index = np.unique(np.concatenate((a, b)), return_inverse=True)
+        else:
+            listed = [x.tolist() if isinstance(x, np.ndarray) else [*x] for x in (a, b)]
+            both = "groups and groups_missing"
+            query_ids, index = encode_ids(listed[0] + listed[1], both)
         row_queries, missing_queries = index[: rows.n_queries], index[rows.n_queries :]
-        one, other = rows.query_ids[0], missing.query_ids[0]
-        is_text = isinstance(one, str), isinstance(other, str)
+        is_text = isinstance(a[0], str), isinstance(b[0], str)
         if is_text[0] != is_text[1] and not np.isin(missing_queries, row_queries).any():
             raise ValueError(
                 f"{name} has queries such as {missing.describe(0)}, but groups such as "
@@ -284,7 +340,15 @@ def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashabl
     elif hasattr(groups, "to_numpy"):
         column = np.asarray(groups.to_numpy())
     else:
-        return _from_python(list(cast(Sequence[Hashable], groups)))
+        # np.array would turn numbers among strings into strings, tuples into rows
+        values = list(cast(Sequence[Hashable], groups))
+        types = set(map(type, values))
+        if len(types) == 1 and (kind := types.pop()) in EXACT_KINDS:
+            column = np.array(values)
+            # numpy converts integers beyond 64 bits to objects or to rounded floats
+            if column.dtype.kind in EXACT_KINDS[kind]:
+                return column
+        return values
     column = only_column(column)
     if column.ndim != 1:
         raise ValueError(
@@ -293,32 +357,6 @@ def one_column(groups: IdsLike | None, name: str) -> NDArray[Any] | list[Hashabl
         )
     # a list, since hashing strings in a dict is much faster than numpy's comparisons
     return column if column.dtype.kind in "biufmM" else column.tolist()
-
-
-def _from_python(values: list[Hashable]) -> NDArray[Any] | list[Hashable]:
-    """Return numbers of one type as an array, other values as they are."""
-    # np.array would turn numbers among strings into strings, tuples into rows
-    types = set(map(type, values))
-    if len(types) == 1 and (kind := types.pop()) in EXACT_KINDS:
-        column = np.array(values)
-        # numpy converts integers beyond 64 bits to objects or to rounded floats
-        if column.dtype.kind in EXACT_KINDS[kind]:
-            return column
-    return values
-
-
-def _add_up_to(column: NDArray[Any] | list[Hashable], n_documents: int) -> bool:
-    """Return whether ids are numbers that could be the sizes of all queries."""
-    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf":
-        return False
-    return bool((column >= 0).all() and column.sum() == n_documents)
-
-
-def _check_none_missing(column: NDArray[Any], name: str) -> None:
-    """Raise a ValueError if a number is NaN or a time is NaT."""
-    if column.dtype.kind in "fmM" and (missing := column != column).any():
-        row = int(np.argmax(missing))
-        _raise_missing(row, column[row], name)
 
 
 def _raise_missing(row: int, value: object, name: str) -> NoReturn:
@@ -335,23 +373,7 @@ def encode_ids(ids: list[Hashable], name: str) -> tuple[list[Hashable], IntArray
         distinct = list(dict.fromkeys(ids))
     except TypeError:  # an id that cannot be hashed is of no type that names queries
         distinct = ids
-    _check_types(distinct, ids, name)
-    try:
-        query_ids = sort_ids(distinct)
-    except TypeError as error:
-        raise TypeError(
-            f"{name} holds values that have no order ({error}), so results would "
-            "depend on the order of the rows: name all queries alike"
-        ) from None
-    index_of = {label: index for index, label in enumerate(query_ids)}
-    return query_ids, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
-
-
-def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> None:
-    """Raise an error for the first row whose id is missing, or of another type."""
-    if set(map(type, distinct)) <= {str, int}:
-        return
-    for value in distinct:
+    for value in () if set(map(type, distinct)) <= {str, int} else distinct:
         for part in elements(value):
             is_id = isinstance(part, ID_TYPES) or type(part).__name__ == PERIOD
             is_na = part is None or type(part).__name__ in ("NAType", "NaTType")
@@ -369,6 +391,25 @@ def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> No
                 f"but row {row} holds {found}: name each query by a number or by text, "
                 "or by a tuple of what tells it from the others"
             )
+    # Ids that Python can compare are sorted as they are.  Where it cannot, as text and
+    # numbers, they are sorted by the name of their kind; numbers of all types by value;
+    # tuples by the first element that differs.
+    try:
+        query_ids: list[Any] = sorted(distinct)
+        # numbers of numpy compare with each element of a tuple
+        is_sorted = all(a < b for a, b in pairwise(query_ids))
+    except (TypeError, ValueError):
+        is_sorted = False
+    if not is_sorted:
+        try:
+            query_ids = sorted(distinct, key=sort_key)
+        except TypeError as error:
+            raise TypeError(
+                f"{name} holds values that have no order ({error}), so results would "
+                "depend on the order of the rows: name all queries alike"
+            ) from None
+    index_of = {label: index for index, label in enumerate(query_ids)}
+    return query_ids, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
 
 
 def elements(value: object) -> Iterator[object]:
@@ -378,21 +419,6 @@ def elements(value: object) -> Iterator[object]:
             yield from elements(element)
     else:
         yield value
-
-
-def sort_ids(ids: list[Any]) -> list[Any]:
-    """Return distinct ids in a fixed order; a TypeError if there is none."""
-    # Ids that Python can compare are sorted as they are.  Where it cannot, as text and
-    # numbers, they are sorted by the name of their kind; numbers of all types by value;
-    # tuples by the first element that differs.
-    try:
-        ordered = sorted(ids)
-        # numbers of numpy compare with each element of a tuple
-        if all(a < b for a, b in pairwise(ordered)):
-            return ordered
-    except (TypeError, ValueError):
-        pass
-    return sorted(ids, key=sort_key)
 
 
 def sort_key(value: Any) -> tuple[str, Any]:
@@ -408,22 +434,6 @@ def sort_key(value: Any) -> tuple[str, Any]:
     return f"{type(value).__module__}.{type(value).__qualname__}", value
 
 
-def _canonical_order(
-    keys: NDArray[Any],
-) -> tuple[NDArray[np.intp], IntArray, bool]:
-    """Return rows in stable order of keys, where each key starts, if all are sorted."""
-    in_order = bool((keys[1:] >= keys[:-1]).all())
-    if in_order:
-        order = np.arange(len(keys), dtype=np.intp)
-        ordered = keys
-    else:
-        order = np.argsort(as_uint16(keys), kind="stable")
-        ordered = keys[order]
-    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    offsets = np.concatenate(([0], starts, [len(keys)])).astype(np.int64)
-    return order, offsets, in_order
-
-
 def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
     """Return integers in a range below 2^16 as uint16, which numpy radix-sorts."""
     if keys.dtype.kind in "iu" and keys.dtype.itemsize > 2:
@@ -431,12 +441,3 @@ def as_uint16(keys: NDArray[Any]) -> NDArray[Any]:
         if int(keys.max()) - int(low) < 2**16:
             return np.asarray(keys - low, dtype=np.uint16)
     return keys
-
-
-def _merge_ids(a: QueryIds, b: QueryIds) -> tuple[QueryIds, IntArray]:
-    """Return the sorted distinct ids of both, and where each of a, then b, is."""
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        if a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "M":
-            return np.unique(np.concatenate((a, b)), return_inverse=True)
-    listed = [x.tolist() if isinstance(x, np.ndarray) else list(x) for x in (a, b)]
-    return encode_ids(listed[0] + listed[1], "groups and groups_missing")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +44,25 @@ def number_dates(order: IdsLike, queries: QueryGroups, name: str = "order") -> I
     """Return the rank of each query's date, 0 is the earliest, (n_queries,)."""
     check_holds_rows(order, name, "date")
     dates = QueryGroups.from_groups(order, queries.n_documents, name)
-    check_kinds(dates, name)
+    # ids of several kinds have an order, too, but not one of time
+    first: dict[Any, int] = {}  # of each kind, where a tuple has those of its elements
+    is_array = isinstance(dates.query_ids, np.ndarray)
+    for number, label in enumerate([] if is_array else dates.query_ids):
+        text = next((x for x in elements(label) if isinstance(x, str | bytes)), None)
+        if text is not None:
+            raise TypeError(
+                f"{name} must hold dates or numbers, but has text such as {text!r}, "
+                f"which may sort differently: convert it, by pandas.to_datetime({name})"
+                ", or to numbers"
+            )
+        first.setdefault(kind_of_key(sort_key(label)), number)
+    if len(first) > 1:
+        a, b = (dates.query_ids[number] for number in list(first.values())[:2])
+        raise TypeError(
+            f"{name} holds values of several kinds, such as {a!r} and {b!r}, of which "
+            "none is the earlier one: convert all to one kind, for dates and times by "
+            f"pandas.to_datetime({name})"
+        )
     return value_of_query(
         dates,
         queries,
@@ -66,30 +86,6 @@ def value_of_query(values: QueryGroups, queries: QueryGroups, fault: str) -> Int
     return low.astype(np.int64)
 
 
-def check_kinds(dates: QueryGroups, name: str) -> None:
-    """Raise a TypeError for text, and for values of which none is the earlier one."""
-    # ids of several kinds have an order, too, but not one of time
-    if isinstance(dates.query_ids, np.ndarray):
-        return
-    first: dict[Any, int] = {}  # of each kind, where a tuple has those of its elements
-    for number, label in enumerate(dates.query_ids):
-        text = next((x for x in elements(label) if isinstance(x, str | bytes)), None)
-        if text is not None:
-            raise TypeError(
-                f"{name} must hold dates or numbers, but has text such as {text!r}, "
-                f"which may sort differently: convert it, by pandas.to_datetime({name})"
-                ", or to numbers"
-            )
-        first.setdefault(kind_of_key(sort_key(label)), number)
-    if len(first) > 1:
-        a, b = (dates.query_ids[number] for number in list(first.values())[:2])
-        raise TypeError(
-            f"{name} holds values of several kinds, such as {a!r} and {b!r}, of which "
-            "none is the earlier one: convert all to one kind, for dates and times by "
-            f"pandas.to_datetime({name})"
-        )
-
-
 def kind_of_key(key: tuple[str, Any]) -> Any:
     """Return the kind of a sort key, of a tuple with those of its elements."""
     kind, value = key
@@ -106,17 +102,66 @@ def check_one_way(users: object, order: object) -> None:
         )
 
 
+def forward_folds(
+    dates: IntArray,
+    bounds: Sequence[int],
+    *,
+    gap: int = 0,
+    max_train_size: int | None = None,
+) -> list[tuple[IntArray, IntArray]]:
+    """Return the queries that train, and the later ones that test, of each fold.
+
+    `bounds` are places in the order of time: where each test part would begin, and the
+    last one end.  Queries of one date stay together, so each moves to the nearest place
+    where a date begins, of two the earlier one.
+    """
+    earliest_first, n = np.argsort(dates, kind="stable"), len(dates)
+    begins = np.flatnonzero(np.diff(dates[earliest_first])) + 1  # but the first date
+    inner = [bound for bound in bounds if bound < n]
+    if len(begins) < len(inner):
+        n_dates, n_parts = len(begins) + 1, len(inner) + 1
+        raise ValueError(
+            f"order has {n_dates} different date{'s' * (n_dates > 1)} for {n} queries, "
+            f"and queries of one date stay together, so that {n_parts} parts, each "
+            f"later than the one before, need {n_parts} dates: give dates with a time, "
+            "fewer parts, or (date, number) tuples to divide a date"
+        )
+    moved, first = [], 0
+    for number, bound in enumerate(inner, 1 - len(inner)):
+        left = begins[first : len(begins) + number]  # some remain for the next bounds
+        first += int(np.argmin(np.abs(left - bound)))
+        moved.append(int(begins[first]))
+        first += 1
+    moved += [n] * (len(bounds) - len(inner))
+    places, folds = np.concatenate(([0], begins, [n])), []
+    for start, end in pairwise(moved):
+        end_of_train = max(0, start - gap)
+        last = places[np.searchsorted(places, end_of_train, side="right") - 1]
+        least = 0 if max_train_size is None else last - max_train_size
+        first = int(places[np.searchsorted(places, least)])
+        if first >= last:
+            raise ValueError(
+                f"order has so many queries of one date, which stay together, that "
+                f"max_train_size={max_train_size} and gap={gap} leave none to learn "
+                f"from before the {start + 1}th of {n} queries: give a larger "
+                "max_train_size, a smaller gap, or dates with a time"
+            )
+        folds.append((earliest_first[first:last], earliest_first[start:end]))
+    return folds
+
+
 def draw_held_out(
-    n_queries: int,
+    unit: IntArray,
     fraction: float,
     seed: int,
-    users: IntArray | None = None,
     dates: IntArray | None = None,
+    what: str = "queries",
 ) -> NDArray[np.bool_]:
-    """Return whether each query is held out: drawn alone or by user, or the latest."""
-    what, unit = "queries", np.arange(n_queries)
-    if users is not None:
-        what, (_, unit) = "users", np.unique(users, return_inverse=True)
+    """Return whether each query is held out, by units that are drawn, or the latest.
+
+    `unit` is the number of what each query is held out with.
+    """
+    _, unit = np.unique(unit, return_inverse=True)
     n_units = int(unit.max()) + 1
     n_held_out = max(1, round(fraction * n_units))
     if n_held_out >= n_units:
@@ -125,7 +170,9 @@ def draw_held_out(
             "none to learn from: give X_val, y_val and groups_val, or more queries"
         )
     if dates is not None:
-        chosen = np.argsort(dates, kind="stable")[-n_held_out:]
+        of_unit = np.zeros(n_units, dtype=np.int64)
+        of_unit[unit] = dates
+        ((_, chosen),) = forward_folds(of_unit, [n_units - n_held_out, n_units])
     else:
         chosen = np.random.default_rng([seed, 1]).permutation(n_units)[:n_held_out]
     held_out = np.zeros(n_units, dtype=np.bool_)

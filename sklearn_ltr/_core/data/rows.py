@@ -35,21 +35,19 @@ def n_rows(array: object) -> int:
 
 def index_rows(array: T, rows: Rows) -> T:
     """Return some of the rows, in a container of the same type."""
-    return cast(T, _index_rows(array, rows))
-
-
-def _index_rows(array: Any, rows: Rows) -> Any:
-    if hasattr(array, "iloc"):
-        return array.iloc[rows]
-    if type(array).__module__.partition(".")[0] == "pyarrow":
-        return array.take(rows)
-    if issparse(array):
-        return array.tocsr()[rows]
-    if not hasattr(array, "__getitem__"):
-        array = np.asarray(array)
-    if hasattr(array, "shape"):
-        return array[rows]
-    return [array[row] for row in rows]
+    found: Any = array
+    if hasattr(found, "iloc"):
+        found = found.iloc[rows]
+    elif type(found).__module__.partition(".")[0] == "pyarrow":
+        found = found.take(rows)
+    elif issparse(found):
+        found = found.tocsr()[rows]
+    else:
+        if not hasattr(found, "__getitem__"):
+            found = np.asarray(found)
+        is_list = not hasattr(found, "shape")
+        found = [found[row] for row in rows] if is_list else found[rows]
+    return cast(T, found)
 
 
 def check_holds_rows(values: object, name: str, item: str = "number") -> None:
@@ -165,8 +163,24 @@ def read_numbers(
             f"{name} must hold one number for each of the {n} {plural}, got shape "
             f"{rows.shape}"
         )
-    if rows.dtype.kind == "O":
-        _check_elements(rows, name, describe)
+    for row, value in enumerate(rows) if rows.dtype.kind == "O" else ():
+        is_number = isinstance(value, Real | Decimal | np.bool_)
+        if not is_number or isinstance(value, np.timedelta64):  # which is Integral
+            raise ValueError(
+                f"{name} must be numeric, but {describe(row)} has {value!r}, of "
+                f"type {type(value).__name__}"
+            )
+        try:
+            float(value)
+        except OverflowError:
+            raise ValueError(
+                f"{name} must fit in float64, but {describe(row)} has a number "
+                "beyond 1.8e308"
+            ) from None
+        except ValueError as error:  # a signalling NaN of decimal
+            raise ValueError(
+                f"{name} must be numeric, but {describe(row)} has {value!r}: {error}"
+            ) from None
     with np.errstate(over="ignore"):  # longdouble beyond float64 becomes infinite
         numbers: FloatArray = np.require(rows, np.float64, ["C", "W"])
     if _is_exact(rows, numbers) or not np.isfinite(numbers).all():
@@ -224,30 +238,6 @@ def find_merged(
     order = np.argsort(rows, kind="stable")
     rises = (rows[order][1:] != rows[order][:-1]).astype(np.bool_)
     return order, rises, rises & (numbers[order][1:] == numbers[order][:-1])
-
-
-def _check_elements(
-    rows: NDArray[Any], name: str, describe: Callable[[int], str]
-) -> None:
-    """Raise a ValueError unless objects are real numbers that float64 can hold."""
-    for row, value in enumerate(rows):
-        is_number = isinstance(value, Real | Decimal | np.bool_)
-        if not is_number or isinstance(value, np.timedelta64):  # which is Integral
-            raise ValueError(
-                f"{name} must be numeric, but {describe(row)} has {value!r}, of "
-                f"type {type(value).__name__}"
-            )
-        try:
-            float(value)
-        except OverflowError:
-            raise ValueError(
-                f"{name} must fit in float64, but {describe(row)} has a number "
-                "beyond 1.8e308"
-            ) from None
-        except ValueError as error:  # a signalling NaN of decimal
-            raise ValueError(
-                f"{name} must be numeric, but {describe(row)} has {value!r}: {error}"
-            ) from None
 
 
 def _is_exact(rows: NDArray[Any], numbers: FloatArray) -> bool:

@@ -97,12 +97,6 @@ class TrainingData:
         return self.pairs
 
     @property
-    def weights_of_pairs(self) -> FloatArray:
-        """Weight of each judged pair times that of its query, (n_pairs,) float64."""
-        n_pairs = np.diff(self.judged_pairs.offsets)
-        return np.repeat(self.sample_weight, n_pairs) * self.judged_pairs.weights
-
-    @property
     def sizes(self) -> IntArray:
         """Rows per query, (n_queries,) int64."""
         return np.diff(self.offsets)
@@ -126,7 +120,19 @@ class TrainingData:
         """Return the order of the rows by their content, within queries, (n_rows,)."""
         # Content is the hash of the features first; where hashes are equal, the
         # targets and the other columns. Where each row is a query, all rows are sorted.
-        order = self._order_of(hashes, team)
+        query = np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
+
+        def sort_range(first: int, last: int) -> NDArray[np.intp]:
+            order = first + np.argsort(hashes[first:last])
+            return order[np.argsort(as_uint16(query[order]), kind="stable")]
+
+        if self.query_ids is None:
+            order = np.argsort(hashes)
+        elif self.n_rows < ROWS_TO_SHARE:
+            order = sort_range(0, self.n_rows)
+        else:
+            bounds = self.offsets[np.unique(team.divide(self.offsets))].tolist()
+            order = np.concatenate(team.map(sort_range, bounds[:-1], bounds[1:]))
         is_equal = np.diff(hashes[order]) == 0
         tied = np.append(is_equal, False) | np.append(False, is_equal)
         rows = order[tied]
@@ -143,31 +149,9 @@ class TrainingData:
                 hashes,
             ]
             if self.query_ids is not None:
-                keys.append(self._query)
+                keys.append(query)
             order[tied] = rows[np.lexsort([key[rows] for key in keys])]
         return order
-
-    @property
-    def _query(self) -> NDArray[np.int32]:
-        """Number of each row's query, (n_rows,)."""
-        return np.repeat(np.arange(self.n_queries, dtype=np.int32), self.sizes)
-
-    def _order_of(
-        self, hashes: NDArray[np.uint64], team: ThreadTeam
-    ) -> NDArray[np.intp]:
-        """Return the order of the rows by hash, within queries, (n_rows,)."""
-        if self.query_ids is None:
-            return np.argsort(hashes)
-        query = self._query
-
-        def sort_range(first: int, last: int) -> NDArray[np.intp]:
-            order = first + np.argsort(hashes[first:last])
-            return order[np.argsort(as_uint16(query[order]), kind="stable")]
-
-        if self.n_rows < ROWS_TO_SHARE:
-            return sort_range(0, self.n_rows)
-        bounds = self.offsets[np.unique(team.divide(self.offsets))].tolist()
-        return np.concatenate(team.map(sort_range, bounds[:-1], bounds[1:]))
 
     def reordered(self, order: NDArray[np.intp]) -> Self:
         """Return the data with entry ``order[i]`` as entry i, see `content_order`."""
@@ -184,37 +168,26 @@ class TrainingData:
         """Return the selected queries, given as a mask of shape (n_queries,)."""
         if selected.all():  # most often: nothing is copied
             return self
-        kept = np.repeat(selected, self.sizes)
-        query_ids = self.query_ids
-        if query_ids is not None:
-            query_ids = [
-                query_ids[query] for query in np.flatnonzero(selected).tolist()
-            ]
-        offsets = np.concatenate(([0], np.cumsum(self.sizes[selected])))
+        return self._keep(np.repeat(selected, self.sizes))
+
+    def compared(self) -> Self:
+        """Return the rows that judged pairs compare, without all others."""
+        kept = np.zeros(self.n_rows, dtype=np.bool_)
+        kept[self.judged_pairs.rows] = True
+        return self._keep(kept)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> Self:
+        """Return some rows, given as a mask, and the queries that have any."""
+        offsets, query_ids, has_rows = select_rows(kept, self.offsets, self.query_ids)
         return replace(
             self,
             rows=self.rows[kept],
             grades=self.grades[kept],
             offsets=offsets,
             query_ids=query_ids,
-            columns=self.columns.select(kept, selected),
-            numbers=None if self.numbers is None else self.numbers[selected],
+            columns=self.columns.select(kept, has_rows),
+            numbers=None if self.numbers is None else self.numbers[has_rows],
             pairs=self.pairs.select(kept, offsets),
-        )
-
-    def compared(self) -> Self:
-        """Return the rows that judged pairs compare, without all others."""
-        data = self.subset(self.has_pairs)
-        kept = np.zeros(data.n_rows, dtype=np.bool_)
-        kept[data.judged_pairs.rows] = True
-        offsets = np.concatenate(([0], np.cumsum(kept)))[data.offsets]
-        return replace(
-            data,
-            rows=data.rows[kept],
-            grades=data.grades[kept],
-            offsets=offsets,
-            columns=data.columns.select(kept, slice(None)),
-            pairs=data.pairs.select(kept, offsets),
         )
 
     def each_pair_alone(self) -> Self:
@@ -243,16 +216,8 @@ class TrainingData:
         if self.grades.n_labels == 1:  # which has judged all
             return LabelRows(number, name, weight, self, None)
         judged = ~np.isnan(grades)
-        offsets, query_ids, has_rows = select_rows(judged, self.offsets, self.query_ids)
-        data = replace(
-            self,
-            rows=self.rows[judged],
-            grades=LabelGrades.of_one(grades[judged]),
-            offsets=offsets,
-            query_ids=query_ids,
-            columns=self.columns.select(judged, has_rows),
-            numbers=None if self.numbers is None else self.numbers[has_rows],
-        )
+        own = LabelGrades.of_one(grades[judged])
+        data = replace(self._keep(judged), grades=own)
         return LabelRows(number, name, weight, data, np.flatnonzero(judged))
 
     @property

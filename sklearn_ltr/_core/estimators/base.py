@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -37,7 +35,7 @@ from sklearn_ltr._core.estimators.arguments import (
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.parameters import BOOL, Choice, Verbosity, integer, real
 from sklearn_ltr._core.saving import KEY, checksum_of
-from sklearn_ltr._core.typing import Seed
+from sklearn_ltr._core.typing import FeaturesLike, Seed
 
 __all__ = [
     "Estimator",
@@ -125,11 +123,10 @@ class FitParameters(ABC):
     # the data of a fit, in the order of `prepare`; all workers call these together, and
     # `known` takes the fitted attributes that are found
 
-    @abstractmethod
-    def new_reader(
-        self, given: FitArguments, known: Mapping[str, Any], *, is_new: bool
-    ) -> FeatureReader:
-        """Return what reads X."""
+    @property
+    def categorical(self) -> FeaturesLike:
+        """The features that hold categories; none but of trees."""
+        return None
 
     @abstractmethod
     def read_rows(
@@ -142,10 +139,10 @@ class FitParameters(ABC):
         """Return the training data, and the validation sets that were given."""
 
     @abstractmethod
-    def choose_held_out(
+    def hold_out(
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
-    ) -> NDArray[np.bool_]:
-        """Return which queries, or rows that are no queries, to hold out."""
+    ) -> tuple[TrainingData, TrainingData]:
+        """Divide training data: the rows to learn from, and those that are held out."""
 
     def with_start(
         self,
@@ -210,6 +207,7 @@ class Estimator(BaseEstimator):
     _doc_link_module: ClassVar[str] = DOC_LINK_MODULE
     _doc_link_template: ClassVar[str] = PAGE
 
+    _is_network: ClassVar[bool] = False
     # The attributes of the class itself; `__init_subclass__` adds inherited ones
     _attributes: ClassVar[Attributes] = {
         "_set_before_fit": Attribute(when="set_params was called", saved=False)
@@ -299,6 +297,11 @@ class Estimator(BaseEstimator):
         """Raise an error if the fitted attributes do not fit together."""
         missing = [name for name in self._always if name not in vars(self)]
         require(not missing, f"it has no {missing}")
+
+    @property
+    def _features(self) -> FeatureReader:
+        """What reads X."""
+        return FeatureReader(type(self), vars(self))
 
     def _fitted(self) -> Self:
         """Return a copy that a fit in another thread does not change."""

@@ -6,7 +6,9 @@ It serves boosted trees (a step is a tree) and networks (a step is an epoch) ali
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -28,6 +30,34 @@ EvalsResult = dict[str, dict[str, FloatArray]]  # set -> measure -> values
 TRAIN = "train"  # the set of the training data
 SECONDS_PER_LINE = 5.0  # between two lines that `verbose=1` prints
 LONG_COMPILING = 1.0  # seconds of compiling above which the last line states them
+
+
+@dataclass
+class Abandonment:
+    """Whether fits in other threads have to end, as what they are a part of has."""
+
+    is_set: bool = False
+
+    @contextmanager
+    def by_error(self) -> Iterator[None]:
+        """Set it if this block, which waits for them, ends by an error or Ctrl-C."""
+        try:
+            yield
+        except BaseException:
+            self.is_set = True
+            raise
+
+    @contextmanager
+    def of_fits(self) -> Iterator[None]:
+        """Let the fits of this block, in this thread, end at the step they are at."""
+        token = _abandonment.set(self)
+        try:
+            yield
+        finally:
+            _abandonment.reset(token)
+
+
+_abandonment: ContextVar[Abandonment | None] = ContextVar("_abandonment", default=None)
 
 
 class Measure(Protocol):
@@ -89,6 +119,8 @@ class Monitor:
     n_earlier, n_steps : int
         Number of steps of earlier fits that this one continues; number with the steps
         of this fit.
+    first : int
+        Index of the first value that may be the best one.
     print_line : callable
         Prints one line.
     best_index : int
@@ -101,6 +133,7 @@ class Monitor:
     kind: str
     n_earlier: int
     n_steps: int
+    first: int = 0
     print_line: Callable[[str], None] = ONE_PROCESS.print_line
     _waiting_since: int = 0
     best_index: int = field(default=0, init=False)
@@ -109,7 +142,7 @@ class Monitor:
     def __post_init__(self) -> None:
         """Find the best of the earlier values, and begin to measure the time."""
         if self.followed is not None:
-            for index in range(len(self.followed.values)):
+            for index in range(self.first, len(self.followed.values)):
                 self._compare(self.followed, index)
         self._start = self._line_time = time.perf_counter()
         self._compiled = self._compiled_so_far = COMPILE_CLOCK.seconds()
@@ -117,6 +150,8 @@ class Monitor:
 
     def record(self, step: int) -> bool:
         """Measure the model after a step; return whether to stop early."""
+        if (abandonment := _abandonment.get()) and abandonment.is_set:
+            raise RuntimeError("the fit that this one is a part of has ended")
         for curve in self.curves:
             curve.values.append(curve.measure.value())
         if self.followed is not None:

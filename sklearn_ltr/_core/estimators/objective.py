@@ -18,7 +18,7 @@ class Objective(Protocol):
     def after_step(
         self, gradient: FloatArray, hessian: FloatArray, rate: float
     ) -> None:
-        """Change what the objective itself learns, given the derivatives of a step."""
+        """Change what the objective itself learns, after a step that these made."""
 
     def fitted(self, n_steps: int) -> dict[str, object]:
         """Return the attributes that the first steps of this fit have learned."""

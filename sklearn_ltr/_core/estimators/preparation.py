@@ -13,7 +13,11 @@ from typing import Any, Protocol
 
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.data import FitArguments, FitData
-from sklearn_ltr._core.data.feature_reader import SuppliedX
+from sklearn_ltr._core.data.feature_reader import (
+    FeatureReader,
+    SuppliedX,
+    given_values,
+)
 from sklearn_ltr._core.estimators.attributes import known_by_reading
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
@@ -49,15 +53,17 @@ def prepare(
     known = known_by_reading(given.estimator._attributes, kept.attributes)
     if is_new and isinstance(X, SuppliedX):
         known |= X.known
-    reader = p.new_reader(given, known, is_new=is_new)
+    reader = FeatureReader(given.estimator, known)
+    has_known = is_new and isinstance(X, SuppliedX)
+    if not (reader.is_for_network or has_known):
+        reader.learn_categories(given_values(X), p.categorical)
     train, sets = p.read_rows(given, reader, known, comm)
-    if comm is ONE_PROCESS and not reader.for_network:  # these warn of scales, too
+    if comm is ONE_PROCESS and not reader.is_for_network:  # these warn of scales, too
         warn_of_ranges(train.X, train.rows, sets, reader.categories.feature)
 
     # hold out
     if p.holds_out and not sets and not is_part:
-        held_out = p.choose_held_out(train, known, kept.seed, comm)
-        train, sets = train.subset(~held_out), [train.subset(held_out)]
+        train, *sets = p.hold_out(train, known, kept.seed, comm)
 
     # start from F_0, and choose what to learn from
     train, *sets = p.with_start(given, [train, *sets], known, comm)

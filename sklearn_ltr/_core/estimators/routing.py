@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 
 M = TypeVar("M")  # of metadata
@@ -29,8 +28,11 @@ def requested_metadata(
             estimator.set_fit_request(**dict.fromkeys(unset, True))
     names = get_routing_for_object(estimator).consumes("fit", list(metadata))
     requested = {name: metadata[name] for name in sorted(names)}
-    if "X_val" in requested and isinstance(estimator, Pipeline) and len(estimator) > 1:
-        if "X_val" not in (estimator.transform_input or ()):
+    if "X_val" in requested:
+        from sklearn.pipeline import Pipeline  # with all transformers: not at import
+
+        is_transformed = isinstance(estimator, Pipeline) and len(estimator) > 1
+        if is_transformed and "X_val" not in (estimator.transform_input or ()):
             raise ValueError(
                 "the Pipeline transforms X but not X_val: give the Pipeline "
                 'transform_input=["X_val"]'

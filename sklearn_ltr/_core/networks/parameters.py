@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_ltr._core.data import FitArguments, TrainingData
-from sklearn_ltr._core.data.feature_reader import FeatureReader
+from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.networks.network import Network
 from sklearn_ltr._core.networks.optimizers import (
@@ -114,12 +113,6 @@ class NetworkParameters(FitParameters):
     learning_rate: Annotated[str, Choice("constant", "invscaling", "adaptive")]
     learning_rate_init: Annotated[float, real(SMALLEST_SINGLE, closed="left")]
     max_iter: Annotated[int, integer(1)]
-
-    def new_reader(
-        self, given: FitArguments, known: Mapping[str, Any], *, is_new: bool
-    ) -> FeatureReader:
-        """Return what reads X, as float32."""
-        return FeatureReader(given.estimator, known, for_network=True)
 
     def new_optimizer(self) -> Optimizer:
         """Return an optimizer before its first step."""

@@ -30,7 +30,6 @@ from sklearn_ltr._core.boosting.base_model import (
     check_base_score_size,
     check_init_score_given,
     start_from_base_model,
-    with_base_scores,
 )
 from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
@@ -39,19 +38,21 @@ from sklearn_ltr._core.boosting.fitted_trees import (
     FittedTrees,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.parameters import BoostingParameters
+from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
 from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
 from sklearn_ltr._core.data.categories import FeatureCategories
-from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
 from sklearn_ltr._core.estimators.preparation import prepare
-from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
+from sklearn_ltr._core.estimators.unused_positions import (
+    positions_may_be_used_by,
+    warn_if_unused,
+)
 from sklearn_ltr._core.lambdas.pair import NORMALIZATIONS, PairOptions
 from sklearn_ltr._core.lambdas.position_bias import number_of_lists
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
@@ -66,7 +67,9 @@ from sklearn_ltr._core.ranking.parameters import (
 )
 from sklearn_ltr._core.ranking.task import ranking_task
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._core.trees.parameters import GROW_POLICIES, GrowPolicy, LearningRate
+from sklearn_ltr._core.trees.growth import BEST_FIRST, POLICIES, SYMMETRIC
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
+from sklearn_ltr._core.trees.parameters import GrowPolicy, LearningRate
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FeaturesLike,
@@ -99,7 +102,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are f
 class LambdaMARTParameters(RankerParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
-    grow_policy: Annotated[GrowPolicy, Choice("auto", *GROW_POLICIES)]
+    grow_policy: Annotated[GrowPolicy, Choice("auto", *POLICIES)]
     regression_weight: Annotated[float | Literal["auto"], Or(real(0, 1e6), ("auto",))]
     normalize_lambdas: Annotated[Normalization, NORMALIZATIONS]
     init: BaseEstimator | None
@@ -122,11 +125,11 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
             return REGRESSION_WEIGHT * min(1.0, (FULL_WEIGHT_ROWS / n_rows) ** 2)
         return float(self.regression_weight)
 
-    def grows_symmetric(self, n_queries: int) -> bool:
-        """Return whether trees are symmetric, given the queries to learn from."""
+    def policy(self, n_queries: int) -> GrowthPolicy:
+        """Return the policy of growth, given the queries to learn from."""
         if self.grow_policy == "auto":
-            return n_queries <= MOST_SYMMETRIC_QUERIES
-        return super().grows_symmetric(n_queries)
+            return SYMMETRIC if n_queries <= MOST_SYMMETRIC_QUERIES else BEST_FIRST
+        return super().policy(n_queries)
 
     def with_start(
         self,
@@ -140,7 +143,20 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
         if comm is ONE_PROCESS:  # a cluster knows all queries before it sends them
             self.warn_if_short(train.sample_weight[train.has_pairs])
         start_from_base_model(self.init, given, train.rows, known)
-        return with_base_scores(given, sets, known)
+        for one in given.sets():
+            init_score = one.columns.init_score
+            check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
+        if known["init_"] is None:
+            return sets
+        scores = [
+            base_scores(known["init_"], one.X, data.X.shape[0], None)
+            for one, data in zip(given.sets(), sets, strict=False)
+        ]
+        scores += scores[:1] * (len(sets) - len(scores))  # rows held out of X
+        return [
+            data.with_init_score(own[data.rows])
+            for data, own in zip(sets, scores, strict=True)
+        ]
 
     def warn_if_short(self, weights: FloatArray) -> None:
         """Warn of an additive bias from few lists, given their weights."""
@@ -237,9 +253,9 @@ class LambdaMARTRanker(BaseRanker):
         "auto": symmetric with at most 500 queries (of different grades, or with judged
         pairs; without `groups` these are one), which such trees rank better, else best
         first.  Try both if there are about 500 queries.
-    {max_depth} {l2_regularization} {colsample_bytree} {subsample}
+    {max_depth} {l2_regularization} {path_smooth} {colsample_bytree} {subsample}
         Leave it, or set 1 for the published algorithm.
-    {max_bins}
+    {dart} {max_bins}
     objective : "lambdarank" or callable, default="lambdarank"
         What trees learn from: lambdas of the metric, or the derivatives of a cost of
         your own, ``objective(scores, grades, offsets) -> (gradient, hessian)``.  It
@@ -396,8 +412,10 @@ class LambdaMARTRanker(BaseRanker):
         grow_policy: GrowPolicy = "auto",
         max_depth: int | None = None,
         l2_regularization: float = 0.0,
+        path_smooth: float = 0.0,
         colsample_bytree: float = 1.0,
         subsample: float | Literal["auto"] = "auto",
+        dart: DartValue = None,
         max_bins: int = 255,
         objective: Literal["lambdarank"] | ObjectiveFunction = "lambdarank",
         truncation_level: int | None = 30,
@@ -432,8 +450,10 @@ class LambdaMARTRanker(BaseRanker):
         self.grow_policy = grow_policy
         self.max_depth = max_depth
         self.l2_regularization = l2_regularization
+        self.path_smooth = path_smooth
         self.colsample_bytree = colsample_bytree
         self.subsample = subsample
+        self.dart = dart
         self.max_bins = max_bins
         self.objective = objective
         self.truncation_level = truncation_level
@@ -467,6 +487,7 @@ class LambdaMARTRanker(BaseRanker):
     _takes_labels = True
     _is_imported = False  # trees of another library, or joined from two models
     _absent_is_missing = False  # what a sparse X does not store
+    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,
@@ -561,7 +582,8 @@ tuples, default=None
             kept = keep_trees(vars(self), p)
             given = FitArguments.of(**arguments)
             tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
-            data = prepare(given, p, kept)
+            with positions_may_be_used_by(self):  # if not by `init`
+                data = prepare(given, p, kept)
             check_base_score_size(data, p.sigma)
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
@@ -607,7 +629,8 @@ tuples, default=None
         # infinite values are refused before the base model gets them
         check_values = model.init_ is not None
         features = model._features.read(X, check_values=check_values)
-        base_score = model._base_scores(X, features.shape[0], init_score)
+        check_init_score_given(model._uses_init_score, init_score)
+        base_score = base_scores(model.init_, X, features.shape[0], init_score)
         return model._trees.scores(features, base_score, model.n_jobs)
 
     def staged_predict(
@@ -624,10 +647,17 @@ tuples, default=None
         ------
         scores : ndarray of shape (n_documents,), float64
             F_0 plus the first 1, 2, ..., `n_iter_` trees.
+
+        Raises
+        ------
+        NotFittedError, ValueError, TypeError
+            As `predict`.  Also if `dart` has dropped trees: it has changed their
+            weights since, so the first trees are not the model of that time.
         """
         model = self._fitted()
         features = model._features.read(X)
-        base_score = model._base_scores(X, features.shape[0], init_score)
+        check_init_score_given(model._uses_init_score, init_score)
+        base_score = base_scores(model.init_, X, features.shape[0], init_score)
         yield from model._trees.stages(features, base_score)
 
     @documents_init_score
@@ -703,20 +733,10 @@ tuples, default=None
         return tags
 
     @property
-    def _features(self) -> FeatureReader:
-        """What reads X."""
-        return FeatureReader(type(self), vars(self))
-
-    def _base_scores(
-        self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
-    ) -> FloatArray:
-        """Return F_0 of the rows of X, to predict."""
-        check_init_score_given(self._uses_init_score, init_score)
-        return base_scores(self.init_, X, n_rows, init_score)
-
-    @property
     def _trees(self) -> FittedTrees:
-        return FittedTrees(self._categories, self._mapper, self.ensemble_)
+        return FittedTrees(
+            self._categories, self._mapper, self.ensemble_, self._stages_changed
+        )
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""

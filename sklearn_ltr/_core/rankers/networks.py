@@ -22,7 +22,6 @@ from sklearn_ltr._core.data import (
     describe_columns,
     fit_requests,
 )
-from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.labels import LabelGrades
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
@@ -170,7 +169,7 @@ class NetworkRanker(BaseRanker):
     _sigma: float  # of the last fit
 
     _parameters: ClassVar[type[NetworkRankerParameters]] = NetworkRankerParameters
-    _takes_labels = True
+    _takes_labels, _is_network = True, True
     _attributes: ClassVar[Attributes] = {
         **FEATURES,
         "network_": Attribute(),
@@ -374,11 +373,6 @@ pairs, pair_probabilities, pair_weights : array-likes
             f"{name} exists only with hidden_layer_sizes=(), without hidden layers: "
             "network_ has the weights of all networks"
         )
-
-    @property
-    def _features(self) -> FeatureReader:
-        """What reads X."""
-        return FeatureReader(type(self), vars(self), for_network=True)
 
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""

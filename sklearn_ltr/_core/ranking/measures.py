@@ -37,7 +37,7 @@ from sklearn_ltr._core.ranking.parameters import (
     reported_metric,
 )
 from sklearn_ltr._core.ranking.reading import learned_labels
-from sklearn_ltr._core.typing import FloatArray, IntArray
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.metrics import Metric
 from sklearn_ltr.metrics._metric import BoundMetric, mean_of_values
 
@@ -56,10 +56,18 @@ def training_measures(
     """
     p, train, learned = parameters, data.train, data.learned
     measures: dict[str, ScoredMeasure] = {}
-    if p.metric is None:
+    if p.metric is None and learned.pairs.are_judged:
+        index = QueryIndex.locate(learned, comm)
+        measures["cost"] = JudgedCostEvaluation(learned, p.sigma, index)
+    elif p.metric is None:
         # the cost of networks is at scores with the bias of positions
         bias = None if p.starts_from_scores else bias
-        measures |= cost_measures(p, learned, bias, comm)
+        labels, options = learned_labels(learned, comm), (p.sigma, p.tied_pairs)
+        for label in labels:
+            index = QueryIndex.locate(label.data, comm)
+            cost = PairCostEvaluation(label.data, *options, index, bias)
+            measures[label.title("cost")] = measure_of_label(label, cost)
+        measures = with_mean("mean cost", measures, labels)
     measured = p.measures_metrics(has_validation=len(data.validation) > 0)
     if learned.pairs.are_judged:  # queries without them have no part in the curve
         train, measured = learned, p.metric is not None
@@ -97,9 +105,19 @@ def metric_measures(
     measures: dict[str, ScoredMeasure] = {}
     if not metrics:
         return measures
-    # what all metrics of a label have in common
-    indices = [locate_label(label, argument, comm) for label in labels]
-    scored = [scored_rows(label, learned) for label in labels]
+    # what all metrics of a label have in common: the places of its queries, and the
+    # rows that get scores, all or those learned from
+    indices = [QueryIndex.locate(label.data, comm) for label in labels]
+    scored = list(labels)
+    for number, (label, index) in enumerate(zip(labels, indices, strict=True)):
+        if index.n_rows == 0:
+            raise ValueError(
+                f"no document of {argument} is judged by label {label.name!r}: there "
+                "is nothing to measure: give more queries, or leave the label out"
+            )
+        if learned is not None:
+            own = learned.of_label(label.number)
+            scored[number] = own.select(own.data.has_pairs)
     for named in metrics:
         of_labels = {}
         for label, index, known in zip(labels, indices, scored, strict=True):
@@ -111,44 +129,6 @@ def metric_measures(
         title = f"mean {named[0][0]}" if len(names) == 1 else "mean"
         measures |= with_mean(title, of_labels, labels)
     return measures
-
-
-def locate_label(label: LabelRows, argument: str, comm: Comm) -> QueryIndex:
-    """Return the places of a label's queries; a ValueError if no worker has any."""
-    index = QueryIndex.locate(label.data, comm)
-    if index.n_rows == 0:
-        raise ValueError(
-            f"no document of {argument} is judged by label {label.name!r}: there is "
-            "nothing to measure: give more queries, or leave the label out"
-        )
-    return index
-
-
-def scored_rows(label: LabelRows, learned: TrainingData | None) -> LabelRows:
-    """Return the rows of a label that get scores: all, or those learned from."""
-    if learned is None:
-        return label
-    known = learned.of_label(label.number)
-    return known.select(known.data.has_pairs)
-
-
-def cost_measures(
-    parameters: RankerParameters,
-    learned: TrainingData,
-    bias: PositionBias | None,
-    comm: Comm,
-) -> dict[str, ScoredMeasure]:
-    """Return RankNet's cost of judged pairs, or of each label and their mean."""
-    sigma, tied_pairs = parameters.sigma, parameters.tied_pairs
-    if learned.pairs.are_judged:
-        index = QueryIndex.locate(learned, comm)
-        return {"cost": JudgedCostEvaluation(learned, sigma, index)}
-    of_labels, labels = {}, learned_labels(learned, comm)
-    for label in labels:
-        index = QueryIndex.locate(label.data, comm)
-        evaluation = PairCostEvaluation(label.data, sigma, tied_pairs, index, bias)
-        of_labels[label.title("cost")] = measure_of_label(label, evaluation)
-    return with_mean("mean cost", of_labels, labels)
 
 
 def followed_first(
@@ -312,7 +292,14 @@ class PairCostEvaluation:
         self._scores = np.zeros(data.n_rows)
         given, self._document_weight = data.columns.document_weight, None
         if given is None:
-            n_pairs = count_pairs(data.offsets, query, self._grades, tied_pairs)
+            grades, sizes = self._grades, data.sizes.astype(np.float64)
+            n_pairs = sizes * (sizes - 1) / 2
+            if not tied_pairs:
+                is_new = np.diff(query, prepend=-1) != 0
+                is_new |= np.diff(grades, prepend=-1) != 0
+                starts = np.flatnonzero(is_new)
+                n_equal = np.diff(np.append(starts, data.n_rows)).astype(np.float64)
+                np.subtract.at(n_pairs, query[starts], n_equal * (n_equal - 1) / 2)
         else:
             self._document_weight = given[self._by_grade]
             n_pairs = self._compute_costs()
@@ -341,20 +328,6 @@ class PairCostEvaluation:
         else:
             weighted_pair_costs(lists, self._document_weight, *options, n_pairs)
         return n_pairs
-
-
-def count_pairs(
-    offsets: IntArray, query: IntArray, grades: FloatArray, tied_pairs: bool
-) -> FloatArray:
-    """Return the number of pairs of each query; its grades are in descending order."""
-    sizes = np.diff(offsets).astype(np.float64)
-    n_pairs = sizes * (sizes - 1) / 2
-    if not tied_pairs:
-        is_new = (np.diff(query, prepend=-1) != 0) | (np.diff(grades, prepend=-1) != 0)
-        starts = np.flatnonzero(is_new)
-        n_equal = np.diff(np.append(starts, len(grades))).astype(np.float64)
-        np.subtract.at(n_pairs, query[starts], n_equal * (n_equal - 1) / 2)
-    return n_pairs
 
 
 class JudgedCostEvaluation:

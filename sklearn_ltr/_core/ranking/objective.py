@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm, sum_exactly
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import LabelRows, TrainingData
-from sklearn_ltr._core.data.labels import LabelGrades
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._core.lambdas.judged_pairs import JudgedLambdas
@@ -298,39 +297,35 @@ def ranking_objective(
 ) -> RankingObjective:
     """Return the objective of the queries to learn from; all workers call this."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    p, parts = parameters, list[Part]()
+    parts: list[Part] = []
     for label in learned_labels(data, comm):
+        p, own = parameters.for_label(label.number), label.data
         with errors_that_name(label):
-            part = new_part(p.for_label(label.number), label, bias, team, comm)
-            if not p.starts_from_scores:
-                check_drawn_start(part, p, is_new=not earlier)
-        parts.append(part)
+            index, metric = QueryIndex.locate(own, comm), p.trained_metric()
+            if metric is not None:
+                metric = with_largest_grade(metric, own.y, index)
+            lambdas, regression = new_lambdas(p, own, metric, bias, team), None
+            weight = p.weight_of_regression(index.n_rows)
+            stands = callable(p.objective) or own.pairs.stand_for_grades
+            if weight > 0 and not stands:
+                regression = Regression(own, weight, p.sigma, index, team)
+            check, starts = LambdaCheck(p, metric, own, comm), p.starts_from_scores
+            # at drawn scores all lambdas may be 0, but not at the reverse of the best
+            # order
+            if not (starts or earlier or p.tied_pairs or own.pairs.are_judged):
+                check(lambdas.derivatives(-own.y)[0])
+        parts.append(Part(label, lambdas, regression, check if starts else None))
     if data.n_labels == 1:
         return RankingObjective(parts[0], bias, {})
     forces = forces_of_labels(data, parts, earlier, comm)
-    lambdas = SumOfLabels(data, weighted_parts(data, parts, forces))
-    return RankingObjective(lambdas, bias, {FORCES: forces})
-
-
-def new_part(
-    parameters: RankerParameters,
-    label: LabelRows,
-    bias: PositionBias | None,
-    team: ThreadTeam,
-    comm: Comm,
-) -> Part:
-    """Return what is learned from a label."""
-    p, data = parameters, label.data
-    index = QueryIndex.locate(data, comm)
-    metric = p.trained_metric()
-    if metric is not None:
-        metric = with_largest_grade(metric, data.y, index)
-    return Part(
-        label,
-        new_lambdas(p, data, metric, bias, team),
-        new_regression(p, data, index, team),
-        LambdaCheck(p, metric, data, comm),
-    )
+    mean = weighted_mean(forces.tolist(), data.grades.weights)
+    query, addends = np.repeat(np.arange(data.n_queries), data.sizes), []
+    for part in parts:
+        label, rows = part.label, part.label.rows
+        factor = float(label.weight * (mean / forces[label.number]))
+        queries = query[rows[label.data.offsets[:-1]]]
+        addends.append(Addend(factor, queries, rows, part))
+    return RankingObjective(SumOfLabels(data, addends), bias, {FORCES: forces})
 
 
 def new_lambdas(
@@ -354,68 +349,31 @@ def new_lambdas(
     )
 
 
-def new_regression(
-    parameters: RankerParameters,
-    data: TrainingData,
-    index: QueryIndex,
-    team: ThreadTeam,
-) -> Regression | None:
-    """Return the regression on the grades, None without one."""
-    p = parameters
-    weight = p.weight_of_regression(index.n_rows)
-    if callable(p.objective) or weight == 0 or data.pairs.stand_for_grades:
-        return None
-    return Regression(data, weight, p.sigma, index, team)
-
-
-# --- the shares of labels -------------------------------------------------------------
-
-
 def forces_of_labels(
     data: TrainingData, parts: list[Part], earlier: Mapping[str, Any], comm: Comm
 ) -> FloatArray:
     """Return F of each label, (n_labels,), at the scores that training starts from."""
-    if earlier:
-        return kept_forces(earlier, data.grades)
-    forces = np.zeros(data.n_labels)
-    for part in parts:
-        with errors_that_name(part.label):
-            start = data.init_score[part.label.rows]
-            forces[part.label.number] = part.force(start, comm)
-    return forces
-
-
-def weighted_parts(
-    data: TrainingData, parts: list[Part], forces: FloatArray
-) -> list[Addend]:
-    """Return the parts of labels with their factors, and their places in the data."""
-    mean = weighted_mean(forces.tolist(), data.grades.weights)
-    query = np.repeat(np.arange(data.n_queries), data.sizes)
-    addends = []
-    for part in parts:
-        label, rows = part.label, part.label.rows
-        factor = float(label.weight * (mean / forces[label.number]))
-        queries = query[rows[label.data.offsets[:-1]]]
-        addends.append(Addend(factor, queries, rows, part))
-    return addends
-
-
-def kept_forces(earlier: Mapping[str, object], grades: LabelGrades) -> FloatArray:
-    """Return the forces of the labels at the start of the fit that is continued."""
-    forces = earlier.get(FORCES)
-    if not isinstance(forces, np.ndarray) or len(forces) != grades.n_labels:
-        n_labels = len(forces) if isinstance(forces, np.ndarray) else 1
+    grades = data.grades
+    if not earlier:
+        forces = np.zeros(data.n_labels)
+        for part in parts:
+            with errors_that_name(part.label):
+                start = data.init_score[part.label.rows]
+                forces[part.label.number] = part.force(start, comm)
+        return forces
+    kept = earlier.get(FORCES)  # those of the start of the fit that is continued
+    if not isinstance(kept, np.ndarray) or len(kept) != grades.n_labels:
+        n_labels = len(kept) if isinstance(kept, np.ndarray) else 1
         raise ValueError(
             f"y has {grades.n_labels} labels, but it had {n_labels} in the fit that "
             "this one continues: begin anew, with fit and warm_start=False"
         )
-    unknown = np.flatnonzero((forces == 0) & (grades.weights > 0)).tolist()
-    if unknown:
+    if unknown := np.flatnonzero((kept == 0) & (grades.weights > 0)).tolist():
         raise ValueError(
             f"label {grades.names[unknown[0]]!r} had the weight 0 in the fit that "
             "this one continues: begin anew, with fit and warm_start=False"
         )
-    return forces
+    return kept
 
 
 # --- is there anything to learn? ------------------------------------------------------
@@ -452,18 +410,6 @@ class LambdaCheck:
             f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
             "sample_weight or document_weight"
         )
-
-
-def check_drawn_start(part: Part, parameters: RankerParameters, is_new: bool) -> None:
-    """Check lambdas of a fit that starts from drawn scores; a ValueError if all are 0.
-
-    That is so if not even the reverse of the best order has any.
-    """
-    data = part.label.data
-    if is_new and not (parameters.tied_pairs or data.pairs.are_judged):
-        gradient, _ = part.lambdas.derivatives(-data.y)
-        part.check_once(gradient)
-    part.check = None
 
 
 def zero_gradient_message(

@@ -14,6 +14,7 @@ from sklearn_ltr._core.data import FitArguments, GivenColumns, TrainingData
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.features import check_has_rows
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.labels import LabelGrades, label_number
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.data.query_values import draw_held_out
@@ -259,14 +260,14 @@ class RankerParameters(FitParameters):
             every = np.ones(train.n_rows, dtype=np.bool_)
             largest = np.max(comm.gather(train.grades.largest(every)), axis=0)
             train = replace(train, grades=train.grades.in_units(np.asarray(largest)))
-        no_X = table_of(np.empty((0, reader.n_features)))
-        no_queries = np.zeros(train.n_queries, dtype=np.bool_)
-        sets = [
-            replace(train.subset(no_queries), X=no_X)
-            if one is None
-            else read_documents(one, reader, labels)
-            for one in given.validation
-        ]
+        sets = []
+        for one in given.validation:
+            if one is None:
+                no_rows = train.subset(np.zeros(train.n_queries, dtype=np.bool_))
+                no_X = table_of(np.empty((0, reader.n_features)))
+                sets.append(replace(no_rows, X=no_X))
+            else:
+                sets.append(read_documents(one, reader, labels))
         self.check_labels(train.grades.names, sets)
         if comm is not ONE_PROCESS:  # rows of partitions, in fewer bytes
             train, *sets = (
@@ -368,16 +369,22 @@ class RankerParameters(FitParameters):
                 f"but y has {len(names)} columns: give one of them, or tied_pairs=False"
             )
 
-    def choose_held_out(
+    def hold_out(
         self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
-    ) -> NDArray[np.bool_]:
-        """Return which queries to hold out, drawn from those of all workers."""
+    ) -> tuple[TrainingData, TrainingData]:
+        """Divide the queries: a fraction of those of all workers is held out."""
+        assert train.query_ids is not None
         index, columns = QueryIndex.locate(train, comm), train.columns
-        # users, and dates, which a cluster does not take, are those of all queries
-        held_out_by = columns.users, columns.order
+        copied, what = first_copies(train.query_ids), "queries"
+        unit = copied if comm.n_workers == 1 else np.arange(index.n_queries)
+        if columns.users is not None:  # a cluster takes no users, and no order
+            unit, what = columns.users, "users"
         fraction = self.validation_fraction
-        held_out = draw_held_out(index.n_queries, fraction, seed, *held_out_by)
-        return held_out[index.position]
+        held_out = draw_held_out(unit, fraction, seed, columns.order, what)
+        held_out = held_out[index.position]
+        # of several copies of a query one is measured
+        is_first = copied == np.arange(train.n_queries)
+        return train.subset(~held_out), train.subset(held_out & is_first)
 
     def choose_learned(
         self, train: TrainingData, comm: Comm, *, may_be_none: bool
@@ -405,9 +412,10 @@ class RankerParameters(FitParameters):
             low, high = bounds
             check_weights(weights, "document_weight", (low**0.5, high**0.5))
         if learned.pairs.are_judged:
-            check_weights(learned.judged_pairs.weights, "pair_weights", bounds)
-            product = "sample_weight times pair_weights"
-            check_weights(learned.weights_of_pairs, product, bounds)
+            pairs, product = learned.judged_pairs, "sample_weight times pair_weights"
+            check_weights(pairs.weights, "pair_weights", bounds)
+            of_queries = np.repeat(learned.sample_weight, np.diff(pairs.offsets))
+            check_weights(of_queries * pairs.weights, product, bounds)
         return learned
 
 

@@ -389,16 +389,6 @@ def bin_training(
     return binned
 
 
-def shared_category_bins(
-    binned: BinnedData, categories: CategoryBins
-) -> tuple[IntArray, FloatArray]:
-    """Return the features whose categories share bins, and these bins."""
-    # (n_rows, n_shared), NaN if missing
-    features = categories.feature[categories.has_shared]
-    bins = binned.stored.columns_of(features).T.astype(np.float64)
-    return features, np.where(bins == MISSING_BIN, np.nan, bins)
-
-
 @kernel
 def add_bin_hashes(
     column: NDArray[np.uint8], key: int, first: int, last: int, hashes: HashArray

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.data.tables import Matrix, Table, contiguous_rows
 from sklearn_ltr._core.saving import ChecksummedArrays, saved_part
@@ -111,11 +112,6 @@ def exact(values: FloatArray, largest: float, n_rows: int) -> FloatArray:
     return np.asarray(np.rint(values / unit) * unit)
 
 
-def count_shared_bins(max_bins: int) -> int:
-    """Return how many of the bins of a feature are shared by rare categories."""
-    return max(1, max_bins // SHARED_BINS)
-
-
 def find_mean_thresholds(
     means: FloatArray, n_rows: IntArray, n_bins: int
 ) -> FloatArray:
@@ -150,12 +146,14 @@ def row_targets(
     """Return target, weight and fold of each row."""
     # A target is relative to the mean of the row's query, since only differences within
     # a query matter; where rows are in no query, to the mean of all.  The rows of a
-    # query are in one fold.  The units of targets and of weights do not matter.
+    # query, and of its copies, are in one fold.  The units of targets and of weights do
+    # not matter.
     weights = np.repeat(data.sample_weight / unit.mean_weight, data.sizes)
     y = data.y / max(unit.largest_y, np.finfo(float).tiny)
     y = exact(y, 1.0, unit.n_rows)
     mean = np.full(1, np.average(y, weights=weights))
     if data.query_ids is not None:
+        query_numbers = query_numbers[first_copies(data.query_ids)]
         sums = np.add.reduceat(y, data.offsets[:-1])
         mean = np.repeat(sums / data.sizes, data.sizes)
     largest = unit.largest_weight / unit.mean_weight
@@ -378,7 +376,7 @@ def fit_feature(
     sums: CategorySums, max_bins: int, min_samples_category: int, smoothing: float
 ) -> tuple[NDArray[np.uint8], int, FloatArray]:
     """Return the bins of categories, and `shared_from` and `mean_threshold`."""
-    n_categories, n_shared = len(sums.value), count_shared_bins(max_bins)
+    n_categories, n_shared = len(sums.value), max(1, max_bins // SHARED_BINS)
     if n_categories <= max_bins:
         bins = np.arange(n_categories, dtype=np.uint8)
         return bins, n_categories, np.full(n_shared - 1, np.inf)

@@ -48,19 +48,16 @@ def read_constraints(
     signs = _read_signs(monotonic, names, n_features)
     wrong = np.flatnonzero((signs != 0) & is_categorical)
     if len(wrong) > 0:
+        feature = wrong[0] if names is None else repr(str(names[wrong[0]]))
         raise ValueError(
-            f"monotonic_cst has a sign for {_named(int(wrong[0]), names)}, which is "
-            "categorical, and categories have no order: give 0 there"
+            f"monotonic_cst has a sign for feature {feature}, which is categorical, "
+            "and categories have no order: give 0 there"
         )
     sets = _read_sets(interaction, names, n_features)
     return Constraints(
         signs if signs.any() else np.empty(0, dtype=np.int8),
         np.empty((0, n_features), dtype=np.bool_) if sets.all() else sets,
     )
-
-
-def _named(feature: int, names: NDArray[Any] | None) -> str:
-    return f"feature {feature if names is None else repr(str(names[feature]))}"
 
 
 def _read_signs(

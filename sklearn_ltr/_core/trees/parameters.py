@@ -1,10 +1,10 @@
-"""The parameters of boosted trees: as users give them, and as the kernels take them."""
+"""The parameters of boosted trees, as users give them and as growth takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.parameters import (
@@ -17,11 +17,10 @@ from sklearn_ltr._core.parameters import (
     integer,
     real,
 )
-from sklearn_ltr._core.trees.constraints import (
-    NO_CONSTRAINTS,
-    Constraints,
-    read_constraints,
-)
+from sklearn_ltr._core.trees.constraints import Constraints, read_constraints
+from sklearn_ltr._core.trees.growth import POLICIES
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
+from sklearn_ltr._core.trees.growth.workspace import GrowthParameters
 from sklearn_ltr._core.typing import (
     FeaturesLike,
     InteractionConstraints,
@@ -38,7 +37,6 @@ LARGEST_MINIMUM = 20
 ROWS_PER_MINIMUM_ROW = 5
 
 GrowPolicy: TypeAlias = Literal["auto", "best_first", "symmetric"]
-GROW_POLICIES = ("best_first", "symmetric")
 
 
 LearningRate = float | Callable[[int], float]
@@ -70,6 +68,11 @@ class TreeParameters:
     l2_regularization
         Term added to the sum of hessians of a leaf, in the leaf value and, for
         second-order splits, in the gain.  Raise it if the model overfits.
+    path_smooth
+        Draw the value v of each node of n {row}s towards that of its parent, from the
+        root down: it becomes ``(n v + path_smooth v_parent) / (n + path_smooth)``.  So
+        leaves of few {row}s differ less from those beside them.  Splits are chosen
+        without it.  Raise it if the model overfits.
     colsample_bytree
         Features drawn for each tree: a fraction or a number.  Lower it if there are
         many features and the model overfits.
@@ -125,10 +128,11 @@ class TreeParameters:
     max_features: Annotated[float, FractionOrCount()]
     max_depth: Annotated[int | None, integer(1, optional=True)]
     l2_regularization: Annotated[float, real(0, LARGEST)]
+    path_smooth: Annotated[float, real(0, LARGEST)]
     colsample_bytree: Annotated[float, FractionOrCount()]
     subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
     max_bins: Annotated[int, integer(2, 255)]
-    grow_policy: Annotated[GrowPolicy, Choice(*GROW_POLICIES)]
+    grow_policy: Annotated[GrowPolicy, Choice(*POLICIES)]
     split_gain: Annotated[
         Literal["second_order", "least_squares"],
         Choice("second_order", "least_squares"),
@@ -160,9 +164,9 @@ class TreeParameters:
             return min(fraction, LARGEST_FRACTION)
         return float(self.subsample)
 
-    def grows_symmetric(self, n_queries: int) -> bool:
-        """Return whether trees are symmetric, given the queries to learn from."""
-        return self.grow_policy == "symmetric"
+    def policy(self, n_queries: int) -> GrowthPolicy:
+        """Return the policy of growth, given the queries to learn from."""
+        return POLICIES[self.grow_policy]
 
     def count_features(self, n_features: int) -> tuple[int, int]:
         """Return how many features are drawn for each tree, and for each node."""
@@ -181,24 +185,11 @@ class TreeParameters:
         return read_constraints(*given, reader.names, is_categorical)
 
 
-class GrowthParameters(NamedTuple):
-    """Size of the trees and values of their leaves."""
-
-    max_leaf_nodes: int  # >= 2
-    max_depth: int  # of a leaf; the root has depth 0
-    min_samples_leaf: int
-    # added to the sum of hessians: in leaf values, and in second-order gains
-    l2_regularization: float
-    second_order: bool  # in gains, W is the sum of hessians, else the number of rows
-    category_smoothing: float = 0.0  # see growth/splitting.py
-    constraints: Constraints = NO_CONSTRAINTS
-    # all leaves of a level are split by one condition, in `max_depth` levels, else the
-    # leaf of the highest gain is split first
-    symmetric: bool = False
-
-
 def growth_parameters(
-    parameters: TreeParameters, constraints: Constraints, n_rows: int, symmetric: bool
+    parameters: TreeParameters,
+    constraints: Constraints,
+    n_rows: int,
+    policy: GrowthPolicy,
 ) -> GrowthParameters:
     """Return the parameters of trees that are grown on a sample of `n_rows` rows."""
     # Limits that such trees cannot reach are lowered: memory is allocated for
@@ -206,19 +197,16 @@ def growth_parameters(
     # user gives for all rows, become numbers of rows of a sample.
     p, fraction = parameters, parameters.sampled_fraction(n_rows)
     min_samples_leaf = max(1, round(min(p.smallest_leaf(n_rows), n_rows) * fraction))
-    max_leaf_nodes = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
-    max_depth = min(p.max_depth or max_leaf_nodes, max_leaf_nodes)
-    if symmetric:
-        # A level more than a full tree of as many leaves has: many leaves stay whole
-        max_depth = min(max_depth, (max_leaf_nodes + 1).bit_length())
-        max_leaf_nodes = 2**max_depth
+    most_leaves = min(p.max_leaf_nodes, max(2, n_rows // min_samples_leaf))
+    most_levels = min(p.max_depth or most_leaves, most_leaves)
+    max_leaf_nodes, max_depth = policy.limits(most_leaves, most_levels)
     return GrowthParameters(
-        max_leaf_nodes=min(max_leaf_nodes, 2 ** min(max_depth, 62)),
+        max_leaf_nodes=max_leaf_nodes,
         max_depth=max_depth,
         min_samples_leaf=min_samples_leaf,
         l2_regularization=p.l2_regularization,
         second_order=p.split_gain == "second_order",
         category_smoothing=p.category_smoothing * fraction,
         constraints=constraints,
-        symmetric=symmetric,
+        path_smooth=p.path_smooth,
     )

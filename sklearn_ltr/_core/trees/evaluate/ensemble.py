@@ -132,6 +132,28 @@ class TreeEnsemble(ChecksummedArrays):
         arrays["category_set"] = arrays["category_set"][set_node]
         return cls(**arrays)
 
+    def grown(self, mapper: BinMapper) -> list[GrownTree]:
+        """Return the trees that were joined, with bins in place of thresholds."""
+        is_set = np.isin(self.feature, mapper.categories.feature)
+        last_bin = np.zeros(len(self.feature), dtype=np.uint8)
+        for node in np.flatnonzero((self.feature >= 0) & ~is_set):
+            thresholds = mapper.bin_thresholds[self.feature[node]]
+            last_bin[node] = b = np.searchsorted(thresholds, self.threshold[node])
+            if b < len(thresholds) and thresholds[b] != self.threshold[node]:
+                raise ValueError(
+                    "trees have other thresholds than the bins of their fit: give "
+                    "warm_start=False"
+                )
+        has_sets = mapper.categories.n_bins.any()
+        sets = np.zeros((len(is_set) if has_sets else 0, SET_BYTES), np.uint8)
+        sets[self.category_node] = self.category_set
+        arrays = self._arrays() | {"threshold": last_bin, "category_set": sets}
+        bounds = np.append(self.first_node, len(self.feature))
+        return [
+            GrownTree(*(arrays[name][nodes].copy() for name in GrownTree._fields))
+            for nodes in map(slice, bounds[:-1], bounds[1:])
+        ]
+
     def __len__(self) -> int:
         """Return the number of trees."""
         return len(self.first_node)
@@ -321,7 +343,18 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
         n = len(arrays["first_node"]) if name == "first_node" else n_nodes
         if array.dtype != dtype or array.shape != (n,):
             raise ValueError(f"{name} has shape {array.shape} and dtype {array.dtype}")
-    check_category_sets(arrays)
+    node, sets = arrays["category_node"], arrays["category_set"]
+    if not (
+        node.dtype == np.int64
+        and sets.dtype == np.uint8
+        and node.ndim == 1
+        and sets.shape == (len(node), SET_BYTES)
+        and (np.diff(node) > 0).all()
+        and ((node >= 0) & (node < len(arrays["feature"]))).all()
+        and (arrays["feature"][node] >= 0).all()
+        and ((sets[:, -1] >> 7 != 0) == arrays["missing_left"][node]).all()
+    ):
+        raise ValueError("category_set and category_node are not sets of inner nodes")
     first_node, feature = arrays["first_node"], arrays["feature"]
     left, right = arrays["left"], arrays["right"]
     sizes = np.diff(first_node, append=n_nodes)
@@ -354,19 +387,3 @@ def check_trees(arrays: Mapping[str, NDArray[Any]], n_features: int) -> None:
             )
     if (arrays["gain"] < 0).any() or (arrays["n_rows"] < 0).any():
         raise ValueError("gain or n_rows is below 0")
-
-
-def check_category_sets(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise a ValueError unless the category sets belong to inner nodes."""
-    node, sets = arrays["category_node"], arrays["category_set"]
-    if not (
-        node.dtype == np.int64
-        and sets.dtype == np.uint8
-        and node.ndim == 1
-        and sets.shape == (len(node), SET_BYTES)
-        and (np.diff(node) > 0).all()
-        and ((node >= 0) & (node < len(arrays["feature"]))).all()
-        and (arrays["feature"][node] >= 0).all()
-        and ((sets[:, -1] >> 7 != 0) == arrays["missing_left"][node]).all()
-    ):
-        raise ValueError("category_set and category_node are not sets of inner nodes")

@@ -223,9 +223,12 @@ def weigh_edges(paths: TreePaths) -> EdgeWeights:
     points_of_node = np.repeat(n_points, sizes)
     first = np.cumsum(points_of_node) - points_of_node
     edge = np.repeat(np.arange(len(paths.column)), points_of_node)
-    t, weight = quadrature(n_points.max())[
-        :, points_of_node[edge], np.arange(len(edge)) - first[edge]
-    ]
+    most = n_points.max()
+    rules = np.zeros((2, 1 + most, most))  # points and weights on (0, 1), by number
+    for n in range(1, 1 + most):
+        points, weights = gauss_legendre(n)
+        rules[0, n, :n], rules[1, n, :n] = (1 + points) / 2, weights / 2
+    t, weight = rules[:, points_of_node[edge], np.arange(len(edge)) - first[edge]]
     kept = np.ones(len(paths.column))
     multiply_fractions(paths, kept)
     same = paths.same_feature[edge]
@@ -240,15 +243,6 @@ def weigh_edges(paths: TreePaths) -> EdgeWeights:
         np.stack(factor, axis=1),
         weight[:, np.newaxis] * np.stack(share, axis=1),
     )
-
-
-def quadrature(most_points: int) -> FloatArray:
-    """Return [points, weights] on (0, 1) of each rule: (2, 1 + most, most)."""
-    rules = np.zeros((2, 1 + most_points, most_points))
-    for n in range(1, 1 + most_points):
-        points, weights = gauss_legendre(n)
-        rules[0, n, :n], rules[1, n, :n] = (1 + points) / 2, weights / 2
-    return rules
 
 
 def gauss_legendre(n: int) -> tuple[FloatArray, FloatArray]:

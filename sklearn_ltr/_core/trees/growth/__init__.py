@@ -19,14 +19,18 @@ The modules, in the order of reading:
 
 Where to add:
 
-- Another policy: a file such as :mod:`best_first`, with a ``GrowthPolicy``, its
-  ``growth_kernel`` and the time that this takes, which ``TreeGrower`` chooses; its name
-  in ``GROW_POLICIES``, its memory in :mod:`workspace`, and for several workers what it
-  adds up, in :mod:`exchange`.
+- Another policy: a file such as :mod:`best_first`, whose ``GrowthPolicy`` stands in
+  ``POLICIES``, and its name in ``GrowPolicy`` of ``trees/parameters.py``.
 - Histograms made of a leaf's rows in another way, such as of the nonzeros of sparse
   columns: `fill_histogram` in :mod:`histograms`, which all policies call.
 - Histograms that come from elsewhere, such as other workers or a GPU: the loop returns
-  where `needs_sums` of the policy says so (today only that of several workers does),
+  where `needs_sums` of its steps says so (today only that of several workers does),
   and ``HistogramExchange.add_up`` in :mod:`exchange` completes the histograms before it
   is called again.
 """
+
+from sklearn_ltr._core.trees.growth.best_first import BEST_FIRST
+from sklearn_ltr._core.trees.growth.symmetric import SYMMETRIC
+
+#: ways to grow trees, by the value of the parameter `grow_policy`
+POLICIES = {policy.name: policy for policy in (BEST_FIRST, SYMMETRIC)}

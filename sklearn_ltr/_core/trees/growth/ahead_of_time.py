@@ -16,36 +16,37 @@ from sklearn_ltr._core.data.binned_columns import (
     sort_entries,
 )
 from sklearn_ltr._core.trees.binning import BinnedData, hash_bins
-from sklearn_ltr._core.trees.growth import best_first, symmetric
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
+from sklearn_ltr._core.trees.growth import POLICIES
 from sklearn_ltr._core.trees.growth.grower import TreeGrower
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
 from sklearn_ltr._core.trees.growth.quantization import RowDerivatives
 from sklearn_ltr._core.trees.growth.sampling import TreeSampler
-from sklearn_ltr._core.trees.parameters import GROW_POLICIES, GrowthParameters
+from sklearn_ltr._core.trees.growth.workspace import GrowthParameters
 
 #: What trees may be grown from: whether there are categories, and sparse columns
 PLAIN, CATEGORIES, SPARSE = (False, False), (True, False), (False, True)
 
 
-def kind_of_growth(symmetric: bool, has_categories: bool, is_sparse: bool) -> str:
+def kind_of_growth(policy: GrowthPolicy, has_categories: bool, is_sparse: bool) -> str:
     """Return the name of a kind of trees, by how and from what they are grown."""
     kinds = [", categories"] * has_categories + [", sparse columns"] * is_sparse
-    return "".join([GROW_POLICIES[symmetric], *kinds])
+    return "".join([policy.name, *kinds])
 
 
 KINDS = {
-    kind_of_growth(is_symmetric, *kind): (is_symmetric, *kind)
+    kind_of_growth(policy, *kind): (policy, *kind)
     for kind in (PLAIN, CATEGORIES, SPARSE, (True, True))
-    for is_symmetric in (False, True)
+    for policy in POLICIES.values()
 }
 
 
 def want_growth(
-    is_symmetric: bool, has_categories: bool, is_sparse: bool, *, n_jobs: int | None
+    policy: GrowthPolicy, has_categories: bool, is_sparse: bool, *, n_jobs: int | None
 ) -> None:
     """Say that a fit is about to grow trees of some kind."""
-    kernel = symmetric.grow_symmetric if is_symmetric else best_first.grow_best_first
-    kind = kind_of_growth(is_symmetric, has_categories, is_sparse)
-    helper.want(kernel, __name__, kind, n_jobs=n_jobs)
+    kind = kind_of_growth(policy, has_categories, is_sparse)
+    helper.want(policy.kernel, __name__, kind, n_jobs=n_jobs)
 
 
 def main(kind: str) -> None:
@@ -54,7 +55,7 @@ def main(kind: str) -> None:
 
 
 def grow_a_tree(
-    comm: Comm, is_symmetric: bool, has_categories: bool, is_sparse: bool
+    comm: Comm, policy: GrowthPolicy, has_categories: bool, is_sparse: bool
 ) -> None:
     """Grow a tree; the kernels that take longest to compile are called first."""
     n_features, n_rows, depth = 2, 100, 3
@@ -73,16 +74,16 @@ def grow_a_tree(
         l2_regularization=1.0,
         second_order=True,
         category_smoothing=1.0,
-        symmetric=is_symmetric,
+        constraints=NO_CONSTRAINTS,
+        path_smooth=0.0,
     )
     n_nodes = 2 * growth.max_leaf_nodes - 1
     sampler = TreeSampler(1.0, n_features, n_features, n_features, n_nodes, seed=0)
     stored, n_categories = BinnedColumns(columns, sparse), 255 * has_categories
     binned = BinnedData(stored, np.full(2, 255), np.full(2, n_categories))
     numbers, drawn = np.arange(n_rows, dtype=np.uint32), sampler.draw(0)
-    grower = TreeGrower(binned, growth, ONE_THREAD, numbers, comm)
-    scores = np.zeros(n_rows)
-    grower.call_kernels(derivatives, drawn, scores)
-    grower.grow(derivatives, drawn, 0.1, scores)
+    grower = TreeGrower(binned, policy, growth, ONE_THREAD, numbers, comm)
+    grower.call_kernels(derivatives, drawn, np.zeros(n_rows))
+    grower.grow(derivatives, drawn, 0.1)
     if is_sparse:
         hash_bins(binned, ONE_THREAD)

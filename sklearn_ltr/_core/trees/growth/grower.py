@@ -6,8 +6,8 @@ The steps of :meth:`TreeGrower.grow`:
    rows is drawn, if trees are grown on one, and its gradients are quantized
    (:mod:`preparation`).
 2. Its bins are packed in blocks (:mod:`blocks`).
-3. Leaves are split, in a loop that all threads run (:mod:`loop`), by one of two
-   policies: :mod:`best_first` or :mod:`symmetric`.
+3. Leaves are split, in a loop that all threads run (:mod:`loop`), by a policy:
+   :mod:`best_first` or :mod:`symmetric`.
 4. All rows, sampled or not, are assigned to the leaves, and their gradients and
    hessians are added up for the values of the leaves (:mod:`leaf_values`).
 
@@ -27,26 +27,22 @@ from numpy.typing import NDArray
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.trees.binning import BinnedData
-from sklearn_ltr._core.trees.growth import best_first, symmetric
 from sklearn_ltr._core.trees.growth.blocks import (
     allocate_blocks,
     pack_rows,
     restrict_features,
 )
-from sklearn_ltr._core.trees.growth.exchange import (
-    HistogramExchange,
-    grow_best_first_together,
-    grow_symmetric_together,
-)
+from sklearn_ltr._core.trees.growth.exchange import HistogramExchange
 from sklearn_ltr._core.trees.growth.leaf_values import (
-    ADD_VALUES,
-    FIND_LEAVES,
-    SET_VALUES,
     LeafSums,
-    add_tree,
+    add_leaves,
+    find_leaves,
     new_leaf_workspace,
     order_leaf_values,
+    set_leaf_values,
+    smooth_leaf_values,
 )
+from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
 from sklearn_ltr._core.trees.growth.preparation import Magnitudes, RowPreparer
 from sklearn_ltr._core.trees.growth.quantization import (
     Quantization,
@@ -56,15 +52,14 @@ from sklearn_ltr._core.trees.growth.quantization import (
 from sklearn_ltr._core.trees.growth.sampling import TreeSample
 from sklearn_ltr._core.trees.growth.sparse_columns import ENTRY_TIME
 from sklearn_ltr._core.trees.growth.workspace import (
-    LEAVES_AHEAD,
     GrowingTree,
     GrownTree,
+    GrowthParameters,
     Records,
     allocate_nodes,
     allocate_workspace,
     make_rule,
 )
-from sklearn_ltr._core.trees.parameters import GrowthParameters
 from sklearn_ltr._core.typing import FloatArray
 
 
@@ -75,56 +70,63 @@ class TreeGrower:
     ----------
     binned : BinnedData
         Of this worker's rows.
+    policy : GrowthPolicy
     parameters : GrowthParameters
     team : ThreadTeam
         The threads to use.
     row_numbers : ndarray of shape (n_rows,), uint32
         The number of each of this worker's rows among the rows of all workers.
     comm : Comm
+
+    Attributes
+    ----------
+    leaves : LeafWorkspace
+        The leaves of the rows in the tree that was grown last.
     """
 
     def __init__(
         self,
         binned: BinnedData,
+        policy: GrowthPolicy,
         parameters: GrowthParameters,
         team: ThreadTeam,
         row_numbers: NDArray[np.uint32],
         comm: Comm,
     ) -> None:
         exchanges = comm.n_workers > 1
-        self.binned, self._parameters = binned, parameters
+        self.binned, self._policy, self._parameters = binned, policy, parameters
         self.team, self._comm = team, comm
-        self._blocks = allocate_blocks(binned)
+        self._blocks = blocks = allocate_blocks(binned)
         self._n_rows, self._all_are_packed = len(row_numbers), False
         self._workspace = allocate_workspace(
-            parameters, self._blocks, binned, team.n_threads, exchanges
+            parameters,
+            blocks,
+            binned,
+            team.n_threads,
+            policy.n_histograms(parameters, exchanges),
+            policy.new_levels(parameters, len(blocks.n_bins), team.n_threads),
         )
         packed = self._workspace.buffers.packed_gradients
         self._preparer = RowPreparer(row_numbers, packed, team, comm)
         n_rows, n_nodes = len(row_numbers), 2 * parameters.max_leaf_nodes - 1
-        self._leaves = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
+        self.leaves = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
         # a thread's own begin in a cache line that no other thread writes to
         shape = team.n_threads, parameters.max_leaf_nodes + 8, 3
         self._leaf_totals = np.zeros(shape, dtype=np.int64)
         self._has_categories = bool(binned.n_categories.any())
-        kernel, together = best_first.grow_best_first, grow_best_first_together
-        most = 1 + LEAVES_AHEAD
-        if parameters.symmetric:
-            kernel, together = symmetric.grow_symmetric, grow_symmetric_together
-            most = parameters.max_leaf_nodes // 2
-        self._kernel = together if exchanges else kernel
+        self._kernel = policy.kernel_together if exchanges else policy.kernel
         self._exchange: HistogramExchange | None = None
         if exchanges:
-            self._exchange = HistogramExchange(self._blocks, most, comm)
+            most = policy.most_exchanged(parameters)
+            self._exchange = HistogramExchange(blocks, most, comm)
 
     def grow(
         self,
         derivatives: RowDerivatives,
         drawn: TreeSample,
         learning_rate: float,
-        scores: FloatArray,
     ) -> GrownTree:
-        """Grow a tree and add it to `scores`; all workers call this together."""
+        """Grow a tree; all workers call this together."""
         p, team, comm = self._parameters, self.team, self._comm
         blocks, sparse = self._blocks, self._workspace.sparse
         if len(drawn.features) < len(blocks.place):
@@ -133,9 +135,8 @@ class TreeGrower:
                 sparse.is_drawn[:] = np.isin(sparse.feature, drawn.features)
         prepared = self._preparer.prepare(derivatives, drawn, p.second_order)
         rows, magnitudes, quantization, total = prepared
-        if p.symmetric:
-            ridge = symmetric.RIDGE * magnitudes.hessian / magnitudes.n_rows
-            p = p._replace(l2_regularization=p.l2_regularization + ridge)
+        ridge = self._policy.ridge * magnitudes.hessian / magnitudes.n_rows
+        p = p._replace(l2_regularization=p.l2_regularization + ridge)
         if rows is not None:
             pack_rows(blocks, self.binned.stored.columns, rows, team)
         elif not self._all_are_packed:  # once, for all trees
@@ -157,16 +158,15 @@ class TreeGrower:
             n_rows=n_rows,
             total=total,
             allowed=drawn.allowed,
-            most_steps=p.max_depth if p.symmetric else p.max_leaf_nodes - 1,
+            most_steps=self._policy.most_steps(p),
             exchanges=self._exchange is not None,
             nodes=allocate_nodes(p.max_leaf_nodes),
         )
         self._split_leaves(growing, self._growth_time(drawn.subsample))
         nodes = growing.nodes
         nodes = nodes[: 2 * np.count_nonzero(nodes["feature"] >= 0) + 1]
-        return self._add_tree(
-            nodes, derivatives, magnitudes, p.l2_regularization, learning_rate, scores
-        )
+        l2 = p.l2_regularization
+        return self._with_values(nodes, derivatives, magnitudes, l2, learning_rate)
 
     def call_kernels(
         self, derivatives: RowDerivatives, drawn: TreeSample, scores: FloatArray
@@ -178,20 +178,26 @@ class TreeGrower:
         tree = GrowingTree(rule, self._blocks, 0, 0, drawn.allowed, 0, exchanges, nodes)
         self._split_leaves(tree, 0.0)
         magnitudes = Magnitudes(self._n_rows, 1.0, 1.0)
-        self._add_tree(nodes[:1], derivatives, magnitudes, 1.0, 1.0, scores)
+        grown = self._with_values(nodes[:1], derivatives, magnitudes, 1.0, 1.0)
+        add_leaves(grown, self.leaves, scores, self.team)
 
-    def _add_tree(
+    def _with_values(
         self,
         nodes: Records,
         derivatives: RowDerivatives,
         magnitudes: Magnitudes,
         l2_regularization: float,
         learning_rate: float,
-        scores: FloatArray,
     ) -> GrownTree:
-        """Give the leaves of a tree their values, from all rows; add it to `scores`."""
+        """Give the leaves of a tree their values, from all rows."""
         exchanges, n_leaves = self._exchange is not None, (len(nodes) + 1) // 2
-        tree = tree_of(nodes, self._workspace.category_set[: len(nodes)].copy())
+        arrays: dict[str, Any] = {
+            name: nodes[name].copy()
+            for name in GrownTree._fields
+            if name != "category_set"
+        }
+        category_set = self._workspace.category_set[: len(nodes)].copy()
+        tree = GrownTree(category_set=category_set, **arrays)
         sums = LeafSums(
             derivatives,
             magnitudes.gradient,
@@ -201,23 +207,21 @@ class TreeGrower:
             float(learning_rate),
             np.zeros(len(nodes)),
         )
-        given = self.binned, tree, sums, self._leaves, scores, self.team
-        monotonic = self._parameters.constraints.monotonic
-        if not exchanges and len(monotonic) == 0:
-            add_tree((FIND_LEAVES, ADD_VALUES), *given)
-            return tree
-        add_tree((FIND_LEAVES, FIND_LEAVES), *given, exchanges=exchanges)
+        work = self.leaves
+        find_leaves(self.binned, tree, sums, work, self.team, exchanges=exchanges)
         if exchanges:
             totals = self._comm.sum(sums.totals[:, :n_leaves].sum(axis=0))
             sums.totals[:] = 0
             sums.totals[0, :n_leaves] = totals
-        add_tree((SET_VALUES, SET_VALUES), *given, exchanges=exchanges)
+            set_leaf_values(tree, work.numbers[0], sums)
+        p, monotonic = self._parameters, self._parameters.constraints.monotonic
+        if p.path_smooth > 0:
+            smooth_leaf_values(tree, work.numbers[0], sums, p.path_smooth)
         if len(monotonic) > 0:
             nodes["value"], nodes["hessian"] = tree.value, sums.of_leaf
             n_categories = self.binned.n_categories
             order_leaf_values(nodes, tree.category_set, n_categories, monotonic)
             tree.value[:] = nodes["value"]
-        add_tree((ADD_VALUES, ADD_VALUES), *given)
         return tree
 
     def _split_leaves(self, tree: GrowingTree, time: float) -> None:
@@ -241,18 +245,8 @@ class TreeGrower:
         if self._exchange is not None:
             return np.inf
         p, n_blocks = self._parameters, len(self._blocks.n_bins)
-        n_rows, sparse = subsample * self._n_rows, self._workspace.sparse
-        of_entries = 0.0
-        if sparse is not None:
-            of_entries = ENTRY_TIME * subsample * len(sparse.entries)
-        if p.symmetric:
-            n_threads = self.team.n_threads
-            return of_entries + symmetric.growth_time(p, n_blocks, n_rows, n_threads)
-        return of_entries + best_first.growth_time(p, n_blocks, n_rows)
-
-
-def tree_of(nodes: Records, category_set: NDArray[np.uint8]) -> GrownTree:
-    """Return the tree that consists of these nodes."""
-    names = [name for name in GrownTree._fields if name != "category_set"]
-    arrays: dict[str, Any] = {name: nodes[name].copy() for name in names}
-    return GrownTree(category_set=category_set, **arrays)
+        n_rows, n_threads = subsample * self._n_rows, self.team.n_threads
+        time = self._policy.growth_time(p, n_blocks, n_rows, n_threads)
+        if self._workspace.sparse is not None:
+            time += ENTRY_TIME * subsample * len(self._workspace.sparse.entries)
+        return time

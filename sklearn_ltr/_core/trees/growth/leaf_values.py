@@ -8,9 +8,19 @@ that they depend neither on the order of the rows nor on the number of threads. 
 sum of ``|gradient|`` over all rows is scaled to 2^61, and so is the sum of hessians;
 rounding adds at most half per row, so that sums stay below 2^62.
 
+With `path_smooth` s above 0, values are drawn towards those of parents, from the root
+down: the value w of a node of n rows (all rows, not those of a sample), whose parent's
+is w_p, becomes
+
+    w n / (n + s) + w_p s / (n + s),
+
+as in LightGBM, where n counts the rows of a sample, and gains of splits are those of
+smoothed values.
+
 With monotonic constraints, two leaves must be in order if one column alone can lead
 from one to the other: their regions meet in all features but one, which is constrained.
-Of all leaf values v in such an order, values close to the Newton steps t are taken,
+Of all leaf values v in such an order, values close to the (smoothed) Newton steps t are
+taken,
 
     minimise  sum over leaves of  (sum of hessians) (v - t)^2,
 
@@ -50,7 +60,7 @@ from sklearn_ltr._core.trees.growth.quantization import (
 from sklearn_ltr._core.trees.growth.workspace import GrownTree, Records
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
-Leaves = NDArray[np.unsignedinteger]  # (n_rows,): number of the leaf of each row
+Leaves = NDArray[np.unsignedinteger]  # numbers of leaves
 Regions = NDArray[np.bool_]  # (n_nodes, n_used_features, 256): the bins of a node
 
 LEAF_TILE = 8192  # rows whose leaves are found together, and stay in the cache
@@ -67,10 +77,6 @@ def newton_step(gradient: float, hessian: float, l2: float) -> float:
 
 
 # --- the leaves of rows -----------------------------------------------------------
-
-# The steps from a grown tree to scores: the leaf of each row is found, and its rows are
-# added up; values follow from the sums of all rows; and scores from the values.
-FIND_LEAVES, SET_VALUES, ADD_VALUES = range(3)
 
 
 class LeafSums(NamedTuple):
@@ -91,10 +97,9 @@ class LeafWorkspace(NamedTuple):
     barrier: IntArray
     leaves: Leaves  # of all rows
     # (n_threads, n_nodes), a thread's own: number of the leaf that a node was or is,
-    # from 0 in the order in which leaves were made; and the value of this leaf
+    # from 0 in the order in which leaves were made; and the nodes in the order in which
+    # they were split
     numbers: Leaves
-    values: FloatArray
-    # (n_threads, n_nodes): the nodes in the order in which they were split
     splits: IntArray
 
 
@@ -107,97 +112,119 @@ def new_leaf_workspace(n_rows: int, n_nodes: int, n_threads: int) -> LeafWorkspa
         new_barrier(),
         np.empty(n_rows, dtype),
         np.empty((n_threads, n_nodes), dtype),
-        np.empty((n_threads, n_nodes)),
         np.empty((n_threads, n_nodes), dtype=np.int64),
     )
 
 
 def add_binned(
     binned: BinnedData, tree: GrownTree, scores: FloatArray, team: ThreadTeam
+) -> LeafWorkspace:
+    """Add to the score of each row the value of its leaf; return the leaves."""
+    work = new_leaf_workspace(len(scores), len(tree.feature), team.n_threads)
+    find_leaves(binned, tree, None, work, team)
+    add_leaves(tree, work, scores, team)
+    return work
+
+
+def add_leaves(
+    tree: GrownTree, work: LeafWorkspace, scores: FloatArray, team: ThreadTeam
 ) -> None:
-    """Add to the score of each row the value of its leaf."""
-    n_rows, n_nodes = len(scores), len(tree.feature)
-    work = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
-    steps = FIND_LEAVES, ADD_VALUES
-    add_tree(steps, binned, tree, None, work, scores, team)
+    """Add to the score of each row the value of its leaf, which is known."""
+    values = tree.value[leaf_nodes(tree, work)]
+    add_values(work.leaves[np.newaxis], values[np.newaxis], scores, team)
 
 
-def add_tree(
-    steps: tuple[int, int],
+def find_leaves(
     binned: BinnedData,
     tree: GrownTree,
     sums: LeafSums | None,
     work: LeafWorkspace,
-    scores: FloatArray,
     team: ThreadTeam,
     *,
     exchanges: bool = False,
 ) -> None:
-    """Take the first to the last of the steps; without `sums` they need no values."""
-    columns, n_categories, tree = columns_of_splits(binned, tree)
-    time = (2.1 + 0.04 * len(tree.feature)) * len(scores)
-    given = steps, columns, n_categories, tree, sums, work, scores
-    team.share(np.inf if exchanges else time, _add_tree, *given)
-
-
-def columns_of_splits(
-    binned: BinnedData, tree: GrownTree
-) -> tuple[NDArray[np.uint8], IntArray | None, GrownTree]:
-    """Return columns of bytes, their `n_categories`, and the tree that splits these."""
+    """Write the leaf of each row; given `sums`, add up the rows, and set values."""
+    # `exchanges`: sums of other workers are added before values can be set
     columns, n_categories = binned.stored.columns, binned.n_categories
     if binned.stored.sparse is not None:  # of the features that the tree splits only
         used = np.unique(tree.feature[tree.feature >= 0]).astype(np.int64)
         feature = np.searchsorted(used, tree.feature).astype(np.int32)
         feature[tree.feature < 0] = -1
-        tree = tree._replace(feature=feature)
+        split_by = tree._replace(feature=feature)
         columns, n_categories = binned.stored.columns_of(used), n_categories[used]
+    else:
+        split_by = tree
     # without categories None, so that no code that reads them is compiled
-    return columns, n_categories if len(tree.category_set) > 0 else None, tree
+    has_sets = len(tree.category_set) > 0
+    given = columns, n_categories if has_sets else None, split_by, sums, exchanges, work
+    time = (1.5 + 0.04 * len(tree.feature)) * len(work.leaves)
+    team.share(np.inf if exchanges else time, _find_leaves, *given)
 
 
 @shared_kernel
-def _add_tree(
+def _find_leaves(
     thread: int,
     n_threads: int,
-    steps: tuple[int, int],
     columns: NDArray[np.uint8],
     n_categories: IntArray | None,
     tree: GrownTree,
     sums: LeafSums | None,
+    exchanges: bool,
     work: LeafWorkspace,
-    scores: FloatArray,
 ) -> None:
-    """Take steps, with a thread's chunk of the rows."""
-    first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
+    """Write the leaves of a thread's chunk of the rows, and add up these."""
     numbers, leaves = work.numbers[thread], work.leaves
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
     n_splits = number_leaves(tree, numbers, work.splits[thread])
     splits = work.splits[thread, :n_splits]
-    if steps[0] == FIND_LEAVES:
+    if sums is not None:
+        sums.totals[thread, : n_splits + 1] = 0
+        if thread == 0:  # nor have threads that came too late for this call
+            for other in range(n_threads, len(sums.totals)):
+                sums.totals[other, : n_splits + 1] = 0
+    for start in range(first, last, LEAF_TILE):
+        stop = min(start + LEAF_TILE, last)
+        _find_leaves_of_tile(
+            columns, n_categories, tree, numbers, splits, start, stop, leaves
+        )
         if sums is not None:
-            sums.totals[thread, : n_splits + 1] = 0
-            if thread == 0:  # nor have threads that came too late for this call
-                for other in range(n_threads, len(sums.totals)):
-                    sums.totals[other, : n_splits + 1] = 0
-        for start in range(first, last, LEAF_TILE):
-            stop = min(start + LEAF_TILE, last)
-            _find_leaves(
-                columns, n_categories, tree, numbers, splits, start, stop, leaves
-            )
-            if sums is not None:
-                _add_rows(sums, sums.totals[thread], leaves, start, stop)
+            _add_rows(sums, sums.totals[thread], leaves, start, stop)
+    if sums is not None and not exchanges:
         wait_at_barrier(work.barrier, n_threads)
-    if sums is not None and steps[0] <= SET_VALUES <= steps[1]:
         if thread == 0:
-            # of all threads: more or fewer may have found the leaves in a call before
-            _set_leaf_values(len(sums.totals), tree, numbers, sums)
-        wait_at_barrier(work.barrier, n_threads)
-    if steps[1] == ADD_VALUES:
-        values = work.values[thread]
-        for node in range(len(tree.feature)):
-            if tree.feature[node] < 0:
-                values[uint64(numbers[node])] = tree.value[node]
-        for i in range(uint64(first), uint64(last)):
-            scores[i] += values[uint64(leaves[i])]
+            set_leaf_values(tree, numbers, sums)
+
+
+def leaf_nodes(tree: GrownTree, work: LeafWorkspace) -> IntArray:
+    """Return the nodes of the leaves, by the numbers that rows have, (n_leaves,)."""
+    leaves = np.flatnonzero(tree.feature < 0)
+    return leaves[np.argsort(work.numbers[0, leaves])]
+
+
+def add_values(
+    leaves: Leaves, values: FloatArray, scores: FloatArray, team: ThreadTeam
+) -> None:
+    """Add to the score of each row the values of its leaves in one or more trees."""
+    # (n_trees, n_rows): numbers of leaves, and (n_trees, n_leaves): their values
+    team.share(0.6 * leaves.size, _add_values, leaves, values, scores)
+
+
+@shared_kernel
+def _add_values(
+    thread: int,
+    n_threads: int,
+    leaves: Leaves,
+    values: FloatArray,
+    scores: FloatArray,
+) -> None:
+    """Add values to a thread's chunk of the rows, one tree after another."""
+    first, last = chunk_bounds(thread, n_threads, int64(0), len(scores))
+    for start in range(first, last, LEAF_TILE):
+        stop = min(start + LEAF_TILE, last)
+        for tree in range(len(leaves)):
+            own, of_leaf = leaves[tree], values[tree]
+            for i in range(uint64(start), uint64(stop)):
+                scores[i] += of_leaf[uint64(own[i])]
 
 
 @subkernel
@@ -217,7 +244,7 @@ def number_leaves(tree: GrownTree, numbers: Leaves, splits: IntArray) -> int:
 
 
 @subkernel
-def _find_leaves(
+def _find_leaves_of_tile(
     columns: NDArray[np.uint8],
     n_categories: IntArray | None,
     tree: GrownTree,
@@ -296,28 +323,62 @@ def _add_rows(
         totals[leaf, 2] += 1
 
 
-@subkernel
-def _set_leaf_values(
-    n_threads: int, tree: GrownTree, numbers: Leaves, sums: LeafSums
-) -> None:
+@kernel
+def set_leaf_values(tree: GrownTree, numbers: Leaves, sums: LeafSums) -> None:
     """Write value, number of rows and sum of hessians of each leaf, of all workers."""
+    # of all threads that there are, of which fewer may have found the leaves
     g_scale, h_scale = leaf_scales(sums)
     for node in range(len(tree.feature)):
         if tree.feature[node] >= 0:
             continue
         leaf = uint64(numbers[node])
         g, h, n_rows = int64(0), int64(0), int64(0)
-        for thread in range(n_threads):
+        for thread in range(len(sums.totals)):
             g += sums.totals[thread, leaf, 0]
             h += sums.totals[thread, leaf, 1]
             n_rows += sums.totals[thread, leaf, 2]
         if h_scale > 0.0:
             sums.of_leaf[node] = float(h) / h_scale
-        if g != 0 and h != 0:
-            gradient, l2 = float(g) / g_scale, sums.l2_regularization
-            step = newton_step(gradient, sums.of_leaf[node], l2)
-            tree.value[node] = sums.learning_rate * step
+        tree.value[node] = value_of(g, h, sums)
         tree.n_rows[node] = n_rows
+
+
+@subkernel
+def value_of(g: int, h: int, sums: LeafSums) -> float:
+    """Return the value of a node from the sums of its rows, as integers."""
+    if g == 0 or h == 0:
+        return 0.0
+    g_scale, h_scale = leaf_scales(sums)
+    step = newton_step(float(g) / g_scale, float(h) / h_scale, sums.l2_regularization)
+    return sums.learning_rate * step
+
+
+@kernel
+def smooth_leaf_values(
+    tree: GrownTree, numbers: Leaves, sums: LeafSums, path_smooth: float
+) -> None:
+    """Draw the values of the leaves towards those of the nodes above them."""
+    # nodes have the sums of their children, which come after them
+    n_nodes = len(tree.feature)
+    totals, value = np.zeros((n_nodes, 3), dtype=np.int64), np.empty(n_nodes)
+    for node in range(n_nodes - 1, -1, -1):
+        for k in range(3):
+            if tree.feature[node] < 0:
+                for thread in range(len(sums.totals)):
+                    totals[node, k] += sums.totals[thread, uint64(numbers[node]), k]
+            else:
+                left, right = tree.left[node], tree.right[node]
+                totals[node, k] = totals[left, k] + totals[right, k]
+        value[node] = value_of(totals[node, 0], totals[node, 1], sums)
+    for node in range(n_nodes):
+        if tree.feature[node] < 0:
+            tree.value[node] = value[node]
+            continue
+        for child in (tree.left[node], tree.right[node]):
+            n = float(totals[child, 2])
+            value[child] = value[child] * (n / (n + path_smooth)) + value[node] * (
+                path_smooth / (n + path_smooth)
+            )
 
 
 # --- monotonic constraints --------------------------------------------------------

@@ -1,8 +1,8 @@
 """The loop that grows a tree, whatever its policy and the number of workers.
 
 A pass of the loop, a step, begins with the leaves that the step before made (at first
-the root), and takes four sub-kernels of a :class:`GrowthPolicy`.  All threads of the
-team run the loop, each for itself, and meet at barriers.
+the root), and takes four sub-kernels, :class:`GrowthSteps`.  All threads of the team
+run the loop, each for itself, and meet at barriers.
 
 A kernel cannot exchange anything with other workers.  So the loop returns wherever sums
 of histograms over all workers are needed, and is called again when they are known.
@@ -10,8 +10,9 @@ of histograms over all workers are needed, and is called again when they are kno
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from sklearn_ltr._core.compile import SharedKernel, shared_kernel, wait_at_barrier
 from sklearn_ltr._core.trees.growth.dividing import fill_root
@@ -19,7 +20,9 @@ from sklearn_ltr._core.trees.growth.sparse_columns import take_own_keys
 from sklearn_ltr._core.trees.growth.workspace import (
     NO_LEAF,
     GrowingTree,
+    GrowthParameters,
     GrowthWorkspace,
+    LevelWorkspace,
     new_histogram,
     workspace_of_thread,
 )
@@ -29,7 +32,7 @@ Step: TypeAlias = Callable[[GrowingTree, GrowthWorkspace], None]
 Decision: TypeAlias = Callable[[GrowingTree, GrowthWorkspace], bool]
 
 
-class GrowthPolicy(NamedTuple):
+class GrowthSteps(NamedTuple):
     """What is done in each step of the loop."""
 
     # return whether sums of histograms over all workers are needed; if they are, make
@@ -43,10 +46,10 @@ class GrowthPolicy(NamedTuple):
     split: Decision
 
 
-def growth_kernel(name: str, policy: GrowthPolicy) -> SharedKernel:
-    """Return the kernel that grows trees by a policy, known and stored by this name."""
+def growth_kernel(name: str, steps: GrowthSteps) -> SharedKernel:
+    """Return the kernel that grows trees by these steps, stored by this name."""
     # The steps are constants of the kernel, so they are compiled into it.
-    needs_sums, search, select, split = policy
+    needs_sums, search, select, split = steps
 
     def grow_tree(
         thread: int, n_threads: int, tree: GrowingTree, workspace: GrowthWorkspace
@@ -78,3 +81,50 @@ def growth_kernel(name: str, policy: GrowthPolicy) -> SharedKernel:
 
     grow_tree.__name__ = grow_tree.__qualname__ = name
     return shared_kernel(grow_tree)
+
+
+class GrowthPolicy(ABC):
+    """A way to grow trees: the kernel of its steps, and all that follows from them.
+
+    Attributes
+    ----------
+    name : str
+        The value of the parameter `grow_policy`.
+    kernel, kernel_together : SharedKernel
+        Grow a tree: of a process that has all rows, and of one of several workers.
+    ridge : float
+        So many rows of the mean hessian are added to `l2_regularization`.
+    """
+
+    name: ClassVar[str]
+    kernel: ClassVar[SharedKernel]
+    kernel_together: ClassVar[SharedKernel]
+    ridge: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def limits(self, max_leaf_nodes: int, max_depth: int) -> tuple[int, int]:
+        """Return the most leaves and levels of a tree, given the parameters."""
+
+    @abstractmethod
+    def most_steps(self, parameters: GrowthParameters) -> int:
+        """Return how many steps the loop takes at most."""
+
+    @abstractmethod
+    def n_histograms(self, parameters: GrowthParameters, exchanges: bool) -> int:
+        """Return how many leaves have a histogram at most."""
+
+    @abstractmethod
+    def most_exchanged(self, parameters: GrowthParameters) -> int:
+        """Return of how many histograms workers exchange the sums at once."""
+
+    def new_levels(
+        self, parameters: GrowthParameters, n_blocks: int, n_threads: int
+    ) -> LevelWorkspace | None:
+        """Return the memory for levels, None if leaves are split one by one."""
+        return None
+
+    @abstractmethod
+    def growth_time(
+        self, parameters: GrowthParameters, n_blocks: int, n_rows: float, n_threads: int
+    ) -> float:
+        """Return about the nanoseconds that threads save, twice."""

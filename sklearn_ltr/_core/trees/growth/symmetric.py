@@ -32,7 +32,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._core.compile import int64, subkernel, wait_at_barrier
+from sklearn_ltr._core.compile import (
+    allocate_aligned,
+    int64,
+    subkernel,
+    wait_at_barrier,
+)
 from sklearn_ltr._core.trees.binning import MISSING_BIN
 from sklearn_ltr._core.trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._core.trees.growth.dividing import (
@@ -48,7 +53,11 @@ from sklearn_ltr._core.trees.growth.histograms import (
     next_task,
     subtract_histogram,
 )
-from sklearn_ltr._core.trees.growth.loop import GrowthPolicy, growth_kernel
+from sklearn_ltr._core.trees.growth.loop import (
+    GrowthPolicy,
+    GrowthSteps,
+    growth_kernel,
+)
 from sklearn_ltr._core.trees.growth.sparse_columns import (
     condition_of,
     divide_list,
@@ -72,16 +81,21 @@ from sklearn_ltr._core.trees.growth.splitting import (
     take_best_candidate,
 )
 from sklearn_ltr._core.trees.growth.workspace import (
+    LEAF,
+    NO_HISTOGRAM,
     NO_LEAF,
     BlockSplits,
     GrowingTree,
+    GrowthParameters,
     GrowthWorkspace,
+    LevelWorkspace,
     Record,
     SpecialFeatures,
     SplitRule,
     is_splittable,
+    new_histogram,
+    own_records,
 )
-from sklearn_ltr._core.trees.parameters import GrowthParameters
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 RIDGE = 3.0  # rows of the mean hessian
@@ -90,18 +104,6 @@ RIDGE = 3.0  # rows of the mean hessian
 LEVEL_ROW_TIME = 5.0  # for a row in a block of features, in a level
 BLOCK_TIME = 6_000.0  # for the search of a block in a leaf
 LOST_TIME = 10_000.0  # in a level, by two threads
-
-
-def growth_time(
-    parameters: GrowthParameters, n_blocks: int, n_rows: float, n_threads: int
-) -> float:
-    """Return about the nanoseconds that threads save, twice."""
-    # threads save the time of all blocks but those of the busiest one
-    n_levels = parameters.max_depth
-    n_saved = n_blocks - math.ceil(n_blocks / n_threads)
-    saved = LEVEL_ROW_TIME * n_saved * n_levels * n_rows
-    saved += BLOCK_TIME * n_saved * parameters.max_leaf_nodes
-    return 2 * (saved - LOST_TIME * n_levels)
 
 
 # --- histograms -------------------------------------------------------------------
@@ -356,5 +358,84 @@ def sum_on_left(sums: IntArray, n_bins: int, goes_left: NDArray[np.uint8]) -> in
     return total
 
 
-SYMMETRIC = GrowthPolicy(None, search_level, select_condition, split_level)
-grow_symmetric = growth_kernel("grow_symmetric", SYMMETRIC)
+# --- several workers ---------------------------------------------------------------
+
+
+@subkernel
+def needs_sums_of_level(tree: GrowingTree, work: GrowthWorkspace) -> bool:
+    """Make histograms for an exchange if those of the level are not there."""
+    if work.leaves[work.levels.order[0]].histogram_index != NO_HISTOGRAM:
+        return False
+    n_new = max(1, 2 * work.progress[0].n_pairs)
+    for i in range(0, n_new, 2):
+        leaf = work.leaves[work.levels.order[i]]
+        leaf.histogram_index = new_histogram(work.progress[0])
+    n_used_slots = tree.blocks.n_used_slots
+    block = next_task(int64(1), n_used_slots, work.team, work.next_task)
+    while block < len(n_used_slots):
+        for i in range(0, n_new, 2):
+            fill_leaf(work.leaves[work.levels.order[i]], block, tree, work)
+        block = next_task(int64(1), n_used_slots, work.team, work.next_task)
+    wait_at_barrier(work.team.barrier, work.team.n_threads)
+    work.next_task[work.team.thread, 0] = 0
+    return True
+
+
+# --- the policy -------------------------------------------------------------------
+
+STEPS = GrowthSteps(None, search_level, select_condition, split_level)
+
+
+class Symmetric(GrowthPolicy):
+    """Splits all leaves of a level by one condition."""
+
+    name = "symmetric"
+    kernel = growth_kernel("grow_symmetric", STEPS)
+    kernel_together = growth_kernel(
+        "grow_symmetric_together", STEPS._replace(needs_sums=needs_sums_of_level)
+    )
+    ridge = RIDGE
+
+    def limits(self, max_leaf_nodes: int, max_depth: int) -> tuple[int, int]:
+        """Return a level more than a full tree of as many leaves has."""
+        # since many leaves stay whole
+        max_depth = min(max_depth, (max_leaf_nodes + 1).bit_length())
+        return 2**max_depth, max_depth
+
+    def most_steps(self, parameters: GrowthParameters) -> int:
+        """Return the number of levels."""
+        return parameters.max_depth
+
+    def n_histograms(self, parameters: GrowthParameters, exchanges: bool) -> int:
+        """Return the number of leaves above the last level, whose leaves need none."""
+        return parameters.max_leaf_nodes // 2
+
+    def most_exchanged(self, parameters: GrowthParameters) -> int:
+        """Return the number of pairs that a level has."""
+        return parameters.max_leaf_nodes // 2
+
+    def new_levels(
+        self, parameters: GrowthParameters, n_blocks: int, n_threads: int
+    ) -> LevelWorkspace:
+        """Return the memory for levels."""
+        size, n_leaves = HISTOGRAM_BINS * FEATURE_BLOCK, parameters.max_leaf_nodes
+        return LevelWorkspace(
+            allocate_aligned((n_blocks, size), np.int64),
+            own_records(n_threads, 1, LEAF),
+            np.zeros((n_threads, n_leaves), dtype=np.int64),
+            allocate_aligned((n_threads, 2, size), np.float64),
+        )
+
+    def growth_time(
+        self, parameters: GrowthParameters, n_blocks: int, n_rows: float, n_threads: int
+    ) -> float:
+        """Return about the nanoseconds that threads save, twice."""
+        # threads save the time of all blocks but those of the busiest one
+        n_levels = parameters.max_depth
+        n_saved = n_blocks - math.ceil(n_blocks / n_threads)
+        saved = LEVEL_ROW_TIME * n_saved * n_levels * n_rows
+        saved += BLOCK_TIME * n_saved * parameters.max_leaf_nodes
+        return 2 * (saved - LOST_TIME * n_levels)
+
+
+SYMMETRIC = Symmetric()

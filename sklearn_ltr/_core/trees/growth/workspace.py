@@ -22,16 +22,28 @@ from sklearn_ltr._core.compile import (
 )
 from sklearn_ltr._core.data.binned_columns import BIN_BITS, BIN_MASK, ROW_BITS, ROW_MASK
 from sklearn_ltr._core.trees.binning import BinnedData
-from sklearn_ltr._core.trees.constraints import Constraints
+from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS, Constraints
 from sklearn_ltr._core.trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS, Blocks
 from sklearn_ltr._core.trees.growth.quantization import Quantization
-from sklearn_ltr._core.trees.parameters import GrowthParameters
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 TASKS_PER_THREAD = 4  # chunks of rows of a block, at least, in a large leaf
 SET_BYTES = HISTOGRAM_BINS // 8  # of a set of bins
-LEAVES_AHEAD = 2  # leaves that several workers divide ahead of their turn
 NO_LEAF = NO_HISTOGRAM = NOT_DIVIDED = -1
+
+
+class GrowthParameters(NamedTuple):
+    """Size of the trees and values of their leaves."""
+
+    max_leaf_nodes: int  # >= 2
+    max_depth: int  # of a leaf; the root has depth 0
+    min_samples_leaf: int
+    # added to the sum of hessians: in leaf values, and in second-order gains
+    l2_regularization: float
+    second_order: bool  # in gains, W is the sum of hessians, else the number of rows
+    category_smoothing: float = 0.0  # see growth/splitting.py
+    constraints: Constraints = NO_CONSTRAINTS
+    path_smooth: float = 0.0  # see leaf_values.py
 
 
 class GrownTree(NamedTuple):
@@ -306,24 +318,14 @@ def allocate_workspace(
     blocks: Blocks,
     binned: BinnedData,
     n_threads: int,
-    exchanges: bool,
+    n_histograms: int,
+    levels: LevelWorkspace | None,
 ) -> GrowthWorkspace:
     """Return the workspace of all threads."""
     n_categories = binned.n_categories
     n_blocks, n_rows, _ = blocks.values.shape
     max_leaf_nodes = parameters.max_leaf_nodes
     histogram_size = HISTOGRAM_BINS * FEATURE_BLOCK
-    n_histograms, levels = max_leaf_nodes, None
-    if parameters.symmetric:
-        n_histograms = max_leaf_nodes // 2  # the leaves of the last level need none
-        levels = LevelWorkspace(
-            allocate_aligned((n_blocks, histogram_size), np.int64),
-            own_records(n_threads, 1, LEAF),
-            np.zeros((n_threads, max_leaf_nodes), dtype=np.int64),
-            allocate_aligned((n_threads, 2, histogram_size), np.float64),
-        )
-    elif exchanges:
-        n_histograms += LEAVES_AHEAD
     # Chunks are so many that threads end at about the same time
     n_chunks = -(-TASKS_PER_THREAD * n_threads // n_blocks) if n_threads > 1 else 1
     # What one thread writes often is in cache lines of its own, from which others then
@@ -332,8 +334,17 @@ def allocate_workspace(
     n_filled = allocate_aligned((1, -(-n_blocks // 8) * 8), np.int64)[0]
     goes_left = allocate_aligned((n_threads, HISTOGRAM_BINS), np.uint8)
     next_task[:], n_filled[:], goes_left[:] = 0, 0, 0
-    n_sets = 2 * max_leaf_nodes - 1 if n_categories.any() else 0
-    slots_of_threads = n_threads, FEATURE_BLOCK
+    n_nodes, slots_of_threads = 2 * max_leaf_nodes - 1, (n_threads, FEATURE_BLOCK)
+    special, constraints = None, parameters.constraints
+    n_sets = len(constraints.interaction_sets)
+    if n_categories.any() or n_sets + len(constraints.monotonic) > 0:
+        shape = n_threads, HISTOGRAM_BINS
+        special = SpecialFeatures(
+            n_categories,
+            constraints,
+            np.ones((n_nodes, n_sets), dtype=np.bool_),
+            CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape)),
+        )
     return GrowthWorkspace(
         team=Team(0, n_threads, new_barrier(), np.zeros(n_threads, dtype=np.int64)),
         buffers=RowBuffers(
@@ -348,7 +359,7 @@ def allocate_workspace(
         next_task=next_task,
         n_filled=n_filled,
         candidates=np.zeros((n_threads, 8), dtype=CANDIDATE_SPLIT),
-        category_set=np.zeros((n_sets, SET_BYTES), dtype=np.uint8),
+        category_set=np.zeros((n_nodes * n_categories.any(), SET_BYTES), np.uint8),
         splits=BlockSplits(
             allocate_aligned(slots_of_threads, np.float64),
             allocate_aligned(slots_of_threads, np.int64),
@@ -356,7 +367,7 @@ def allocate_workspace(
         ),
         progress=own_records(n_threads, 1, PROGRESS),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
-        special=_special_features(parameters, n_categories, n_threads),
+        special=special,
         goes_left=goes_left,
         levels=levels,
         sparse=_sparse_workspace(parameters, binned, n_threads),
@@ -410,21 +421,6 @@ def _sparse_workspace(
         sums=np.empty((n_threads, HISTOGRAM_BINS), dtype=np.int64),
         place_in_list=np.empty((n_threads, max_leaf_nodes), dtype=np.int64),
     )
-
-
-def _special_features(
-    parameters: GrowthParameters, n_categories: IntArray, n_threads: int
-) -> SpecialFeatures | None:
-    """Return the special features of trees, None if there are none."""
-    constraints = parameters.constraints
-    n_sets = len(constraints.interaction_sets)
-    if not n_categories.any() and n_sets == len(constraints.monotonic) == 0:
-        return None
-    # a tree of L leaves has 2 L - 1 nodes
-    open_sets = np.ones((2 * parameters.max_leaf_nodes - 1, n_sets), dtype=np.bool_)
-    shape = n_threads, HISTOGRAM_BINS
-    order = CategoryOrder(np.zeros(shape, dtype=np.int64), np.zeros(shape))
-    return SpecialFeatures(n_categories, constraints, open_sets, order)
 
 
 @subkernel

@@ -159,24 +159,7 @@ def assign_leaf_codes(
     # leaf, (n_total, 8), DONT_CARE in inner nodes and leaves not in use; and the leaf
     # value that belongs to each code, (n_subtrees, 2 ** n_bits).
     n_subtrees, n_total = len(subtrees.root), len(subtrees.n_leaves)
-    ranges = one_range_for_each_subtree(subtrees, n_bits)
-    assign_by_halving(
-        subtrees.left, subtrees.right, subtrees.n_leaves, ranges, n_subtrees
-    )
-    bit = ranges.first_code[:, np.newaxis] >> np.arange(CODE_BITS) & 1
-    n_codes = ranges.n_codes[:, np.newaxis]
-    bit[(n_codes > 1 << np.arange(CODE_BITS)) | (n_codes == 0)] = DONT_CARE
-    # sorted by code, the leaves of a subtree together have each of its codes once
-    leaves = np.flatnonzero(ranges.n_codes)
-    leaves = leaves[np.argsort(ranges.first_code[leaves])]
-    value = np.append(value, np.full(n_total - len(value), ADDS_NOTHING))
-    value_of_code = np.repeat(value[leaves], ranges.n_codes[leaves])
-    return bit, value_of_code.reshape(n_subtrees, 1 << n_bits)
-
-
-def one_range_for_each_subtree(subtrees: Subtrees, n_bits: int) -> CodeRanges:
-    """Return ranges that hold a root and, if it is needed, the outside leaf."""
-    n_subtrees, n_total = len(subtrees.root), len(subtrees.n_leaves)
+    # at first a range for each subtree: of its root and, if needed, the outside leaf
     number, has_outside = np.arange(n_subtrees), subtrees.parent[subtrees.root] >= 0
     outside = n_total - n_subtrees + number
     space = subtrees.n_leaves[subtrees.root] + has_outside
@@ -191,7 +174,7 @@ def one_range_for_each_subtree(subtrees: Subtrees, n_bits: int) -> CodeRanges:
     stack[:n_subtrees, 2] = 1 << n_bits
     first_code = np.zeros(n_total, dtype=np.int64)
     first_code[outside] = first_code[subtrees.root] = number << n_bits
-    return CodeRanges(
+    ranges = CodeRanges(
         stack=stack,
         items=items,
         first_code=first_code,
@@ -199,6 +182,18 @@ def one_range_for_each_subtree(subtrees: Subtrees, n_bits: int) -> CodeRanges:
         is_upper=np.zeros(n_total, dtype=np.int64),
         upper=np.zeros(1 << CODE_BITS, dtype=np.int64),
     )
+    assign_by_halving(
+        subtrees.left, subtrees.right, subtrees.n_leaves, ranges, n_subtrees
+    )
+    bit = ranges.first_code[:, np.newaxis] >> np.arange(CODE_BITS) & 1
+    n_codes = ranges.n_codes[:, np.newaxis]
+    bit[(n_codes > 1 << np.arange(CODE_BITS)) | (n_codes == 0)] = DONT_CARE
+    # sorted by code, the leaves of a subtree together have each of its codes once
+    leaves = np.flatnonzero(ranges.n_codes)
+    leaves = leaves[np.argsort(ranges.first_code[leaves])]
+    value = np.append(value, np.full(n_total - len(value), ADDS_NOTHING))
+    value_of_code = np.repeat(value[leaves], ranges.n_codes[leaves])
+    return bit, value_of_code.reshape(n_subtrees, 1 << n_bits)
 
 
 @subkernel

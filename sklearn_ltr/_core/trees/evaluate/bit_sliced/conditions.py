@@ -126,9 +126,13 @@ def collect_sets(
     end = first_bit + BIN_BITS * len(tested)
     gates = []
     for k in range(SHARED_BITS):
-        outputs, gate = share_gates(bits + k, outputs, end)
-        end += len(gate)
-        gates.append(gate)
+        # one gate for several equal ones
+        zeros = np.zeros_like(outputs[:, ::2])
+        outputs, gate, is_gate = select_outputs(bits + k, outputs, zeros)
+        different, number = np.unique(gate[:, :3], axis=0, return_inverse=True)
+        outputs[is_gate] = end + number.ravel()
+        gates.append(np.column_stack([different, end + np.arange(len(different))]))
+        end += len(different)
     first_set, end = end, end + len(distinct)
     scratch, set_gates, set_numbers = end, [], []
     for k in range(SHARED_BITS, BIN_BITS):
@@ -168,19 +172,6 @@ def select_outputs(
     selected = np.where(is_gate, output, np.where(is_bit, bit, zero))
     gate = [vectors[is_gate] for vectors in (bit, zero, one, selected)]
     return selected, np.column_stack(gate), is_gate
-
-
-def share_gates(
-    bit: IntArray, inputs: IntArray, first_output: int
-) -> tuple[IntArray, IntArray]:
-    """Return the same as `select_outputs`, with one gate for several equal ones."""
-    # The gates write to the vectors from `first_output` on.
-    selected, gate, is_gate = select_outputs(bit, inputs, np.zeros_like(inputs[:, ::2]))
-    distinct, number = np.unique(gate[:, :3], axis=0, return_inverse=True)
-    selected[is_gate] = first_output + number.ravel()
-    return selected, np.column_stack(
-        [distinct, first_output + np.arange(len(distinct))]
-    )
 
 
 @subkernel

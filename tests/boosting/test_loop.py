@@ -5,36 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sklearn_ltr._core.boosting.loop import boost
-from sklearn_ltr._core.comm import ONE_PROCESS
-from sklearn_ltr._core.compile import ThreadTeam
-from sklearn_ltr._core.data.tables import table_of
-from sklearn_ltr._core.trees.binning import fit_bins
-from sklearn_ltr._core.trees.categories import NO_CATEGORY_BINS
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.growth.sampling import TreeSampler
-from sklearn_ltr._core.trees.parameters import GrowthParameters
-from tests.trees import ONE_THREAD, grower_of
-
-MAX_LEAF_NODES = 4
+from tests.boosting import MAX_LEAF_NODES, N, SquaredError, X, run
+from tests.trees import ONE_THREAD
 
 
-class SquaredError:
-    """Half the squared error, and the scores of which it has been asked."""
-
-    def __init__(self, target):
-        self.target, self.asked = target, []
+class FirstGradient(SquaredError):
+    """The derivatives at scores of 0, whatever the scores are."""
 
     def derivatives(self, scores):
-        self.asked.append(scores.copy())
-        return scores - self.target, np.ones(len(scores))
+        return super().derivatives(scores)[0] * 0 - self.target, np.ones(len(scores))
 
     def after_step(self, gradient, hessian, rate):
-        assert rate == 0.5
+        self.n_steps += 1
 
 
-def sampler_of(X, **options) -> TreeSampler:
-    n_features = X.shape[1]
+def sampler_of(table, **options) -> TreeSampler:
+    n_features = table.shape[1]
     everything = {
         "subsample": 1.0,
         "n_features": n_features,
@@ -46,62 +34,27 @@ def sampler_of(X, **options) -> TreeSampler:
     return TreeSampler(**everything | options)
 
 
-def growth(second_order=True) -> GrowthParameters:
-    return GrowthParameters(
-        max_leaf_nodes=MAX_LEAF_NODES,
-        max_depth=2**31,
-        min_samples_leaf=2,
-        l2_regularization=0.0,
-        second_order=second_order,
-    )
-
-
-def run(
-    X, objective, tree_indices, *, parameters=None, scores=None, n_threads=1, **drawn
-):
-    """Return the trees, their bin mapper, and the final scores."""
-    rows = np.arange(len(X))
-    parameters = growth() if parameters is None else parameters
-    steps = [(index, 0.5) for index in tree_indices]
-    table = table_of(X)
-    mapper = fit_bins(table, rows, 32, NO_CATEGORY_BINS, ONE_PROCESS, ONE_THREAD)
-    scores = np.zeros(len(X)) if scores is None else scores
-    with ThreadTeam(n_threads) as team:
-        binned = mapper.transform(table, rows, team)
-        grower = grower_of(binned, parameters, team)
-        sampler = sampler_of(X, **drawn)
-        trees = list(boost(grower, objective, sampler, scores, steps))
-    return trees, mapper, scores
-
-
-def regression(n=80, seed=0):
-    """Features, a target, and the derivatives of half the squared error."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    target = 2 * X[:, 0] + np.sin(3 * X[:, 1])
-    return X, target, SquaredError(target)
-
-
 # --- the loop ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("subsample", [1.0, 0.4])
 def test_the_scores_are_the_predictions_of_the_trees_bit_for_bit(subsample):
-    X, _, objective = regression()
-    trees, mapper, scores = run(X, objective, range(12), subsample=subsample)
+    trees, rows, scores, _ = run(12, subsample=subsample)
     # rows that were not drawn for a tree are in its leaves, too
-    assert {tree.n_rows.sum() for tree in trees} == {80}
-    ensemble = TreeEnsemble.from_grown(trees, mapper)
-    np.testing.assert_array_equal(ensemble.predict(X, ONE_THREAD), scores)
+    assert {tree.n_rows.sum() for tree in each(trees)} == {N}
+    np.testing.assert_array_equal(trees.predict(rows, ONE_THREAD), scores)
 
 
 def test_the_objective_is_called_with_the_scores_of_the_trees_so_far():
-    X, _, objective = regression()
-    trees, mapper, scores = run(X, objective, range(5))
-    ensemble = TreeEnsemble.from_grown(trees, mapper)
-    stages = [np.zeros(80), *ensemble.staged_predict(X)]
+    trees, rows, scores, objective = run(5)
+    stages = [np.zeros(N), *trees.staged_predict(rows)]
     for found, stage in zip([*objective.asked, scores], stages, strict=True):
         np.testing.assert_array_equal(found, stage)
+    assert objective.n_steps == 5
+
+
+def each(trees) -> list[TreeEnsemble]:
+    return [trees.part(m, m + 1) for m in range(len(trees))]
 
 
 # --- what is drawn ----------------------------------------------------------------
@@ -155,15 +108,12 @@ def test_every_feature_is_drawn_for_a_node_equally_often():
 
 
 def test_a_node_has_the_best_gain_among_the_features_drawn_for_it():
-    X, target, same = regression()
-    same.derivatives = lambda scores: (-target, np.ones(80))
     alone = {
-        feature: run(X[:, [feature]], same, range(1))[0][0].gain[0]
-        for feature in range(3)
+        feature: run(1, FirstGradient, (feature,))[0].gain[0] for feature in range(3)
     }
-    trees, _, _ = run(X, same, range(12), n_split_features=2)
+    trees, *_ = run(12, FirstGradient, max_features=2)
     sampler = sampler_of(X, n_split_features=2)
-    for m, tree in enumerate(trees):
+    for m, tree in enumerate(each(trees)):
         best = max(drawn_at_each_node(sampler, m)[0], key=alone.__getitem__)
         assert tree.feature[0] == best
         # gradients are rounded at random for each tree
