@@ -865,7 +865,7 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
 
 def columns_part(subject: Subject, effects: Effects | None) -> str:
     """Return what the columns of X hold, the most important ones."""
-    X, names = named_table(subject.X)
+    X, names = named_table(subject.X, "X")
     n_columns = len(names)
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them

@@ -9,6 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import RegressorTags, Tags
 
 from sklearn_ltr._core.data.cross_validation import caller_of_package, is_called_by_loop
+from sklearn_ltr._core.data.rows import check_indices
 from sklearn_ltr._core.estimators.base import DOC_LINK_MODULE, PAGE
 from sklearn_ltr._core.estimators.parts import part_with
 from sklearn_ltr._core.typing import MatrixLike, NamesLike
@@ -57,6 +58,7 @@ def find_model(estimator: BaseEstimator) -> tuple[BaseEstimator, NamesLike | Non
 
 def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """Return X as transformed by the steps before the model of :func:`find_model`."""
+    check_indices(X, "X")
     for transformers in transformers_in(estimator):
         X = transformers.transform(X)
     return X

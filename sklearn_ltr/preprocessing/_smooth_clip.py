@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.data.features import CHUNK_SIZE, read_feature_table
+from sklearn_ltr._core.data.tables import Matrix
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
 from sklearn_ltr._core.trees.categories import exact
@@ -159,7 +160,10 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             a sparse X if X of `fit` was dense, as 0 would not stay 0.
         """
         check_is_fitted(self)
-        table = read_feature_table(self, X, reset=False, name="X")
+        return self._scaled(read_feature_table(self, X, reset=False, name="X"))
+
+    def _scaled(self, table: Matrix) -> FloatArray | csr_matrix:
+        """Return a table that was read, scaled and clipped."""
         if not issparse(table):
             return smoothly_clipped(table, self.center_, self.scale_, self.rms_)
         if self.center_.any():

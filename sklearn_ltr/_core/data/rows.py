@@ -44,12 +44,66 @@ def _index_rows(array: Any, rows: Rows) -> Any:
     if type(array).__module__.partition(".")[0] == "pyarrow":
         return array.take(rows)
     if issparse(array):
+        check_indices(array, "X")
         return array.tocsr()[rows]
     if not hasattr(array, "__getitem__"):
         array = np.asarray(array)
     if hasattr(array, "shape"):
         return array[rows]
     return [array[row] for row in rows]
+
+
+def check_indices(X: Any, name: str) -> None:
+    """Raise a ValueError if a sparse table refers to entries outside of it."""
+    # scipy converts tables without looking, and would read and write other memory
+    if issparse(X) and X.ndim == 2 and not _has_valid_indices(X):
+        raise ValueError(
+            f"{name} is a damaged sparse matrix, whose indices or their bounds point "
+            f"outside of its shape {X.shape}: make it again"
+        )
+
+
+def _has_valid_indices(X: Any) -> bool:
+    """Return whether all that a sparse table stores is inside of it."""
+    shape, form = np.array(X.shape), X.format
+    if form == "coo":
+        has_all = all(len(axis) == len(X.data) for axis in (X.row, X.col))
+        return has_all and all(map(are_below, (X.row, X.col), shape))
+    if form == "dok":
+        return all(map(are_below, zip(*X.keys(), strict=True), shape))
+    if form == "lil":
+        sizes = [[len(row) for row in lists] for lists in (X.rows, X.data)]
+        return (
+            len(X.rows) == shape[0]
+            and sizes[0] == sizes[1]
+            and are_below([j for row in X.rows for j in row], shape[1])
+        )
+    if form == "dia":
+        is_table = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
+        first, n_diagonals = 1 - shape[0], shape.sum() - 1
+        return is_table and are_below(X.offsets - first, n_diagonals)
+    if form == "bsr":
+        block = X.data.shape[1:]
+        if len(block) != 2 or 0 in block or (shape % block).any():
+            return False
+        shape = shape // block
+    n_major, n_minor = shape[::-1] if form == "csc" else shape
+    starts, indices = X.indptr, X.indices
+    return bool(
+        len(starts) == n_major + 1
+        and starts[0] == 0
+        and (starts[1:] >= starts[:-1]).all()
+        and are_below(starts, min(len(indices), len(X.data)) + 1)
+        and are_below(indices, n_minor)
+    )
+
+
+def are_below(indices: ArrayLike, n: int) -> bool:
+    """Return whether these are whole numbers from 0 to n - 1."""
+    array = np.asarray(indices)
+    if array.size == 0:
+        return True
+    return array.dtype.kind in "iu" and bool(array.min() >= 0 and array.max() < n)
 
 
 def check_holds_rows(values: object, name: str, item: str = "number") -> None:
