@@ -456,7 +456,8 @@ def make_rankers(
             ranker.set_fit_request(**requests)
             vectorized.append(make_pipeline(vectorizer, ranker))
     # trees read numbers and categories, and no dates, durations, or other text
-    others = [] if X is None else np.flatnonzero(np.array(column_kinds(X)) != "number")
+    kinds = [] if X is None else column_kinds(X)
+    others = [j for j, kind in enumerate(kinds) if kind != "number"]
     if len(np.setdiff1d(others, find_features(X, "from_dtype", "X"))) > 0:
         return vectorized
     return [trees, vectorized[1]]

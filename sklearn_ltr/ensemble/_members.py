@@ -20,7 +20,7 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.data.features import check_columns
 from sklearn_ltr._core.data.labels import label_names, label_shares, n_label_columns
 from sklearn_ltr._core.data.pairs import GivenJudgements
-from sklearn_ltr._core.data.rows import check_indices, index_rows, n_rows
+from sklearn_ltr._core.data.rows import check_table, index_rows, n_rows
 from sklearn_ltr._core.rankers.base import BaseRanker
 from sklearn_ltr._core.ranking.reading import (
     LabelChoice,
@@ -65,7 +65,7 @@ class FitRows(NamedTuple):
 def read_rows(given: FitArguments, labels: LabelChoice) -> FitRows:
     """Check the arguments of `fit`, but the values of X, which the members check."""
     X, y, groups, pairs = given.X, given.y, given.groups, given.pairs
-    check_indices(X, "X")
+    check_table(X, "X")
     judged = pairs.are_given()
     if y is None and judged:
         n_documents = n_rows(X)
@@ -187,7 +187,7 @@ def predict_scores(
     members: Sequence[BaseEstimator], X: MatrixLike, name: str
 ) -> list[FloatArray]:
     """Return the scores of documents by fitted members, each (n_documents,) float64."""
-    check_indices(X, "X")
+    check_table(X, "X")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] == 0:  # which scikit-learn's estimators refuse
         check_columns(members[0], X, "X")

@@ -39,7 +39,7 @@ from sklearn_ltr.export._tree_model import (
     codes_of,
     joined,
 )
-from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
+from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -218,9 +218,10 @@ class OnnxGraph:
         def number(value: float) -> str:
             return self.constant(np.array(value))
 
-        self.add("Mul", number(0.5))
-        self.add("Sub", self.constant(step.center / 2))
-        self.add("Div", self.constant(step.scale / 2))
+        unit = unit_of(step.scale)
+        self.add("Mul", self.constant(unit))
+        self.add("Sub", self.constant(step.center * unit))
+        self.add("Div", self.constant(step.scale * unit))
         self.add("Clip", number(-LARGEST), number(LARGEST))
         z = self.last
         self.add("Div", number(LIMIT))

@@ -12,7 +12,9 @@ from sklearn_ltr._core.data.cross_validation import caller_of_package, is_called
 from sklearn_ltr._core.data.rows import check_indices
 from sklearn_ltr._core.estimators.base import DOC_LINK_MODULE, PAGE
 from sklearn_ltr._core.estimators.parts import part_with
+from sklearn_ltr._core.ranking.parameters import reported_metric
 from sklearn_ltr._core.typing import MatrixLike, NamesLike
+from sklearn_ltr.metrics import Metric
 
 
 def nested(estimator: BaseEstimator) -> list[BaseEstimator]:
@@ -54,6 +56,17 @@ def find_model(estimator: BaseEstimator) -> tuple[BaseEstimator, NamesLike | Non
             names = None
     model = nested(estimator)[-1]
     return model, getattr(model, "feature_names_in_", names)
+
+
+def metric_of(model: BaseEstimator, given: str | Metric | None) -> Metric:
+    """Return the metric that was given, else that of the `score` of a model."""
+    own = getattr(model, "metric", None) if given is None else given
+    if given is None and isinstance(own, list | tuple):
+        raise ValueError(
+            f"the {type(model).__name__} has a metric for each label, {own!r}: give "
+            "metric=, with the column of y that it is to measure"
+        )
+    return reported_metric(own)
 
 
 def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:

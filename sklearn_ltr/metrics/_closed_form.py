@@ -29,7 +29,7 @@ changes a single c, c_{p+1}.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, get_args
 
@@ -40,7 +40,13 @@ from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam, range
 from sklearn_ltr._core.data import QueryIds, check_canonical, describe_query
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
-from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
+from sklearn_ltr.metrics._metric import (
+    METRICS,
+    BoundMetric,
+    Metric,
+    read_ranked_grades,
+    with_fields,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
@@ -226,7 +232,7 @@ class ClosedFormMetric(Metric):
         """Return this metric with a cutoff of at least `level`, see `Metric`."""
         if level is None or self.k is None or np.ptp(self.discounts(4, 4)) == 0:
             return self
-        return replace(self, k=max(self.k, level))
+        return with_fields(self, k=max(self.k, level))
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
         """Return what swaps of two documents change, (n, n) by position, >= 0."""
@@ -287,7 +293,7 @@ class BoundClosedForm(BoundMetric):
         return values
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BinaryMetric(ClosedFormMetric):
     """A metric that distinguishes only relevant and not relevant.
 

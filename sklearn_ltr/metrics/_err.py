@@ -30,7 +30,7 @@ takes n * min(n, k) steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -48,7 +48,13 @@ from sklearn_ltr.metrics._closed_form import (
     describe_first,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
+from sklearn_ltr.metrics._metric import (
+    NoRelevant,
+    Ties,
+    compute_score,
+    score_function,
+    with_fields,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]
@@ -122,7 +128,7 @@ def err_swap_factors(
             factors.multiplier[start + p] = 1.0 / t
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ERR(ClosedFormMetric):
     """Expected reciprocal rank of the document that satisfies the user.
 
@@ -159,7 +165,7 @@ class ERR(ClosedFormMetric):
         # the worker that has a grade beyond LARGEST_GRADE raises the error
         if self.max_grade is not None or grade > LARGEST_GRADE:
             return self
-        return replace(self, max_grade=grade)
+        return with_fields(self, max_grade=grade)
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
         """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""

@@ -7,7 +7,6 @@ band(k)   =  curve(k) +- its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.metrics._metric import with_fields
 from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
@@ -264,7 +264,7 @@ class CutoffCurveDisplay(Display):
         means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         for i, k_i in enumerate(cutoffs):
-            bound = replace(metric, k=int(k_i)).bind(
+            bound = with_fields(metric, k=int(k_i)).bind(
                 grades, queries.offsets, queries.query_ids
             )
             found = {ranker: bound.values(own) for ranker, own in scores.items()}

@@ -324,7 +324,7 @@ class TableVectorizer(TransformerMixin, Estimator):
             check_columns(self, X, "X", reset=True)
         others = np.setdiff1d(np.flatnonzero(kinds != "number"), features)
         dated = others[np.isin(kinds[others], IN_DAYS)]
-        for j in np.setdiff1d(others, dated):
+        for j in np.setdiff1d(others, dated).tolist():
             advice = f"give {', '.join(HELD.values())}"
             if kinds[j] == "text":
                 advice = "name it in categorical_features, or give 'from_dtype'"
@@ -429,7 +429,7 @@ class TableVectorizer(TransformerMixin, Estimator):
         names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         numbers = names[self._numbers]
         indicator = f"{INDICATOR}{{}}"
-        made = [("{}", name) for name in numbers]
+        made: list[tuple[str, ...]] = [("{}", name) for name in numbers]
         made += [(indicator, name) for name in numbers[self._indicated]]
         text = dict(zip(self._categories.feature, self._categories.text, strict=True))
         for each in self._tables:

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sklearn_ltr._core.data.rows import LARGEST_EXACT, check_indices, find_merged
+from sklearn_ltr._core.data.rows import LARGEST_EXACT, check_table, find_merged
 from sklearn_ltr._core.data.tables import Matrix, Table
 from sklearn_ltr._core.typing import FeaturesLike, MatrixLike
 
@@ -191,7 +191,7 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
 def column_kinds(X: MatrixLike) -> list[str]:
     """Return what each column holds, as `kind_of_value`; [] if X is not a table."""
     # a column without a value holds numbers; one of several kinds all of them, or text
-    table = X if issparse(X) else as_table(X)
+    table: Any = X if issparse(X) else as_table(X)
     if len(table.shape) != 2:
         return []
     n_features = table.shape[1]
@@ -456,8 +456,8 @@ def _as_numbers(X: Any, name: str) -> Any:
     """Return X, lists as an array; an error where numpy or scipy would guess."""
     # numpy turns dates into counts of some unit and text into the numbers that it
     # spells, and drops masks; scipy does not check that indices lie inside the matrix
+    check_table(X, name)
     if issparse(X):
-        check_indices(X, name)
         return X
     if is_lazy(X):
         raise ValueError(

@@ -106,6 +106,28 @@ def are_below(indices: ArrayLike, n: int) -> bool:
     return array.dtype.kind in "iu" and bool(array.min() >= 0 and array.max() < n)
 
 
+def check_table(X: Any, name: str) -> None:
+    """Raise an error for dicts, one dimension, or a sparse table that is damaged."""
+    check_indices(X, name)
+    rows = X if isinstance(X, list | tuple) else ()
+    first = rows[0] if rows else X
+    if isinstance(first, Mapping):
+        found = "a list of dicts" if rows else "a dict"
+        raise TypeError(
+            f"{name} is {found}, and columns would have no order: give "
+            f"pandas.DataFrame({name}), or a row of numbers for each document"
+        )
+    is_column = len(getattr(X, "shape", ())) == 1
+    if rows:
+        is_column = isinstance(first, str) or not hasattr(first, "__len__")
+    if is_column:
+        raise ValueError(
+            f"{name}: Expected 2D array, got 1D array instead, of {len(X)} values: the "
+            "table of features is given first, as in fit(X, y). Reshape your data by "
+            "reshape(-1, 1) if it is one feature, or by reshape(1, -1) if it is one row"
+        )
+
+
 def check_holds_rows(values: object, name: str, item: str = "number") -> None:
     """Raise a ValueError unless an object can hold one value per row, in order."""
     if values is None:
@@ -182,8 +204,21 @@ def numeric_column(
         )
     array = only_column(array)
     if array.dtype.kind not in "biufO":
-        raise ValueError(f"{name} must be numeric, got dtype {array.dtype}")
+        advice = advice_on_text(next(iter(array.flat), None), name)
+        raise ValueError(f"{name} must be numeric, got dtype {array.dtype}{advice}")
     return array
+
+
+def advice_on_text(value: object, name: str) -> str:
+    """Return how text becomes numbers, for an error's end; "" for other values."""
+    if not isinstance(value, str | bytes):
+        return ""
+    try:
+        float(value)
+    except ValueError:
+        first = f"{{{value!r:.22}: 0, ...}}"
+        return f": give a number for each text, as in [{first}[t] for t in {name}]"
+    return f": convert it, as in numpy.asarray({name}, dtype=float)"
 
 
 def one_column_of(values: ArrayLike) -> ArrayLike:
@@ -290,7 +325,7 @@ def _check_elements(
         if not is_number or isinstance(value, np.timedelta64):  # which is Integral
             raise ValueError(
                 f"{name} must be numeric, but {describe(row)} has {value!r}, of "
-                f"type {type(value).__name__}"
+                f"type {type(value).__name__}{advice_on_text(value, name)}"
             )
         try:
             float(value)

@@ -49,7 +49,6 @@ from sklearn_ltr._core.data.training_data import (
     check_weights,
     without_zero_weights,
 )
-from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.other_libraries import plain_name
 from sklearn_ltr._core.ranking.parameters import (
@@ -102,6 +101,7 @@ DROPPED_IF_ON = (
     "cross_validate in an objective function of your own."
 )
 
+WEIGHTED = " among those of a sample_weight above zero"
 NO_VALIDATION_OF_PAIRS = (
     "early_stopping=True with {} needs graded documents to measure: give X_val, "
     "y_val and groups_val"
@@ -423,8 +423,9 @@ def check_learnable(
             )
         return
     if not data.has_pairs.any():
-        sizes = {"n_queries": data.n_queries, "n_rows": data.n_rows}
-        raise ValueError(data.pairs.NONE_LEFT.format(**sizes))
+        weighted = "" if data.columns.sample_weight is None else WEIGHTED
+        sizes = f"n_queries={data.n_queries}, n_samples={data.n_rows}"
+        raise ValueError(data.pairs.NONE_LEFT.format(weighted=weighted, sizes=sizes))
     check_weighted_pairs(data, comm)
 
 
@@ -451,11 +452,11 @@ def learned_labels(data: TrainingData, comm: Comm) -> list[LabelRows]:
             starts = label.data.offsets[:-1]
             learned &= np.logical_or.reduceat(weights > 0, starts)
         if not any(comm.gather(bool(learned.any()))):
+            weighted = "" if data.columns.sample_weight is None else WEIGHTED
             raise ValueError(
-                "y has no query with two different grades of label "
-                f"{label.name!r} among those of a sample_weight above zero: there is "
-                "no order to learn from it; give it the weight 0 in label_weights, or "
-                "leave it out"
+                f"y has no query with two different grades of label {label.name!r}"
+                f"{weighted}: there is no order to learn from it; give it the weight 0 "
+                "in label_weights, or leave it out"
             )
         label = label.select(learned)
         with errors_that_name(label):
@@ -477,7 +478,7 @@ def errors_that_name(label: LabelRows) -> Iterator[None]:
 
 def hold_out_queries(
     data: FitData,
-    parameters: FitParameters,
+    parameters: RankerParameters,
     seed: int,
     comm: Comm = ONE_PROCESS,
 ) -> FitData:
@@ -492,6 +493,19 @@ def hold_out_queries(
         columns.users,  # which a cluster does not take, so these are of all queries
         columns.order,
     )
-    held_out = held_out[index.position]
-    train = data.train.subset(~held_out)
-    return FitData(train, train, [data.train.subset(held_out)])
+    n_held_out, own = np.count_nonzero(held_out), held_out[index.position]
+    train, held = data.train.subset(~own), data.train.subset(own)
+    have_pairs = {  # all queries, else the error is another; and both parts
+        "": data.train.has_pairs,
+        "left to learn from": parameters.has_pairs(train),
+        "held out, whose order is to be measured,": held.has_pairs,
+    }
+    found = {those: any(comm.gather(bool(p.any()))) for those, p in have_pairs.items()}
+    if found[""] and not (all(found.values()) or train.pairs.are_judged):
+        those = next(those for those, have in found.items() if not have)
+        raise ValueError(
+            f"early_stopping holds out {n_held_out} of {index.n_queries} queries, and "
+            f"none of those {those} has two different grades: give X_val, y_val and "
+            "groups_val, or more queries"
+        )
+    return FitData(train, train, [held])
