@@ -50,7 +50,6 @@ from sklearn_ltr.inspection._models import (
 )
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._metric import with_fields
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own
@@ -408,7 +407,7 @@ def cutoff_curve(subject: Subject) -> str:
     from sklearn_ltr.plotting import CutoffCurveDisplay
 
     longest = int(subject.queries.sizes.max())
-    every_k = with_fields(subject.metric, k=None)
+    every_k = subject.metric._with(k=None)
     return html.picture(
         f"Mean {every_k.name} at cutoffs from 1 to {min(longest, 20)}",
         (6.0, 3.2),

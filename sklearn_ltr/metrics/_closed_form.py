@@ -40,13 +40,7 @@ from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam, range
 from sklearn_ltr._core.data import QueryIds, check_canonical, describe_query
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
-from sklearn_ltr.metrics._metric import (
-    METRICS,
-    BoundMetric,
-    Metric,
-    read_ranked_grades,
-    with_fields,
-)
+from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
@@ -232,7 +226,7 @@ class ClosedFormMetric(Metric):
         """Return this metric with a cutoff of at least `level`, see `Metric`."""
         if level is None or self.k is None or np.ptp(self.discounts(4, 4)) == 0:
             return self
-        return with_fields(self, k=max(self.k, level))
+        return self._with(k=max(self.k, level))
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
         """Return what swaps of two documents change, (n, n) by position, >= 0."""

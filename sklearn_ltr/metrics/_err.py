@@ -48,13 +48,7 @@ from sklearn_ltr.metrics._closed_form import (
     describe_first,
     reciprocal_ranks,
 )
-from sklearn_ltr.metrics._metric import (
-    NoRelevant,
-    Ties,
-    compute_score,
-    score_function,
-    with_fields,
-)
+from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
 
 __all__ = ["ERR", "err_score"]
@@ -165,7 +159,7 @@ class ERR(ClosedFormMetric):
         # the worker that has a grade beyond LARGEST_GRADE raises the error
         if self.max_grade is not None or grade > LARGEST_GRADE:
             return self
-        return with_fields(self, max_grade=grade)
+        return self._with(max_grade=grade)
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
         """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""

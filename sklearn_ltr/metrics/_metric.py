@@ -56,7 +56,6 @@ MOST_DIGITS = 18  # of a cutoff in a name; k must fit in int64
 METRICS: dict[str, type[Metric]] = {}  # the built-in metrics by name
 
 F = TypeVar("F", bound=Callable[..., float])
-M = TypeVar("M", bound="Metric")
 SCORE_SECTIONS = """
 Parameters
 ----------
@@ -279,6 +278,14 @@ class Metric(ABC):
         the data (ERR without `max_grade`) are changed.
         """
         return self
+
+    def _with(self, **values: object) -> Self:
+        """Return a copy with other values of fields, whatever `__init__` takes."""
+        changed = copy(self)
+        for name, value in values.items():
+            object.__setattr__(changed, name, value)
+        changed.__post_init__()
+        return changed
 
     def cutoff(self, n: int) -> int:
         """``k`` for a list of n documents: at most n."""
@@ -509,15 +516,6 @@ def mean_of_values(
             "queries of a weight above zero; change it, or check y_true"
         )
     return float(np.ldexp((values * weights).sum() / total, exponent))
-
-
-def with_fields(metric: M, **values: object) -> M:
-    """Return a metric with other values of its fields, whatever `__init__` takes."""
-    changed = copy(metric)
-    for name, value in values.items():
-        object.__setattr__(changed, name, value)
-    changed.__post_init__()
-    return changed
 
 
 def value_of_list(metric: Metric, ranked_grades: FloatArray) -> float:

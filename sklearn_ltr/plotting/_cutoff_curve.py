@@ -21,7 +21,6 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
-from sklearn_ltr.metrics._metric import with_fields
 from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
@@ -264,7 +263,7 @@ class CutoffCurveDisplay(Display):
         means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         for i, k_i in enumerate(cutoffs):
-            bound = with_fields(metric, k=int(k_i)).bind(
+            bound = metric._with(k=int(k_i)).bind(
                 grades, queries.offsets, queries.query_ids
             )
             found = {ranker: bound.values(own) for ranker, own in scores.items()}

@@ -36,12 +36,7 @@ from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attribu
 from sklearn_ltr._core.estimators.base import Estimator, refit
 from sklearn_ltr._core.estimators.caller import warn_caller
 from sklearn_ltr._core.parameters import read_parameters, real
-from sklearn_ltr._core.ranking.reading import (
-    WEIGHTED,
-    check_y_given,
-    read_queries,
-    read_targets,
-)
+from sklearn_ltr._core.ranking.reading import check_y_given, read_queries, read_targets
 from sklearn_ltr._core.trees.categories import (
     CategorySums,
     RowTargets,
@@ -346,10 +341,9 @@ def gains_of_pairs(
     targets = targets_of(data)
     total = weighted_square(targets)
     if not total > 0:
-        weighted = "" if data.columns.sample_weight is None else WEIGHTED
         raise ValueError(
-            f"y has no query with two different grades{weighted}: no pair can explain "
-            "them: check y and groups"
+            f"y has no query with two different grades{data.in_words}: no pair can "
+            "explain them: check y and groups"
         )
     columns = {
         name: np.where(column.codes < 0, np.nan, column.codes)[data.rows]

@@ -30,6 +30,7 @@ from sklearn_ltr._core.data.features import (
     column_kinds,
     find_features,
     get_column,
+    holds_values,
     is_arrow,
     kind_of_value,
     read_feature_table,
@@ -291,12 +292,12 @@ class TableVectorizer(TransformerMixin, Estimator):
 
     def _check_kinds(self, X: Any, kinds: list[str]) -> list[int]:
         """Return the columns of dates; all must hold what they held, or nothing."""
-        dated = []
+        dated, table = [], X if issparse(X) else as_table(X)
         for j in self._numbers.tolist():
             was, now = self.kinds_[j], kinds[j]
             if was in IN_DAYS or now in IN_DAYS:
                 dated.append(j)
-            if now != was and (issparse(X) or not is_missing(as_table(X), j)):
+            if now != was and (issparse(X) or holds_values(get_column(table, j, "X"))):
                 raise ValueError(
                     f"{self._label(j)} holds {in_words(now)}, but held {in_words(was)} "
                     f"when the transformer was fitted: give {in_words(was)}, or fit "
@@ -369,7 +370,7 @@ class TableVectorizer(TransformerMixin, Estimator):
         """Return the targets of the rows, which a column of many categories needs."""
         if y is None:
             raise ValueError(
-                f"{self._label(feature)} has {n_categories} categories, more than "
+                f"{self._label(feature)} has {n_categories} categories, more than"
                 f" cardinality_threshold={self.cardinality_threshold}, so they are "
                 "encoded by the mean of their grades, but y is None: give y and "
                 "groups, or a higher cardinality_threshold"
@@ -510,14 +511,6 @@ def in_words(kind: str) -> str:
     return HELD.get(kind, f"values of the kind {kind}")
 
 
-def is_missing(table: Any, feature: int) -> bool:
-    """Return whether a column has no value."""
-    column = get_column(table, feature, "X")
-    if isinstance(column, NumberColumn):
-        return bool(np.isnan(column.values).all())
-    return bool((column.codes < 0).all())
-
-
 def with_days(X: Any, features: list[int]) -> Any:
     """Return a table with days, as numbers, in its columns of dates and durations."""
     if not features:
@@ -535,9 +528,8 @@ def days(table: Any, feature: int) -> FloatArray:
     elif hasattr(column, "iloc"):  # of pandas, whose objects may be missing
         unit = re.search(r"\[([mun]?s)\b", name)
         kind = "timedelta64" if name.startswith(DURATIONS) else "datetime64"
-        dtype = f"{kind}[{unit[1] if unit else 's'}]"
-        missing = np.array("NaT", dtype=dtype)[()]
-        values = column.to_numpy(dtype=dtype, na_value=missing)
+        missing = np.array("NaT", dtype=f"{kind}[{unit[1] if unit else 's'}]")
+        values = column.to_numpy(dtype=missing.dtype, na_value=missing[()])
     else:
         values = np.asarray(column)
     kind = values.dtype.kind
@@ -552,11 +544,9 @@ def times_of_objects(column: NumberColumn | LabelColumn) -> NDArray[Any]:
     """Return a column of dates or durations of Python, dates as those of UTC."""
     if isinstance(column, NumberColumn):  # without a value
         return np.full(len(column.values), "NaT", dtype="datetime64[us]")
-    times: list[Any] = []
-    for label in column.labels:
-        if kind_of_value(label) == "zoned date":
-            label = label.astimezone(UTC).replace(tzinfo=None)
-        is_duration = kind_of_value(label) == "duration"
-        times.append((np.timedelta64 if is_duration else np.datetime64)(label, "us"))
-    none = np.array("NaT", dtype=times[0].dtype if times else "datetime64[us]")
-    return np.append(np.array(times, dtype=none.dtype), none)[column.codes]
+    kinds = {kind_of_value(label) for label in column.labels}
+    labels = column.labels
+    if kinds == {"zoned date"}:
+        labels = [label.astimezone(UTC).replace(tzinfo=None) for label in labels]
+    dtype = "timedelta64[us]" if kinds == {"duration"} else "datetime64[us]"
+    return np.array([*labels, "NaT"], dtype=dtype)[column.codes]

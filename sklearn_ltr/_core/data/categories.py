@@ -22,6 +22,7 @@ from sklearn_ltr._core.data.features import (
     as_table,
     find_features,
     get_column,
+    holds_values,
     is_frame,
     sparse_message,
 )
@@ -184,9 +185,7 @@ def check_text(text: list[str], name: str) -> list[str]:
 
 def check_kind(column: NumberColumn | LabelColumn, *, was_text: bool) -> None:
     """Raise a ValueError if text and numbers were exchanged since the fit."""
-    values = column.values if isinstance(column, NumberColumn) else column.codes
-    is_missing = np.isnan(values) if isinstance(column, NumberColumn) else values < 0
-    if holds_text(column) != was_text and not is_missing.all():
+    if holds_text(column) != was_text and holds_values(column):
         had, has = ("text", "numbers") if was_text else ("numbers", "text")
         raise ValueError(
             f"{column.name} holds {has}, but its categories were {had} when the model "

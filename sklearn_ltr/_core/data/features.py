@@ -188,6 +188,13 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     return LabelColumn(name, labels, codes, is_categorical)
 
 
+def holds_values(column: NumberColumn | LabelColumn) -> bool:
+    """Return whether a column has a value that is not missing."""
+    if isinstance(column, NumberColumn):
+        return not np.isnan(column.values).all()
+    return bool((column.codes >= 0).any())
+
+
 def column_kinds(X: MatrixLike) -> list[str]:
     """Return what each column holds, as `kind_of_value`; [] if X is not a table."""
     # a column without a value holds numbers; one of several kinds all of them, or text

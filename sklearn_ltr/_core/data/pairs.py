@@ -176,7 +176,7 @@ class GradedPairs:
     are_judged, stand_for_grades, by_query = False, False, True
     in_words = "different grades"
     NONE_LEFT = (
-        "y has no query with two different grades{weighted} ({sizes}): there is no "
+        "y has no query with two different grades{those} ({sizes}): there is no "
         "order to learn: check y and groups"
     )
 

@@ -65,36 +65,32 @@ def check_indices(X: Any, name: str) -> None:
 
 def _has_valid_indices(X: Any) -> bool:
     """Return whether all that a sparse table stores is inside of it."""
-    shape, form = np.array(X.shape), X.format
-    if form == "coo":
-        has_all = all(len(axis) == len(X.data) for axis in (X.row, X.col))
-        return has_all and all(map(are_below, (X.row, X.col), shape))
-    if form == "dok":
-        return all(map(are_below, zip(*X.keys(), strict=True), shape))
-    if form == "lil":
-        sizes = [[len(row) for row in lists] for lists in (X.rows, X.data)]
-        return (
-            len(X.rows) == shape[0]
-            and sizes[0] == sizes[1]
-            and are_below([j for row in X.rows for j in row], shape[1])
-        )
-    if form == "dia":
-        is_table = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
-        first, n_diagonals = 1 - shape[0], shape.sum() - 1
-        return is_table and are_below(X.offsets - first, n_diagonals)
-    if form == "bsr":
-        block = X.data.shape[1:]
-        if len(block) != 2 or 0 in block or (shape % block).any():
-            return False
-        shape = shape // block
-    n_major, n_minor = shape[::-1] if form == "csc" else shape
-    starts, indices = X.indptr, X.indices
+    n_rows, n_columns = X.shape
+    if X.format == "coo":
+        has_all = len(X.row) == len(X.col) == len(X.data)
+        return has_all and are_below(X.row, n_rows) and are_below(X.col, n_columns)
+    if X.format == "dok":
+        keys = np.array(list(X.keys())).reshape(-1, 2)
+        return are_below(keys[:, 0], n_rows) and are_below(keys[:, 1], n_columns)
+    if X.format == "lil":
+        sizes, n_stored = (list(map(len, lists)) for lists in (X.rows, X.data))
+        has_all = len(sizes) == n_rows and sizes == n_stored
+        return has_all and are_below([j for row in X.rows for j in row], n_columns)
+    if X.format == "dia":
+        has_all = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
+        from_first = X.offsets + np.int64(n_rows - 1)
+        return has_all and are_below(from_first, n_rows + n_columns - 1)
+    block = X.data.shape[1:] or (1, 1)  # of BSR
+    if len(block) != 2 or 0 in block or n_rows % block[0] or n_columns % block[1]:
+        return False
+    sizes = n_rows // block[0], n_columns // block[1]
+    n_major, n_minor = sizes[::-1] if X.format == "csc" else sizes
     return bool(
-        len(starts) == n_major + 1
-        and starts[0] == 0
-        and (starts[1:] >= starts[:-1]).all()
-        and are_below(starts, min(len(indices), len(X.data)) + 1)
-        and are_below(indices, n_minor)
+        len(X.indptr) == n_major + 1
+        and X.indptr[0] == 0
+        and (X.indptr[1:] >= X.indptr[:-1]).all()
+        and are_below(X.indptr, min(len(X.indices), len(X.data)) + 1)
+        and are_below(X.indices, n_minor)
     )
 
 
@@ -109,6 +105,8 @@ def are_below(indices: ArrayLike, n: int) -> bool:
 def check_table(X: Any, name: str) -> None:
     """Raise an error for dicts, one dimension, or a sparse table that is damaged."""
     check_indices(X, name)
+    if issparse(X):  # of which one class is a dict
+        return
     rows = X if isinstance(X, list | tuple) else ()
     first = rows[0] if rows else X
     if isinstance(first, Mapping):
@@ -204,7 +202,8 @@ def numeric_column(
         )
     array = only_column(array)
     if array.dtype.kind not in "biufO":
-        advice = advice_on_text(next(iter(array.flat), None), name)
+        (first,) = array.ravel()[:1].tolist() or [None]
+        advice = advice_on_text(first, name)
         raise ValueError(f"{name} must be numeric, got dtype {array.dtype}{advice}")
     return array
 

@@ -101,7 +101,6 @@ DROPPED_IF_ON = (
     "cross_validate in an objective function of your own."
 )
 
-WEIGHTED = " among those of a sample_weight above zero"
 NO_VALIDATION_OF_PAIRS = (
     "early_stopping=True with {} needs graded documents to measure: give X_val, "
     "y_val and groups_val"
@@ -423,9 +422,8 @@ def check_learnable(
             )
         return
     if not data.has_pairs.any():
-        weighted = "" if data.columns.sample_weight is None else WEIGHTED
         sizes = f"n_queries={data.n_queries}, n_samples={data.n_rows}"
-        raise ValueError(data.pairs.NONE_LEFT.format(weighted=weighted, sizes=sizes))
+        raise ValueError(data.pairs.NONE_LEFT.format(those=data.in_words, sizes=sizes))
     check_weighted_pairs(data, comm)
 
 
@@ -452,11 +450,10 @@ def learned_labels(data: TrainingData, comm: Comm) -> list[LabelRows]:
             starts = label.data.offsets[:-1]
             learned &= np.logical_or.reduceat(weights > 0, starts)
         if not any(comm.gather(bool(learned.any()))):
-            weighted = "" if data.columns.sample_weight is None else WEIGHTED
             raise ValueError(
                 f"y has no query with two different grades of label {label.name!r}"
-                f"{weighted}: there is no order to learn from it; give it the weight 0 "
-                "in label_weights, or leave it out"
+                f"{data.in_words}: there is no order to learn from it; give it the "
+                "weight 0 in label_weights, or leave it out"
             )
         label = label.select(learned)
         with errors_that_name(label):
