@@ -7,7 +7,6 @@ band(k)   =  curve(k) +- its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -267,7 +266,7 @@ class CutoffCurveDisplay(Display):
         means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         for i, k_i in enumerate(cutoffs):
-            bound = replace(metric, k=int(k_i)).bind(
+            bound = metric._with(k=int(k_i)).bind(
                 grades, queries.offsets, queries.query_ids
             )
             found = {ranker: bound.values(own) for ranker, own in scores.items()}
