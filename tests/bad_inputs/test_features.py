@@ -117,8 +117,8 @@ NO_NUMBERS[OUTSIDE] = tuple(
         ("csc", "indices", 3, 999), ("csr", "indptr", 2, 10**6),
         ("csr", "indptr", 0, 1), ("csr", "indptr", -1, 10**6), ("csc", "indptr", 1, -1),
         ("coo", "row", 3, N), ("coo", "col", 3, 999), ("coo", "col", 3, -1),
-        ("bsr", "indices", 3, 999), ("bsr", "indptr", 2, 10**6), ("lil", "rows", 3, [2]),
-        ("lil", "rows", 3, [-1, 0]), ("lil", "rows", 3, [0, 1, 1]), ("dok", "", 3, 999),
+        ("bsr", "indices", 3, 999), ("bsr", "indptr", 2, 10**6),
+        ("lil", "rows", 3, [2]), ("lil", "rows", 3, [-1, 0]), ("lil", "rows", 3, [0, 1, 1]), ("dok", "", 3, 999),
         ("lil", "rows", 3, [0.5, 1]), ("dok", "", N, 0), ("dia", "offsets", 0, 999),
         ("dia", "offsets", 0, -N),
     ]
@@ -158,7 +158,7 @@ BAD: list[Bad] = [
     (replaced({"a": 1}), TypeError, "not 'dict'"),
     (None, ValueError, "Expected 2D array"),
     ("abc", ValueError, "could not convert string to float"),
-    ({"a": [1]}, TypeError, "is a dict, and columns would have no order: give pandas.D"),
+    ({"a": [1]}, TypeError, "is a dict, and columns would have no order: give pandas."),
     ([{"a": 1}] * N, TypeError, "is a list of dicts, and columns would have no order"),
     ([[1, 2], [3]], ValueError, "inhomogeneous shape"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),
@@ -303,7 +303,8 @@ SPARSE = sparse.csr_matrix(X)
 #: Where scikit-learn's estimators would be given a sparse table first
 AROUND: dict[str, Any] = {
     **{f"{name} {e.__name__}": lambda t, e=e, n=name: getattr(e(), n)(t)
-       for e in (TableVectorizer, SmoothClipScaler) for name in ("fit", "fit_transform")},
+       for e in (TableVectorizer, SmoothClipScaler)
+       for name in ("fit", "fit_transform")},
     "transform": lambda t: TableVectorizer().fit(SPARSE).transform(t),
     "bag of pipelines": lambda t: BaggingRanker(
         make_pipeline(MaxAbsScaler(), LambdaMARTRanker()), 2).fit(t, Y, groups=GROUPS),
