@@ -158,7 +158,7 @@ BAD: list[Bad] = [
     (replaced({"a": 1}), TypeError, "not 'dict'"),
     (None, ValueError, "Expected 2D array"),
     ("abc", ValueError, "could not convert string to float"),
-    ({"a": [1]}, TypeError, "is a dict, and columns would have no order: give pand"),
+    ({"a": [1]}, TypeError, "is a dict, and columns would have no order: give pandas."),
     ([{"a": 1}] * N, TypeError, "is a list of dicts, and columns would have no order"),
     ([[1, 2], [3]], ValueError, "inhomogeneous shape"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),

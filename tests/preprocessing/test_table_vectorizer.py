@@ -346,7 +346,8 @@ def test_a_sparse_table_holds_no_dates(was):
 
 @pytest.mark.parametrize(
     ("values", "found"),
-    [([b"a"], "bytes"), ([dt.time(1)], "time"), ([dt.date(2020, 1, 1), 3], "date and "),
+    [([b"a"], "bytes"), ([dt.time(1)], "time"),
+     ([dt.date(2020, 1, 1), 3], "date and number"),
      ([TIMES[0], HELD["zoned date"][0]], "date and zoned date"),
      (pd.period_range("2020", periods=60), "Period")],
 )  # fmt: skip
