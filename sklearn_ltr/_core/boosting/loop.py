@@ -19,7 +19,7 @@ import numpy as np
 from sklearn_ltr._core.boosting.bins import BinnedFit
 from sklearn_ltr._core.boosting.nothing_learned import warn_if_nothing_learned
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
-from sklearn_ltr._core.boosting.warm_start import KeptTrees
+from sklearn_ltr._core.boosting.warm_start import TreesSoFar
 from sklearn_ltr._core.estimators.base import StepListener
 from sklearn_ltr._core.estimators.monitor import (
     Monitor,
@@ -64,7 +64,7 @@ class Boosting:
     fit : BinnedFit
     task : Task
     parameters : BoostingParameters
-    kept : KeptTrees
+    kept : TreesSoFar
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Boosting:
         fit: BinnedFit,
         task: Task,
         parameters: BoostingParameters,
-        kept: KeptTrees,
+        kept: TreesSoFar,
     ) -> None:
         self._fit, self._task, self._parameters = fit, task, parameters
         self._kept, self._sets = kept, [fit.learned, *fit.validation]
@@ -131,7 +131,7 @@ def boost_trees(
     task: Task,
     parameters: BoostingParameters,
     constraints: Constraints,
-    kept: KeptTrees,
+    kept: TreesSoFar,
     listener: StepListener | None,
 ) -> dict[str, object]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
