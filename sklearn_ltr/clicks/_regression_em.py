@@ -33,7 +33,11 @@ from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.data.tables import hash_values
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
-from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.estimators.caller import (
+    DeferredWarning,
+    collected_warnings,
+    warn_caller,
+)
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.clicks._em import (
@@ -265,7 +269,7 @@ class AttractionRegression:
     ----------
     fitted : classifier
         The last one.
-    warnings : list of Found
+    warnings : list of DeferredWarning
         What this package has warned of in its fit; those of earlier steps are dropped.
     """
 
@@ -277,7 +281,7 @@ class AttractionRegression:
         self._classes = np.repeat([1, 0], len(rows))
         self._shown = cells.by_unit(cells.shown)
         self.fitted: BaseEstimator | None = None
-        self.warnings: list[Found] = []
+        self.warnings: list[DeferredWarning] = []
 
     def __call__(self, attracted: FloatArray) -> FloatArray:
         """Return gamma of each pair, from the fraction that attracted, (n_pairs,)."""

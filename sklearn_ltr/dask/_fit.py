@@ -29,7 +29,11 @@ from sklearn_ltr._core.data import FitArguments, ValidationSet
 from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.base import FittedAttributes
-from sklearn_ltr._core.estimators.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.estimators.caller import (
+    DeferredWarning,
+    collected_warnings,
+    warn_caller,
+)
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
@@ -362,7 +366,7 @@ def fit_on_worker(
     numbers: list[IntArray],
     parts: list[list[tuple[Partition | PartitionGraph, IntArray | None]]],
     expected: tuple[str | None, bool],
-) -> tuple[str, bytes, list[Found], int, int]:
+) -> tuple[str, bytes, list[DeferredWarning], int, int]:
     """Learn from the rows of one worker together with the other workers; run on it."""
     # The lists have an entry for the training data and, if there are any, one for the
     # validation data: `numbers` of this worker's queries among all, in the order of

@@ -39,7 +39,7 @@ from sklearn_ltr._core.estimators.base import (
     refit,
 )
 from sklearn_ltr._core.estimators.caller import (
-    Found,
+    DeferredWarning,
     collected_warnings,
     warn_of_members,
 )
@@ -519,7 +519,7 @@ def fit_member(
     rows: FitRows,
     validation: Mapping[str, object],
     in_parallel: bool,
-) -> tuple[BaseEstimator, list[Found]]:
+) -> tuple[BaseEstimator, list[DeferredWarning]]:
     """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:

@@ -25,7 +25,7 @@ from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
 from sklearn_ltr._core.data.feature_reader import given_values
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.estimators.caller import (
-    Found,
+    DeferredWarning,
     collected_warnings,
     warn_caller,
     warn_of_members,
@@ -120,7 +120,7 @@ def fit_and_predict(
     y: ArrayLike | None,
     metadata: Mapping[str, Any],
     X_test: MatrixLike,
-) -> tuple[ArrayLike, list[Found]]:
+) -> tuple[ArrayLike, list[DeferredWarning]]:
     """Fit a ranker to some rows; return its scores of others, and warnings."""
     with collected_warnings() as found:
         return ranker.fit(X, y, **metadata).predict(X_test), found

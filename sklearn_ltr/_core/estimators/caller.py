@@ -15,29 +15,31 @@ from sklearn_ltr._core.estimators.unused_positions import (
 )
 
 
-class Found(NamedTuple):
+class DeferredWarning(NamedTuple):
     """A warning that is given later, or elsewhere."""
 
     message: str
     category: type[Warning]
 
 
-_collected: ContextVar[list[Found] | None] = ContextVar("_collected", default=None)
+_collected: ContextVar[list[DeferredWarning] | None] = ContextVar(
+    "_collected", default=None
+)
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
     """Warn at the line that called this package, or add to what is collected."""
     found = _collected.get()
     if found is not None:
-        found.append(Found(message, category))
+        found.append(DeferredWarning(message, category))
     elif category is not UnusedPositionsWarning or not positions_are_used():
         warnings.warn(message, category, stacklevel=caller_stacklevel())
 
 
 @contextmanager
-def collected_warnings() -> Iterator[list[Found]]:
+def collected_warnings() -> Iterator[list[DeferredWarning]]:
     """Give the list that takes the warnings of this block, in this thread."""
-    found: list[Found] = []
+    found: list[DeferredWarning] = []
     token = _collected.set(found)
     try:
         yield found
@@ -45,7 +47,7 @@ def collected_warnings() -> Iterator[list[Found]]:
         _collected.reset(token)
 
 
-def warn_of_members(by_member: Sequence[Sequence[Found]]) -> None:
+def warn_of_members(by_member: Sequence[Sequence[DeferredWarning]]) -> None:
     """Warn once of each category that members of an ensemble have warned of."""
     first: dict[type[Warning], str] = {}
     for found in by_member:

@@ -51,7 +51,7 @@ def prepare(
     # read: the columns of X, then all rows; `known` takes the attributes that are found
     p, X, is_new = parameters, given.X, not so_far.attributes
     known = known_by_reading(given.estimator._attributes, so_far.attributes)
-    of_columns = X.known if is_new and isinstance(X, SuppliedX) else {}
+    of_columns = dict(X.known) if is_new and isinstance(X, SuppliedX) else {}
     reader = FeatureReader(given.estimator, known | of_columns)
     if not (of_columns or reader.is_for_network):
         reader.learn_categories(given_values(X), p.categorical)
