@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.caller import Found, collected_warnings
+from sklearn_ltr._core.caller import DeferredWarning, collected_warnings
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import (
     COLUMNS,
@@ -543,7 +543,7 @@ def fit_member(
     rows: FitRows,
     validation: Mapping[str, object],
     in_parallel: bool,
-) -> tuple[BaseEstimator, list[Found]]:
+) -> tuple[BaseEstimator, list[DeferredWarning]]:
     """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:

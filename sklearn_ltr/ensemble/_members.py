@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_ltr._core.caller import Found, warn_caller
+from sklearn_ltr._core.caller import DeferredWarning, warn_caller
 from sklearn_ltr._core.data import (
     HELD_OUT_BY,
     FitArguments,
@@ -157,7 +157,7 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
             )
 
 
-def warn_of_members(by_member: Sequence[Sequence[Found]]) -> None:
+def warn_of_members(by_member: Sequence[Sequence[DeferredWarning]]) -> None:
     """Warn once of each category that members of an ensemble have warned of."""
     first: dict[type[Warning], str] = {}
     for found in by_member:

@@ -76,8 +76,8 @@ class UnscaledFeaturesWarning(UserWarning):
     """
 
 
-class KeptNetwork(NamedTuple):
-    """The fit that is continued; of a new fit, only a seed."""
+class NetworkSoFar(NamedTuple):
+    """The seed of a fit, and the last one, if that is continued."""
 
     seed: int
     attributes: Mapping[str, Any] = {}  # all fitted attributes of the last fit
@@ -93,13 +93,13 @@ class KeptNetwork(NamedTuple):
         return int(self.attributes.get("n_iter_", 0))
 
 
-def keep_network(
+def network_so_far(
     attributes: Mapping[str, Any], parameters: NetworkParameters
-) -> KeptNetwork:
-    """Return the fit to continue; a ValueError if its network is of another kind."""
+) -> NetworkSoFar:
+    """Return what a fit begins with; a ValueError for a network of another kind."""
     p = parameters
     if "network_" not in attributes:
-        return KeptNetwork(draw_seed(p.random_state))
+        return NetworkSoFar(draw_seed(p.random_state))
     if attributes["_seed"] is None:
         raise ValueError(
             "this network was read from JSON, which does not hold the state of its "
@@ -111,7 +111,7 @@ def keep_network(
             f"it was {attributes['_fitted_architecture']} and is {p.architecture}: fit "
             "with warm_start=False"
         )
-    return KeptNetwork(attributes["_seed"], dict(attributes))
+    return NetworkSoFar(attributes["_seed"], dict(attributes))
 
 
 class BatchObjective(Objective, Protocol):
@@ -165,7 +165,7 @@ class Training:
         Its objective is a `BatchObjective`.
     optimizer : Optimizer
     parameters : NetworkParameters
-    kept : KeptNetwork
+    so_far : NetworkSoFar
     team : ThreadTeam
     """
 
@@ -175,24 +175,24 @@ class Training:
         task: Task,
         optimizer: Optimizer,
         parameters: NetworkParameters,
-        kept: KeptNetwork,
+        so_far: NetworkSoFar,
         team: ThreadTeam,
     ) -> None:
         p, X, rows = parameters, data.train.X, data.train.rows
-        self._data, self._parameters, self._kept = data, p, kept
+        self._data, self._parameters, self._so_far = data, p, so_far
         self._objective: Any = task.objective
         self._measures, self._optimizer, self._team = task.measures, optimizer, team
         auto = auto_batch_size(data.learned)
         self._batch_size = auto if isinstance(p.batch_size, str) else p.batch_size
-        if not kept.is_new:
-            self._network = deepcopy(kept.attributes["network_"])
+        if not so_far.is_new:
+            self._network = deepcopy(so_far.attributes["network_"])
         elif p.network is not None:  # of the user, which may have scales of its own
             self._network = deepcopy(p.network)
             tried = X.take(rows[[0, -1]])
             check_network(self._network, dense_rows(tried, slice(None)))
             warn_of_ranges(X, rows, data.validation)
         else:
-            rng, layers = np.random.default_rng([kept.seed, 3]), p.hidden_layer_sizes
+            rng, layers = np.random.default_rng([so_far.seed, 3]), p.hidden_layer_sizes
             self._network = MultilayerPerceptron(X.shape[1], layers, p.activation, rng)
             is_warned = warn_unless_scaled(X, rows, "X")
             if not (warn_of_ranges(X, rows, data.validation) or is_warned):
@@ -201,22 +201,22 @@ class Training:
         if isinstance(self._network, MultilayerPerceptron):
             self._network.set_team(team)
         self._held_out = [held.X.take(held.rows) for held in data.validation]
-        self._n_epochs = kept.n_epochs  # so far
+        self._n_epochs = so_far.n_epochs  # so far
 
     def run(self, n_epochs: int, listener: StepListener | None) -> dict[str, object]:
         """Train for up to `n_epochs` epochs; return the fitted attributes."""
-        p, kept, optimizer = self._parameters, self._kept, self._optimizer
+        p, so_far, optimizer = self._parameters, self._so_far, self._optimizer
         curves = curves_of(self._measures, {}, 0)
         held_out_curve = first_validation_curve(curves) if p.early_stopping else None
         followed = held_out_curve
         if followed is None and p.stops_on_train:
             followed = curves[0]
-        last = kept.n_epochs + n_epochs
-        monitor = Monitor(curves, followed, p, "epoch", kept.n_epochs, last)
+        last = so_far.n_epochs + n_epochs
+        monitor = Monitor(curves, followed, p, "epoch", so_far.n_epochs, last)
         best_weights: list[NDArray[np.floating]] | None = None
-        for epoch in range(kept.n_epochs, last):
+        for epoch in range(so_far.n_epochs, last):
             # visit all queries once, in the epoch's own random order
-            rng = np.random.default_rng([kept.seed, epoch, 2])
+            rng = np.random.default_rng([so_far.seed, epoch, 2])
             order = rng.permutation(self._data.learned.n_queries)
             with scores_are_finite(optimizer.rate):
                 self._descend(order)
@@ -237,12 +237,12 @@ class Training:
                 break
 
         # the weights of the best epoch, where early stopping follows a validation set
-        n_kept = self._n_epochs - kept.n_epochs
+        n_kept = self._n_epochs - so_far.n_epochs
         if best_weights is None:
             monitor.print_end(self._n_epochs, None)
         else:
             n_kept = monitor.best_index + 1
-            monitor.print_end(self._n_epochs, kept.n_epochs + n_kept)
+            monitor.print_end(self._n_epochs, so_far.n_epochs + n_kept)
             for w, best in zip(self._network.parameters, best_weights, strict=True):
                 w[...] = best
         self._check_end()
@@ -250,9 +250,9 @@ class Training:
             p.train_curve: monitor.train_values,
             "validation_score_": monitor.stopping_values,
         }
-        earlier, n_new = kept.attributes, self._n_epochs - kept.n_epochs
+        earlier, n_new = so_far.attributes, self._n_epochs - so_far.n_epochs
         curves_before = earlier.get("evals_result_", {})
-        joined = append_results(curves_before, kept.n_epochs, monitor.result(), n_new)
+        joined = append_results(curves_before, so_far.n_epochs, monitor.result(), n_new)
         return {
             **self._fitted(),
             **{
@@ -342,7 +342,7 @@ class Training:
             "n_iter_": self._n_epochs,
             "_optimizer": self._optimizer,
             "_sigma": self._parameters.sigma,
-            "_seed": self._kept.seed,
+            "_seed": self._so_far.seed,
             "_fitted_architecture": self._parameters.architecture,
         }
 
@@ -361,12 +361,14 @@ def auto_batch_size(data: TrainingData) -> int:
     return max(sizes)
 
 
-def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Optimizer:
+def continued_optimizer(
+    so_far: NetworkSoFar, parameters: NetworkParameters
+) -> Optimizer:
     """Return a copy of the last fit's optimizer; a ValueError if settings differ."""
     new = parameters.new_optimizer()
-    if kept.is_new:
+    if so_far.is_new:
         return new
-    old = kept.attributes["_optimizer"]
+    old = so_far.attributes["_optimizer"]
     if type(old) is not type(new) or old.settings != new.settings:
         raise ValueError(
             "solver or solver_params has changed since the last fit, whose optimizer "
