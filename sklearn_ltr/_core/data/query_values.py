@@ -148,8 +148,8 @@ def forward_folds(
         if first >= last:
             raise ValueError(
                 f"max_train_size={max_train_size} and gap={gap} leave a fold no "
-                "queries to learn from, as those of one date in order stay together: give a "
-                "larger max_train_size, a smaller gap, or dates with a time"
+                "queries to learn from, as those of one date in order stay together: "
+                "give a larger max_train_size, a smaller gap, or dates with a time"
             )
         folds.append((earliest_first[first:last], earliest_first[start:end]))
     return folds
