@@ -176,9 +176,9 @@ class ClosedFormMetric(Metric):
     ) -> FloatArray:
         """Gain (or relevance, or probability of satisfying) of each document."""
 
-    @abstractmethod
     def discounts(self, n: int, k: int) -> FloatArray:
-        """Discount of positions 0 to n - 1, zero from k on."""
+        """Discount of positions 0 to n - 1, zero from k on: 1, unless it falls."""
+        return cut_at(k, np.ones(n))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """Factor of each query: 1, unless a metric normalises."""

@@ -85,10 +85,6 @@ class Precision(BinaryMetric):
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / (self.k or len(relevant)))
 
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """1 for positions 0 to k - 1, then 0."""
-        return cut_at(k, np.ones(n))
-
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / k; without k, 1 / length of the list."""
         n_queries = len(judged.n_ranked)

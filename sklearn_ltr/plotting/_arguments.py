@@ -41,15 +41,11 @@ def read_items(
             f"{numbers.shape}"
         )
     if finite:
-        check_items(np.isfinite(numbers), numbers, f"{argument} must be finite", item)
+        requirement = f"{argument} must be finite"
+        check_each(
+            np.isfinite(numbers), numbers, lambda row: f"{item} {row}", requirement
+        )
     return numbers
-
-
-def check_items(
-    valid: NDArray[np.bool_], numbers: FloatArray, requirement: str, item: str
-) -> None:
-    """Raise a ValueError that names the first item that is not valid."""
-    check_each(valid, numbers, lambda number: f"{item} {number}", requirement)
 
 
 def read_curves(
