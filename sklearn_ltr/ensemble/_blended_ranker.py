@@ -128,7 +128,8 @@ class BlendedRanker(MetaRanker):
         groups.  A search reaches the parameters of named ones by ``name__parameter``.
         None: ``BaggingRanker(n_estimators=5)`` of LambdaMARTRankers, and a Pipeline of
         a :class:`~sklearn_ltr.preprocessing.TableVectorizer` and a LambdaRankRanker,
-        all for `metric`; X may be any that a LambdaMARTRanker takes.
+        all for `metric`; X may be any that a TableVectorizer takes, which comes before
+        the trees, too, if X holds dates, durations, or text that is not categorical.
     metric : str or Metric, default="ndcg@10"
         The metric that the weights maximise and that `score` returns, of all labels: a
         name or a metric object.  Of several labels, the weighted mean by the

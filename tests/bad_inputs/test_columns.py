@@ -144,7 +144,7 @@ NO_NUMBERS: Table = {
     "strings": (NUMBERS.astype(str), "must be numeric, got dtype <U"),
     "numbers as text": (
         ["1"] * N, "must be numeric, got dtype <U1: convert it, as in numpy.asarray("),
-    "text": (["good"] * N, "must be numeric, got dtype <U4: give a number for each te"),
+    "text": (["good"] * N, "must be numeric, got dtype <U4: give a number for each"),
     "text as objects": (np.array(["good"] * N, object), "must be numeric, but row 0"),
     "None": (last(None), "must be numeric, but row 29"),
     "NA of pandas": (last(pd.NA), "must be numeric, but row 29"),

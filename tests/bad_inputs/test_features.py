@@ -118,10 +118,8 @@ NO_NUMBERS[OUTSIDE] = tuple(
         ("csr", "indptr", 0, 1), ("csr", "indptr", -1, 10**6), ("csc", "indptr", 1, -1),
         ("coo", "row", 3, N), ("coo", "col", 3, 999), ("coo", "col", 3, -1),
         ("bsr", "indices", 3, 999), ("bsr", "indptr", 2, 10**6),
-        ("lil", "rows", 3, [2]), ("lil", "rows", 3, [-1, 0]),
-        ("lil", "rows", 3, [0, 1, 1]),
-        ("dok", "", 3, 999),
-        ("lil", "rows", 3, [0.5, 1]), ("dok", "", N, 0), ("dia", "offsets", 0, 999),
+        *(("lil", "rows", 3, row) for row in ([2], [-1, 0], [0, 1, 1], [0.5, 1])),
+        ("dok", "", 3, 999), ("dok", "", N, 0), ("dia", "offsets", 0, 999),
         ("dia", "offsets", 0, -N),
     ]
 ) + tuple(

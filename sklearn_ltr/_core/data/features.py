@@ -224,24 +224,28 @@ def column_kinds(X: MatrixLike) -> list[str]:
     table: Any = X if issparse(X) else as_table(X)
     if len(table.shape) != 2:
         return []
-    n_features = table.shape[1]
-    dtypes = list(table.dtypes) if is_frame(table) else [table.dtype] * n_features
-    kinds = []
-    for j, dtype in enumerate(dtypes):
-        name = str(dtype).lower()
-        if is_numeric(dtype) or issparse(X):
-            kinds.append("number")
-        elif name.startswith(DURATIONS):
-            kinds.append("duration")
-        elif name.startswith(DATED):
-            is_zoned = ", " in name and "time_zone=none" not in name
-            kinds.append("zoned date" if is_zoned else "date")
-        else:
-            column = get_column(table, j, "X")
-            labels = [] if isinstance(column, NumberColumn) else column.labels
-            found = {kind_of_value(label) for label in labels} or {"number"}
-            kinds.append("text" if "text" in found else " and ".join(sorted(found)))
-    return kinds
+    dtypes = table.dtypes if is_frame(table) else [table.dtype] * table.shape[1]
+    if issparse(X):
+        return ["number"] * len(dtypes)
+    kinds = {dtype: kind_of_dtype(dtype) for dtype in set(dtypes)}
+    found = [kinds[dtype] for dtype in dtypes]
+    for j in [j for j, kind in enumerate(found) if not kind]:  # which the values say
+        column = get_column(table, j, "X")
+        labels = [] if isinstance(column, NumberColumn) else column.labels
+        own = {kind_of_value(label) for label in labels} or {"number"}
+        found[j] = "text" if "text" in own else " and ".join(sorted(own))
+    return found
+
+
+def kind_of_dtype(dtype: object) -> str:
+    """Return what a column of a dtype holds, as `kind_of_value`; "" of others."""
+    name = str(dtype).lower()
+    if is_numeric(name):
+        return "number"
+    if name.startswith(DURATIONS):
+        return "duration"
+    is_zoned = ", " in name and "time_zone=none" not in name
+    return ("zoned date" if is_zoned else "date") if name.startswith(DATED) else ""
 
 
 def kind_of_value(value: object) -> str:
