@@ -89,7 +89,7 @@ def count_cells(log: ClickLog) -> tuple[Cells, IntArray]:
 
 
 def sum_rows(rows: Cells) -> Cells:
-    """Return the cells: one for all rows of a unit at a position."""
+    """Return one cell for all rows of a unit at a position."""
     n_positions = int(rows.position.max()) + 1
     key = rows.unit * n_positions + rows.position
     cells, cell = np.unique(key, return_inverse=True)
@@ -107,7 +107,7 @@ def ratio(
 
 
 def at_positions(values: FloatArray, positions: IntArray) -> FloatArray:
-    """Return the values by position, NaN at positions that were not shown."""
+    """Return values by position, with NaN at positions that were not shown."""
     result = np.full(int(positions[-1]) + 1, np.nan)
     result[positions] = values
     return result

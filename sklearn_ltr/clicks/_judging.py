@@ -238,7 +238,7 @@ def counterfactual_score(
 def weight_by_score(
     scores: ArrayLike, name: str, lists: Lists, metric: Metric
 ) -> FloatArray:
-    """Return the metric's weight of each row, its list ordered by scores, (n_rows,)."""
+    """Return the weight that a metric gives to each row of lists sorted by scores."""
     n = len(lists.order)
     values = read_numbers(scores, n, name, only_order=True)
     check_each(np.isfinite(values), values, "row {}".format, f"{name} must be finite")

@@ -110,7 +110,7 @@ def read_clicks(clicks: ArrayLike, n: int, describe: Callable[[int], str]) -> In
 
 
 def count_clicks(clicks: ArrayLike) -> int:
-    """Return the number of rows of a log, at least one."""
+    """Return the number of rows of a log, which must be at least one."""
     n = count_rows(clicks, "clicks")
     if n == 0:
         raise ValueError("clicks is empty: give at least one row")
@@ -242,7 +242,7 @@ def count_patterns(log: ClickLog) -> Patterns:
 
 
 def sum_by(key: IntArray, values: NDArray[np.generic], n: int = 0) -> FloatArray:
-    """Return the sums of values by key, in their order; at least n of them."""
+    """Return the sum of the values of each key; there are at least n sums."""
     sums = np.bincount(key, weights=values, minlength=n)
     return sums.astype(np.float64, copy=False)
 

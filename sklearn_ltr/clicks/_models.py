@@ -79,7 +79,7 @@ from sklearn_ltr.clicks._log import (
 
 @dataclass(frozen=True)
 class EMParameters:
-    """When EM ends."""
+    """The parameters that say when EM ends."""
 
     max_iter: Annotated[int, integer(1)]
     tol: Annotated[float, POSITIVE]
@@ -179,7 +179,7 @@ def estimate_propensities(
     positions: IntArray,
     parameters: EMParameters,
 ) -> tuple[dict[str, Any], FloatArray]:
-    """Return what EM gives, attributes by name, and the attraction of the units."""
+    """Fit EM; return its attributes by name, and the attraction of the units."""
     check_connected(cells, positions)
     theta, gamma, curve = fit_cells(cells, parameters.max_iter, parameters.tol)
     # only products of theta and gamma matter, so the scale is that of position 0
@@ -515,7 +515,7 @@ class Rates(NamedTuple):
 
 
 def no_click_below(patterns: Patterns, rates: Rates) -> tuple[FloatArray, FloatArray]:
-    """Return T and W by position, (n_patterns, n_positions) each."""
+    """Return T and W, as defined above, by position: (n_patterns, n_positions)."""
     attraction = np.append(rates.attraction, 0.0)[patterns.pair]
     n_patterns, width = attraction.shape
     tail, goes_on = np.ones((n_patterns, width)), np.ones((n_patterns, width))

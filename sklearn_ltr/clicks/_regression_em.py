@@ -35,12 +35,7 @@ from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
-from sklearn_ltr.clicks._em import (
-    Cells,
-    at_positions,
-    count_cells,
-    fit_cells,
-)
+from sklearn_ltr.clicks._em import Cells, at_positions, count_cells, fit_cells
 from sklearn_ltr.clicks._log import ClickLog, read_click_log
 from sklearn_ltr.clicks._models import EM_ATTRIBUTES, OF_PAIRS, EMParameters
 from sklearn_ltr.mart import MARTClassifier

@@ -80,7 +80,10 @@ class Connections:
         self._server_name = connecting["extra_conn_args"].get("server_hostname")
         self._connecting = connecting["ssl_context"]
         self._listening = worker.security.get_listen_args("worker")["ssl_context"]
-        self._listener = listen(get_address_host(worker.listen_address))
+        here = get_address_host(worker.listen_address)  # at a free port
+        family, *_, address = socket.getaddrinfo(here, 0, type=socket.SOCK_STREAM)[0]
+        self._listener = socket.create_server(address, family=family)
+        self._listener.settimeout(ACCEPT_SECONDS)
         host, port = get_address_host(worker.address), self._listener.getsockname()[1]
         self._endpoint = Endpoint(worker.address, host, port)
         self._key, self._failure = key, ""
@@ -103,7 +106,7 @@ class Connections:
         self._n_trees, self._fitted = n_trees, fitted
 
     def fitted(self) -> bytes:
-        """Return the pickled attributes after the last tree; {} if not known."""
+        """Return the pickled attributes after the last tree, or {} if not known."""
         # Called once, after the fit has ended.
         attributes = {} if self._fitted is None else self._fitted()
         self._fitted = None  # it holds the rows
@@ -152,7 +155,7 @@ class Connections:
             connection.close()
 
     def _greet(self, connection: socket.socket) -> tuple[int, socket.socket]:
-        """Return the rank of the neighbour that connects; OSError if it is not one."""
+        """Return the rank of a neighbour that connects; raise an OSError for others."""
         connection.settimeout(GREETING_SECONDS)
         try:
             if self._listening is not None:
@@ -206,14 +209,6 @@ class Connections:
         self.check()
 
 
-def listen(host: str) -> socket.socket:
-    """Listen at a free port."""
-    family, *_, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-    listener = socket.create_server(address, family=family)
-    listener.settimeout(ACCEPT_SECONDS)
-    return listener
-
-
 def n_corners(n_workers: int) -> int:
     """Return the largest power of two that is not above the number of workers."""
     return 1 << n_workers.bit_length() - 1
@@ -230,7 +225,7 @@ def neighbours_of(rank: int, n_workers: int) -> list[int]:
 
 
 def receive_into(connection: socket.socket, values: NDArray[Any]) -> None:
-    """Fill an array with the next bytes; an OSError if the connection ends."""
+    """Fill an array with the next bytes; raise an OSError if the connection ends."""
     missing = values.reshape(-1).view(np.uint8).data
     stop = time.perf_counter() + ASKING_SECONDS
     asks = ASKING_SECONDS > 0 and not isinstance(connection, ssl.SSLSocket)
@@ -261,7 +256,7 @@ def exchange(connection: socket.socket, given: IntArray, taken: IntArray) -> Non
 
 
 class DaskComm:
-    """The exchanges of one worker of a fit, see `Comm`; a context, which connects it.
+    """The exchanges of one worker of a fit, as `Comm` says; a context connects it.
 
     Parameters
     ----------
@@ -379,7 +374,7 @@ class DaskComm:
         return in_order(by_rank)
 
     def gather_to(self, rank: int, value: V) -> list[V]:
-        """Return the values of all workers on the worker `rank`; [] on the others."""
+        """Return the values of all workers on the worker `rank`, [] on the others."""
         # Of two corners, one has the same bit as the goal, the corner of `rank`.  The
         # other one sends it all values that it has, and is done.
         self.n_exchanges += 1

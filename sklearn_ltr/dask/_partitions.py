@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,6 @@ MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 USED_SHARE = 0.5
 BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
-HINT = ": give partitions with the same columns, such as ddf[columns]"
 # inferred by pandas
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")
 
@@ -63,7 +62,7 @@ def is_collection(values: Any) -> bool:
 
 
 def delayed_partitions(arguments: Collections) -> list[dict[str, Any]]:
-    """Return the partitions of Dask collections: delayed objects by argument."""
+    """Return delayed objects by argument for each partition of collections."""
     parts: dict[str, list[Any]] = {}
     for name, values in arguments.items():
         if values is None:
@@ -111,7 +110,7 @@ def delayed_parts(values: Any) -> list[Any]:
 def open_part(
     graph: PartitionGraph, number: int, suffix: str
 ) -> Partition | PartitionGraph:
-    """Return the rows of a partition if its worker has room, else graph and summary."""
+    """Return the rows of a partition, or without room for them graph and summary."""
     # the worker that computes this reads the rows, once or again and again
     partition = graph.read()
     if room_left() >= 0:
@@ -120,7 +119,7 @@ def open_part(
 
 
 def room_left() -> float:
-    """Return how many bytes more this worker may use; -inf if it has no limit."""
+    """Return how many bytes more this worker may use; -inf if there is no limit."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -145,44 +144,38 @@ def workers_with_room(summaries: list[Summary | None]) -> set[str]:
 def summarize(
     part: Partition | PartitionGraph, number: int, suffix: str
 ) -> Summary | None:
-    """Return the summary of a partition, None if it has no rows; run where it is."""
-    # errors of the arguments begin with the number of the partition
-    if isinstance(part, PartitionGraph):
-        return part.summary
-    try:
-        return _summarize(part, suffix)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"partition {number}: {error}") from error
-
-
-def _summarize(partition: Partition, suffix: str) -> Summary | None:
+    """Return the summary of a partition, or None if it has no rows; run where it is."""
     from distributed import get_worker
 
-    X, worker, room = partition[f"X{suffix}"], get_worker(), room_left()
+    if isinstance(part, PartitionGraph):
+        return part.summary
+    X, worker, room = part[f"X{suffix}"], get_worker(), room_left()
     n = int(X.shape[0])
-    for name, values in partition.items():
-        if not name.startswith("X") and len(values) != n:
-            raise ValueError(
-                f"{name} has {len(values)} rows, but X{suffix} has {n}: give one "
-                "value per row"
-            )
-    if n == 0:
-        return None
-    name = f"groups{suffix}"
-    queries = QueryGroups.from_groups(partition[name], n, name)
+    try:
+        for name, values in part.items():
+            if not name.startswith("X") and len(values) != n:
+                raise ValueError(
+                    f"{name} has {len(values)} rows, but X{suffix} has {n}: give one "
+                    "value per row"
+                )
+        if n == 0:
+            return None
+        name = f"groups{suffix}"
+        queries = QueryGroups.from_groups(part[name], n, name)
+        y, names = part[f"y{suffix}"], tuple[str, ...]()
+        if n_label_columns(y) > 1:
+            read = read_label_grades(y, queries, None, f"y{suffix}")
+            grades, names = read.values.T, read.names
+        else:
+            grades = check_grades(y, queries, f"y{suffix}")[:, np.newaxis]
+        name = f"sample_weight{suffix}"
+        weights = np.ones(n)
+        if name in part:
+            weights = queries.sort(read_numbers(part[name], n, name))
+        columns, categorical = read_columns(X, f"X{suffix}")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"partition {number}: {error}") from error
     starts = queries.offsets[:-1]
-    y, names = partition[f"y{suffix}"], tuple[str, ...]()
-    if n_label_columns(y) > 1:
-        read = read_label_grades(y, queries, None, f"y{suffix}")
-        grades, names = read.values.T, read.names
-    else:
-        grades = check_grades(y, queries, f"y{suffix}")[:, np.newaxis]
-    name = f"sample_weight{suffix}"
-    weights = np.ones(n)
-    if name in partition:
-        weights = queries.sort(read_numbers(partition[name], n, name))
-    columns, categorical = columns_of(X)
-    check_no_infinity(X, f"X{suffix}")
     return Summary(
         columns,
         categorical,
@@ -199,36 +192,39 @@ def _summarize(partition: Partition, suffix: str) -> Summary | None:
     )
 
 
-def columns_of(X: Any) -> tuple[Any, list[str]]:
-    """Return the columns of X, names or their number, and the categorical ones."""
-    if not is_frame(X):
-        return int(X.shape[1]), []
-    categorical = []
-    for name, dtype in zip(X.columns, X.dtypes, strict=True):
-        if str(dtype).lower().startswith(CATEGORICAL):
-            categories = getattr(dtype, "categories", None)
-            has_numbers = getattr(categories, "inferred_type", "") in NUMBERS
-            categorical.append(f"{name} of numbers" if has_numbers else str(name))
-    return [str(name) for name in X.columns], categorical
+def read_columns(X: Any, argument: str) -> tuple[Any, list[str]]:
+    """Return the columns of X, names or their number, and the categorical ones.
 
+<<<<<<< HEAD
 
 def check_no_infinity(X: Any, name: str) -> None:
     """Raise a ValueError that names the first infinite value of a partition."""
     if issparse(X):
         check_indices(X, name)
         X = X.tocsr()
+=======
+    Raise a ValueError that names the first infinite value.
+    """
+>>>>>>> hL
     if not is_frame(X):
         if X.dtype.kind == "f":
-            check_finite(X, name, allow_nan=True)
-        return
-    for column in X.columns:
-        if "float" in str(X[column].dtype).lower():
+            check_finite(X, argument, allow_nan=True)
+        return int(X.shape[1]), []
+    categorical = []
+    for column, given in zip(X.columns, X.dtypes, strict=True):
+        dtype = str(given).lower()
+        if dtype.startswith(CATEGORICAL):
+            categories = getattr(given, "categories", None)
+            has_numbers = getattr(categories, "inferred_type", "") in NUMBERS
+            categorical.append(f"{column} of numbers" if has_numbers else str(column))
+        if "float" in dtype:
             bad = np.isinf(X[column].to_numpy(dtype=np.float64))
             if bad.any():
                 raise ValueError(
-                    f"{name} contains infinity (inf) at row {int(np.argmax(bad))}, "
+                    f"{argument} contains infinity (inf) at row {int(np.argmax(bad))}, "
                     f"column {column!r}: replace it"
                 )
+    return [str(name) for name in X.columns], categorical
 
 
 def check_alike(summaries: list[Summary | None], suffix: str) -> None:
@@ -240,8 +236,8 @@ def check_alike(summaries: list[Summary | None], suffix: str) -> None:
         if other.columns != first.columns:
             raise ValueError(
                 f"the partitions of {name} have different columns: {first.columns} in "
-                f"partition {first_number} and {other.columns} in partition {number}"
-                + HINT
+                f"partition {first_number} and {other.columns} in partition {number}: "
+                "give partitions with the same columns, such as ddf[columns]"
             )
         if other.y_columns != first.y_columns:
             raise ValueError(
@@ -262,36 +258,34 @@ def check_alike(summaries: list[Summary | None], suffix: str) -> None:
 def select_queries(
     part: Partition | PartitionGraph, suffix: str, chosen: IntArray
 ) -> Partition:
-    """Return the rows of some queries, numbered in the order of their ids."""
+    """Return the rows of some queries of a partition; run where it is."""
     partition = read_part(part)
     rows = rows_in_queries(partition[f"groups{suffix}"], chosen)
     return {name: index_rows(values, rows) for name, values in partition.items()}
 
 
 def rows_in_queries(groups: Any, chosen: IntArray) -> NDArray[np.intp]:
-    """Return the rows of some queries, numbered in the order of their ids."""
+    """Return the rows of some queries, which are numbered in the order of ids."""
     queries = QueryGroups.from_groups(groups, n_rows(groups), "groups")
     return np.flatnonzero(np.isin(queries.query_of_row, chosen))
 
 
 def join_rows(parts: list[Partition]) -> Partition:
     """Return the rows of several partitions, in order."""
-    joined = {}
+    joined: Partition = {}
     for name in parts[0] if parts else ():
         values = [part[name] for part in parts]
-        joined[name] = values[0] if len(values) == 1 else _concatenate(values)
+        if len(values) == 1:
+            joined[name] = values[0]
+        elif hasattr(values[0], "iloc"):
+            from dask.dataframe.dispatch import concat
+
+            joined[name] = concat(values)
+        elif issparse(values[0]):
+            joined[name] = vstack(values, format="csr")
+        else:
+            joined[name] = np.concatenate(values)
     return joined
-
-
-def _concatenate(values: list[Any]) -> Any:
-    if hasattr(values[0], "iloc"):
-        from dask.dataframe.dispatch import concat
-
-        concat_frames: Callable[..., Any] = concat
-        return concat_frames(values)
-    if issparse(values[0]):
-        return vstack(values, format="csr")
-    return np.concatenate(values)
 
 
 # --- partitions that are computed again -----------------------------------------------
@@ -305,7 +299,7 @@ class PartitionGraph(NamedTuple):
     summary: Summary | None = None  # once it was read; None also if it has no rows
 
     def read(self, names: list[str] | None = None) -> Partition:
-        """Compute some of the arguments, None: all; in this thread."""
+        """Compute some of the arguments in this thread; all if `names` is None."""
         import cloudpickle
         import dask
 
@@ -329,7 +323,7 @@ class NotRepeatableError(Exception):
 def read_part(
     part: Partition | PartitionGraph, names: list[str] | None = None
 ) -> Partition:
-    """Return some of the arguments of a partition, None: all."""
+    """Return some of the arguments of a partition; all if `names` is None."""
     if isinstance(part, PartitionGraph):
         return part.read(names)
     return part if names is None else {name: part[name] for name in names}
@@ -343,55 +337,41 @@ def names_of(part: Partition | PartitionGraph) -> list[str]:
 def make_partition_graphs(
     partitions: list[dict[str, Any]],
 ) -> list[PartitionGraph | None]:
-    """Return a graph of each partition, None for those that have to be kept."""
+    """Return the graph of each partition, or None if it has to be kept."""
     # Kept are partitions that the cluster holds already, that were given with the
     # graph, or that would take more work than one partition: where partitions depend on
     # each other, as after a shuffle.
-    graphs = [
-        {name: (culled(part), part.key) for name, part in partition.items()}
-        for partition in partitions
-    ]
-    n_users: dict[Any, int] = {}
-    for partition_graphs in graphs:
-        for key in {key for graph, _ in partition_graphs.values() for key in graph}:
-            n_users[key] = n_users.get(key, 0) + 1
-    return [
-        None
-        if any(
-            n_users[key] > 1 and not is_data(node)
-            for graph, _ in partition_graphs.values()
-            for key, node in graph.items()
-        )
-        else pickle_graphs(partition_graphs)
-        for partition_graphs in graphs
-    ]
-
-
-def culled(part: Any) -> Graph:
-    """Return the tasks that a delayed object needs; none if the cluster holds it."""
     from dask.optimization import cull
 
-    given = part.__dask_graph__()
-    graph: Graph = cull(given, [part.key])[0] if part.key in given else {}
-    return graph
-
-
-def is_data(node: Any) -> bool:
-    """Return whether a node of a graph is not a task."""
-    return hasattr(node, "value") or isinstance(node, np.ndarray)
-
-
-def is_complete(graph: Graph) -> bool:
-    """Return whether a graph has all that its tasks depend on."""
-    return all(
-        key in graph
-        for node in graph.values()
-        for key in getattr(node, "dependencies", ())
-    )
+    graphs: list[dict[str, tuple[Graph, Any]]] = []
+    n_users = Counter[Any]()
+    for partition in partitions:
+        own = {}
+        for name, part in partition.items():
+            given = part.__dask_graph__()
+            # the tasks that it needs; none if the cluster holds it
+            needed = cull(given, [part.key])[0] if part.key in given else {}
+            own[name] = needed, part.key
+        graphs.append(own)
+        n_users.update({key for needed, _ in own.values() for key in needed})
+    found: list[PartitionGraph | None] = []
+    for own in graphs:
+        shared = [
+            node
+            for needed, _ in own.values()
+            for key, node in needed.items()
+            if n_users[key] > 1
+        ]
+        # data, which is not computed, may be shared
+        is_kept = not all(
+            hasattr(n, "value") or isinstance(n, np.ndarray) for n in shared
+        )
+        found.append(None if is_kept else pickle_graphs(own))
+    return found
 
 
 def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None:
-    """Pickle the graphs of a partition; None if they cannot be computed again."""
+    """Pickle the graphs of a partition; return None if they cannot be repeated."""
     import cloudpickle
     from distributed import Future
 
@@ -401,8 +381,12 @@ def pickle_graphs(graphs: dict[str, tuple[Graph, Any]]) -> PartitionGraph | None
                 raise NotRepeatableError
             return super().reducer_override(value)
 
-    if not all(graph and is_complete(graph) for graph, _ in graphs.values()):
-        return None
+    for graph, _ in graphs.values():
+        needed = [
+            k for node in graph.values() for k in getattr(node, "dependencies", ())
+        ]
+        if not graph or not all(key in graph for key in needed):
+            return None
     file = BoundedFile()
     try:
         GraphPickler(file).dump(graphs)

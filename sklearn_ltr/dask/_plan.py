@@ -71,7 +71,7 @@ def locate_queries(
     label_weights: LabelWeightsLike | None,
     workers: list[str] | None = None,
 ) -> QueryLocations:
-    """Merge the summaries of all partitions; an error if they do not fit together."""
+    """Merge the summaries of all partitions; raise an error if they do not fit."""
     # `workers` are known already; the workers of the summaries are added to them
     check_alike(summaries, suffix)
     found = [(n, s) for n, s in enumerate(summaries) if s is not None]
@@ -79,7 +79,11 @@ def locate_queries(
         raise ValueError(f"X{suffix} is empty: give a partition with rows")
     parts = {number: summary.query_ids for number, summary in found}
     check_same_kinds(parts, f"groups{suffix}")
-    query_ids = join_ids(list(parts.values()))
+    # the ids, as one machine would be given them
+    given: list[Any] = list(parts.values())
+    query_ids: Any = [query_id for part in given for query_id in part]
+    if all(isinstance(part, np.ndarray) for part in given):
+        query_ids = np.concatenate(given)
     queries = QueryGroups.from_groups(query_ids, len(query_ids), f"groups{suffix}")
     known = list(workers or [])
     known += sorted({summary.worker for _, summary in found} - set(known))
@@ -143,29 +147,26 @@ def check_same_kinds(parts: Mapping[int, QueryIds], name: str) -> None:
             )
     arrays = {n: p for n, p in parts.items() if isinstance(p, np.ndarray)}
     dtypes = {query_ids.dtype: n for n, query_ids in arrays.items()}
-    for (number, query_ids), another in product(arrays.items(), dtypes.values()):
-        if query_ids.dtype != arrays[another].dtype and may_differ(
-            query_ids, arrays[another]
-        ):
+    for (number, ids), another in product(arrays.items(), dtypes.values()):
+        ours, theirs = ids.dtype, arrays[another].dtype
+        if ours == theirs:
+            continue
+        if ours.kind == theirs.kind == "f":
+            may_differ = bool((ids != np.floor(ids)).any())
+        else:  # int64 and uint64, or floats, are rounded in one array
+            is_rounded = np.result_type(ours, theirs).kind == "f" and ours.kind in "iu"
+            may_differ = is_rounded and max(map(abs, ids[[0, -1]].tolist())) >= 2**53
+        if may_differ:
             raise ValueError(
-                f"{name} is {query_ids.dtype} in partition {number} and "
-                f"{arrays[another].dtype} in partition {another}, which hold different "
-                f"numbers, such as {describe_query(query_ids, -1)}: convert them "
-                "alike, by ddf.astype(...) or when the files are read"
+                f"{name} is {ours} in partition {number} and {theirs} in partition "
+                f"{another}, which hold different numbers, such as "
+                f"{describe_query(ids, -1)}: convert them alike, by ddf.astype(...) or "
+                "when the files are read"
             )
 
 
-def may_differ(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Return whether two dtypes may hold an id of `a` as two different numbers."""
-    if a.dtype.kind == b.dtype.kind == "f":
-        return bool((a != np.floor(a)).any())
-    # int64 and uint64, or floats, are rounded in one array
-    is_rounded = np.result_type(a, b).kind == "f" and a.dtype.kind in "iu"
-    return is_rounded and max(map(abs, a[[0, -1]].tolist())) >= 2**53
-
-
 def kinds_of(query_ids: QueryIds) -> frozenset[str]:
-    """Return the kinds of ids: numbers, text, dates and so on."""
+    """Return the kinds of some ids."""
     if isinstance(query_ids, np.ndarray):
         return frozenset([KINDS[query_ids.dtype.kind]])
     # ids of most types are alike; tuples by what they hold
@@ -177,7 +178,7 @@ def kinds_of(query_ids: QueryIds) -> frozenset[str]:
 
 
 def kind_of(label: Any) -> str:
-    """Return the kind of an id."""
+    """Return the kind of an id, such as numbers, text or dates."""
     if isinstance(label, tuple):
         return f"tuples of {', '.join(map(kind_of, label))}"
     if isinstance(label, bool | np.bool_):
@@ -186,13 +187,6 @@ def kind_of(label: Any) -> str:
         return KINDS[label.dtype.kind]
     kind, _ = sort_key(label)
     return {"number": KINDS["i"], "str": "text"}.get(kind, kind)
-
-
-def join_ids(parts: list[Any]) -> Any:
-    """Return the ids of all partitions, as one machine would be given them."""
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
-    return [label for part in parts for label in list(part)]
 
 
 def own_queries(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.boosting.base_model import start_from_base_model
+<<<<<<< HEAD
 from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.data import (
     COLUMNS,
@@ -20,6 +21,10 @@ from sklearn_ltr._core.data import (
     FitArguments,
     QueryGroups,
 )
+=======
+from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY, FitArguments, QueryGroups
+>>>>>>> hL
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.attributes import (
     Attribute,
@@ -157,7 +162,25 @@ shape (n_documents, n_labels)
             rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
             given = FitArguments.of(rows, rows, **row_columns)
             p.check_clicks(given.columns)
-            self._check_fittable(arguments, validation)
+            # what a fit on a cluster cannot take
+            for named, suffix in ((arguments, ""), (validation, "_val")):
+                if suffix and all(values is None for values in named.values()):
+                    continue
+                for name in ("X", "y", "groups"):
+                    if named[f"{name}{suffix}"] is None:
+                        raise ValueError(
+                            f"{name}{suffix} is None: DaskLambdaMARTRanker needs X, y "
+                            "and groups of all rows (without groups all would be one "
+                            "query, on one worker)"
+                        )
+            if self.init is not None:
+                try:
+                    check_is_fitted(self.init)
+                except NotFittedError as error:
+                    raise ValueError(
+                        "init is not fitted, and DaskLambdaMARTRanker fits no base "
+                        "model: fit it first"
+                    ) from error
             warn_if_unused(self, given.columns)
             client = current_client()
             so_far = trees_so_far(vars(self), p)
@@ -171,29 +194,6 @@ shape (n_documents, n_labels)
             )
             model.__dict__.update(known | fitted, traffic_=traffic)
         return self
-
-    def _check_fittable(
-        self, arguments: dict[str, Any], validation: dict[str, Any]
-    ) -> None:
-        """Raise an error for arguments that a fit on a cluster cannot take."""
-        for given, suffix in ((arguments, ""), (validation, "_val")):
-            if suffix and all(values is None for values in given.values()):
-                continue
-            for name in ("X", "y", "groups"):
-                if given[f"{name}{suffix}"] is None:
-                    raise ValueError(
-                        f"{name}{suffix} is None: DaskLambdaMARTRanker needs X, y and "
-                        "groups of all rows (without groups all would be one query, on "
-                        "one worker)"
-                    )
-        if self.init is not None:
-            try:
-                check_is_fitted(self.init)
-            except NotFittedError as error:
-                raise ValueError(
-                    "init is not fitted, and DaskLambdaMARTRanker fits no base model: "
-                    "fit it first"
-                ) from error
 
     def set_callbacks(self, *callbacks: object) -> Self:
         """Refuse callbacks: they are not called on the workers of a cluster.

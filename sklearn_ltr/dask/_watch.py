@@ -90,7 +90,7 @@ def check_workers(client: Any, workers: list[str] | None) -> None:
 
 
 def check_paused(client: Any, workers: list[str], waited: float) -> None:
-    """Raise a RuntimeError if a paused worker, which starts no task, is waited for."""
+    """Raise a RuntimeError if the fit waits for a paused worker."""
     if waited < PAUSE_SECONDS:
         return
     status = client.run_on_scheduler(worker_status)

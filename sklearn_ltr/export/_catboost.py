@@ -23,23 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr.export._document import (
-    array,
-    checked,
-    excerpt,
-    items,
-    member,
-    objects,
-)
+from sklearn_ltr.export._document import array, checked, excerpt, items, member, objects
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most
-from sklearn_ltr.export._imported import (
-    Scores,
-    check_unknown,
-    imported_model,
-    to_ranker,
-    unknown_parts,
-)
+from sklearn_ltr.export._imported import Scores, imported_ranker, unknown_parts
 from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Place,
@@ -303,15 +290,21 @@ def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
         )
     scaled = [tree.scaled(scale) for tree in trees]
     names = names if all(names) else made_up_names(len(names))
-    ranker = imported_model(names, scaled, {}, biases[0])
-    check_unknown(unknown, "CatBoost", ranker, {}, theirs)
-    return to_ranker(ranker)
+    return imported_ranker(
+        names,
+        scaled,
+        {},
+        biases[0],
+        library="CatBoost",
+        unknown=unknown,
+        theirs=theirs,
+    )
 
 
 def read_catboost_tree(
     tree: Any, missing_left: Sequence[bool], place_of_tree: str
 ) -> tuple[Tree, list[str]]:
-    """Return a tree, and its parts that this reader does not know."""
+    """Return a tree, and the parts of it that this reader does not know."""
     # CatBoost writes null where there are no splits
     is_null = isinstance(tree, dict) and "splits" in tree and tree["splits"] is None
     splits = [] if is_null else objects(tree, "splits")

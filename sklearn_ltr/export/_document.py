@@ -37,7 +37,7 @@ def parse(text: str | bytes) -> Any:
 
 
 def checked(value: object, kind: type[K], where: str) -> K:
-    """Return a value if it is of a kind, a key of NAMES; else raise a ValueError."""
+    """Return a value of a kind, a key of NAMES; raise a ValueError for any other."""
     if kind is float and type(value) is int and abs(value) <= 2**1023:
         value = float(value)
     is_infinite = isinstance(value, float) and not math.isfinite(value)
@@ -47,7 +47,7 @@ def checked(value: object, kind: type[K], where: str) -> K:
 
 
 def place(where: str, key: str) -> str:
-    """Return where a member of an object is."""
+    """Return the place of a member of an object, for messages."""
     return f"{where}.{key}" if where else key
 
 
@@ -60,7 +60,7 @@ def member(document: object, key: str, kind: type[K], where: str = "") -> K:
 
 
 def items(values: object, kind: type[K], where: str) -> list[K]:
-    """Return a list of which all items are of a kind."""
+    """Return a list after a check that all its items are of one kind."""
     found = checked(values, list, where)
     if set(map(type, found)) == {kind} and (
         kind is not float or all(map(math.isfinite, found))
@@ -70,7 +70,7 @@ def items(values: object, kind: type[K], where: str) -> list[K]:
 
 
 def items_of(document: object, key: str, kind: type[K], where: str = "") -> list[K]:
-    """Return a member that is a list of which all items are of a kind."""
+    """Return a member that is a list of items of one kind."""
     return items(member(document, key, list, where), kind, place(where, key))
 
 
@@ -99,7 +99,7 @@ def array(
 
 
 def excerpt(value: object) -> str:
-    """Return a value for a message, cut to a line."""
+    """Return a value as text for a message, cut to a line."""
     if isinstance(value, list | dict):
         return f"{NAMES[type(value)]} of {len(value)}"
     if isinstance(value, int) and abs(value) > 2**63:

@@ -24,8 +24,12 @@ from sklearn_ltr._core.trees.binning import MISSING_BIN, BinMapper
 from sklearn_ltr._core.trees.categories import CategoryBins
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.evaluate.tree_walk import unpack_sets
-from sklearn_ltr.export._networks import is_network
-from sklearn_ltr.export._pipelines import Imputation, active_steps, split_pipeline
+from sklearn_ltr.export._pipelines import (
+    Imputation,
+    active_steps,
+    is_network,
+    split_pipeline,
+)
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
@@ -153,7 +157,7 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
 
 
 def imputed_trees(pipeline: Pipeline) -> TreeModel:
-    """Return trees whose missing values go where those of an imputer before them go."""
+    """Return trees that send missing values where the numbers of an imputer go."""
     active = [step for _, step in active_steps(pipeline)]
     if not all(isinstance(step, SimpleImputer) for step in active[:-1]):
         advice = (
@@ -183,7 +187,7 @@ def imputed_trees(pipeline: Pipeline) -> TreeModel:
 
 
 def trees_alone(estimator: TreesLike, missing: str) -> TreeModel:
-    """Return a fitted estimator as most formats hold it: nothing but a sum of trees."""
+    """Return a fitted estimator as a sum of trees only, as most formats hold it."""
     # `missing` says whether the reader has missing values, or takes them for 0
     MISSING.read_as("missing", missing)
     model = to_tree_model(estimator)
@@ -217,7 +221,7 @@ def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
 
 
 def divided(bins: CategoryBins, of_categories: NDArray[Any]) -> dict[int, NDArray[Any]]:
-    """Return the part of each categorical feature in an array over all categories."""
+    """Split an array over all categories into the parts of single features."""
     parts = np.split(of_categories, bins.first[1:])[:-1]
     return dict(zip(bins.feature.tolist(), parts, strict=True))
 
@@ -344,7 +348,7 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
 
 
 def unknown_training(model: TreeModel) -> TrainingState:
-    """Return what stands for the training of trees that come without it."""
+    """Return what stands for the training of another library's trees."""
     bins: dict[int, tuple[int, ...]] = {}
     shared_from = {}
     for j, known in categories_of(model.features).items():
@@ -378,7 +382,7 @@ def unknown_training(model: TreeModel) -> TrainingState:
 
 
 def bin_mapper(features: Sequence[Feature], training: TrainingState) -> BinMapper:
-    """Return the bins; those of numbers are empty if they are not known."""
+    """Return the bins of all features; features of numbers may have none."""
     thresholds: list[NDArray[Any]]
     thresholds = [np.array(t, dtype=np.float64) for t in training.bin_thresholds]
     categories = categories_of(features)
@@ -405,7 +409,7 @@ def bin_mapper(features: Sequence[Feature], training: TrainingState) -> BinMappe
 
 
 def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnsemble:
-    """Return the trees, as an estimator stores them."""
+    """Return the trees in the form that an estimator stores."""
     sizes = [len(tree.feature) for tree in model.trees]
     first_node = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
     category_nodes, left_bins = [], []  # which bins go left at a node of categories
@@ -441,7 +445,7 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
 
 
 def feature_categories(features: Sequence[Feature]) -> FeatureCategories:
-    """Return the categorical features, as an estimator stores them."""
+    """Return the categorical features in the form that an estimator stores."""
     known = categories_of(features)
     return FeatureCategories(
         np.array([*known], dtype=np.int64),
@@ -451,7 +455,7 @@ def feature_categories(features: Sequence[Feature]) -> FeatureCategories:
 
 
 def training_state(fitted: BoostedTrees) -> TrainingState | None:
-    """Return what a warm start needs, None if this estimator cannot continue so."""
+    """Return what a warm start needs; None if it cannot continue this estimator."""
     if fitted._is_imported:
         return None
     mapper = fitted._mapper

@@ -32,19 +32,19 @@ def above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def limits(tree: Tree) -> NDArray[np.float64]:
-    """Return what numbers that go left are below, float32 in float64; finite."""
+    """Return the finite float32, as float64, that numbers which go left are below."""
     return np.minimum(above(tree.threshold), LARGEST).astype(np.float64)
 
 
 def rounded_below(limit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return t such that float32(x) < float32(limit) if, and only if, ``x <= t``."""
+    """Return t such that ``x <= t`` is the same as float32(x) < float32(limit)."""
     with np.errstate(over="ignore", under="ignore"):
         before = np.nextafter(limit.astype(np.float32), np.float32(-np.inf))
     return rounded_at_most(before)
 
 
 def rounded_at_most(limit: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return t such that float32(x) <= limit if, and only if, ``x <= t``."""
+    """Return t such that ``x <= t`` is the same as float32(x) <= limit."""
     # numbers up to the middle between the limit and the next float32 are rounded to the
     # limit or below; the middle itself is, if the limit is even
     with np.errstate(over="ignore", under="ignore"):
@@ -61,7 +61,7 @@ def rounded_at_most(limit: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def float32_model(model: TreeModel) -> TreeModel:
-    """Return a model whose leaf values are margins, which float32 can hold."""
+    """Return a model whose leaf values are margins that float32 can hold."""
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
     for m, tree in enumerate(model.trees):
@@ -74,6 +74,6 @@ def float32_model(model: TreeModel) -> TreeModel:
 
 
 def float32_values(values: NDArray[np.float64]) -> list[float]:
-    """Return numbers rounded to float32; all their digits are written."""
+    """Return numbers rounded to float32; they are written with all digits."""
     found: list[float] = values.astype(np.float32).astype(np.float64).tolist()
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.typing import FloatArray
@@ -42,7 +42,7 @@ def unknown_parts(document: Mapping[str, object], known: str, where: str) -> lis
 
 
 def check_children(left: Sequence[int], right: Sequence[int]) -> set[int]:
-    """Return the nodes that node 0 leads to; an error if they are not a tree."""
+    """Return the nodes that node 0 leads to; raise an error if they are no tree."""
     n_nodes, waiting = len(left), [0]
     seen: set[int] = set()
     while waiting:
@@ -59,15 +59,24 @@ def check_children(left: Sequence[int], right: Sequence[int]) -> set[int]:
     return seen
 
 
-def imported_model(
+def imported_ranker(
     names: Sequence[str],
     trees: Sequence[Tree],
     codes: CategoryCodes,
     base_score: float = 0.0,
     *,
+    library: str = "",
+    unknown: Sequence[str] = (),
+    theirs: Scores | None = None,
     absent_is_missing: bool = False,
-) -> TreeModel:
-    """Return the trees of another library as the model of a ranker."""
+    factor: float = 1.0,
+) -> LambdaMARTRanker:
+    """Return the fitted ranker of trees of another library.
+
+    If the model has parts that its reader does not know, `theirs` must return the same
+    raw scores, for rows with the `codes` of its categories; None if the library is not
+    installed.  Then scores are multiplied by a factor.
+    """
     if not trees:
         raise ValueError("the model has no trees")
     features = []
@@ -75,7 +84,7 @@ def imported_model(
         known = tuple(sorted(codes[j])) if j in codes else None
         is_text = any(isinstance(category, str) for category in known or ())
         features.append(Feature(name, known, is_text))
-    return TreeModel(
+    model = TreeModel(
         estimator=LambdaMARTRanker.__name__,
         parameters={"n_estimators": len(trees)},
         features=tuple(features),
@@ -85,55 +94,54 @@ def imported_model(
         # of no consequence where missing values go with 0
         absent_is_missing=absent_is_missing and any(map(tests_missing, trees)),
     )
+    if unknown:
+        unknown = list(dict.fromkeys(unknown))
+        parts = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+        unchecked = f"this reader of models of {library} has not been checked with"
+        if theirs is None:
+            raise ValueError(
+                f"{unchecked} {parts}: give the object of {library}, not its text or "
+                "file, to compare the scores of some rows; or save the model by an "
+                f"older {library}"
+            )
+        model.check()
+        # rows whose numbers are thresholds or between them, or missing
+        rng = np.random.default_rng(0)
+        X = np.empty((N_PROBES, model.n_features))
+        for j in range(model.n_features):
+            values = np.array(list(codes.get(j, {}).values()), dtype=np.float64)
+            if j not in codes:
+                thresholds = [tree.threshold[tree.feature == j] for tree in trees]
+                at = np.unique(np.concatenate([*thresholds, [0.0]]))
+                at = at.clip(-LARGEST_PROBE, LARGEST_PROBE)
+                middles = at[:-1] / 2 + at[1:] / 2
+                values = np.concatenate([at, middles, at[[0]] - 1, at[[-1]] + 1])
+            X[:, j] = rng.choice(np.append(values, np.nan), N_PROBES)
+        found = plain_scores(model, codes, X)
+        scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
+        off = np.abs(found - np.asarray(theirs(X), np.float64)).max()
+        if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
+            raise ValueError(
+                f"{unchecked} {parts}, and {library} scores the model differently, by "
+                f"up to {off:.3g}: use an older {library}, or a newer sklearn_ltr"
+            )
+    return cast(LambdaMARTRanker, from_tree_model(model.scaled(factor)))
 
 
-def to_ranker(model: TreeModel) -> LambdaMARTRanker:
-    """Return the fitted ranker of a model of another library."""
-    return cast(LambdaMARTRanker, from_tree_model(model))
-
-
-def check_unknown(
-    unknown: Sequence[str],
-    library: str,
+def plain_scores(
     model: TreeModel,
     codes: CategoryCodes,
-    theirs: Scores | None,
-) -> None:
-    """Raise a ValueError if a model has unknown parts and unchecked scores."""
-    # `theirs` returns the library's own raw scores, for rows with the `codes` of its
-    # categories; None if the library is not installed.
-    if not unknown:
-        return
-    unknown = list(dict.fromkeys(unknown))
-    parts = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-    if theirs is None:
-        raise ValueError(
-            f"this reader of models of {library} has not been checked with {parts}: "
-            f"give the object of {library}, not its text or file, to compare the "
-            f"scores of some rows; or save the model by an older {library}"
-        )
-    model.check()
-    # rows whose numbers are thresholds or between them, or missing
-    rng = np.random.default_rng(0)
-    X = np.empty((N_PROBES, model.n_features))
-    for j in range(model.n_features):
-        values = np.array(list(codes.get(j, {}).values()), dtype=np.float64)
-        if j not in codes:
-            thresholds = [tree.threshold[tree.feature == j] for tree in model.trees]
-            known = np.unique(np.concatenate([*thresholds, [0.0]]))
-            known = known.clip(-LARGEST_PROBE, LARGEST_PROBE)
-            middles = known[:-1] / 2 + known[1:] / 2
-            values = np.concatenate([known, middles, known[[0]] - 1, known[[-1]] + 1])
-        X[:, j] = rng.choice(np.append(values, np.nan), N_PROBES)
-    # their scores, from the description alone
-    found = np.full(N_PROBES, model.base_score)
+    X: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the scores of rows with codes, from the description of trees alone."""
+    scores = np.full(len(X), model.base_score)
     for tree in model.trees:
-        waiting = [(0, np.arange(N_PROBES))]
+        waiting = [(0, np.arange(len(X)))]
         while waiting:
             node, rows = waiting.pop()
             j = int(tree.feature[node])
             if j < 0:
-                found[rows] += tree.value[node]
+                scores[rows] += tree.value[node]
                 continue
             x = X[rows, j]
             if node in tree.left_categories:
@@ -143,12 +151,4 @@ def check_unknown(
             left[np.isnan(x)] = tree.missing_left[node]
             waiting.append((int(tree.left[node]), rows[left]))
             waiting.append((int(tree.right[node]), rows[~left]))
-    expected = np.asarray(theirs(X), np.float64)
-    scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
-    off = np.abs(found - expected).max()
-    if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
-        raise ValueError(
-            f"this reader of models of {library} has not been checked with {parts}, "
-            f"and {library} scores the model differently, by up to {off:.3g}: use an "
-            f"older {library}, or a newer sklearn_ltr"
-        )
+    return scores

@@ -22,8 +22,7 @@ import sklearn_ltr.metrics
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export._document import checked, items, member, place
 from sklearn_ltr.export._estimators import ESTIMATORS
-from sklearn_ltr.export._networks import NETWORKS
-from sklearn_ltr.export._pipelines import READ, active_steps
+from sklearn_ltr.export._pipelines import NETWORKS, READ, active_steps
 from sklearn_ltr.metrics import Metric
 
 DEEPEST_LIST = 4  # of lists in lists
@@ -53,7 +52,7 @@ def estimator_value(estimator: BaseEstimator, name: str = "") -> dict[str, Any]:
 
 
 def class_name(document: object, known: Iterable[str], where: str) -> str:
-    """Return the name of the class of an estimator, one of those known."""
+    """Return the name of an estimator's class, which must be one of those known."""
     name, names = member(document, "estimator", str, where), [*known]
     if name not in names:
         path = place(where, "estimator")
@@ -62,7 +61,7 @@ def class_name(document: object, known: Iterable[str], where: str) -> str:
 
 
 def new_estimator(document: object, where: str, **given: object) -> Any:
-    """Return an estimator of the parameters in a document, and of those given."""
+    """Return an estimator with the parameters of a document, and those given."""
     cls = CLASSES[class_name(document, CLASSES, where)]
     taken = signature(cls).parameters
     parameters, at = {}, place(where, "parameters")
@@ -80,7 +79,7 @@ def new_estimator(document: object, where: str, **given: object) -> Any:
 
 @contextmanager
 def invalid_parameters(where: str) -> Iterator[None]:
-    """Raise errors as ValueErrors that say which parameters they are about."""
+    """Turn errors into ValueErrors that say where the parameters are."""
     try:
         yield
     except (TypeError, ValueError, OverflowError, IndexError) as error:

@@ -25,13 +25,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr.export._document import checked, excerpt, items, parse
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
-from sklearn_ltr.export._imported import (
-    check_children,
-    check_unknown,
-    imported_model,
-    to_ranker,
-    unknown_parts,
-)
+from sklearn_ltr.export._imported import check_children, imported_ranker, unknown_parts
 from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
@@ -189,12 +183,12 @@ def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
 
 
 def join_values(values: Iterable[object]) -> str:
-    """Return values with spaces between them, floats with all their digits."""
+    """Return values as text with spaces between them, floats with all their digits."""
     return " ".join(map(str, values))
 
 
 def tree_text(tree: Tree, codes: Sequence[dict[Category, int] | None]) -> str:
-    """Return a tree, its leaves numbered apart from the other nodes."""
+    """Return the text of a tree, whose leaves are numbered apart from other nodes."""
     inner, leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
     # a child is a node if its number is >= 0, else leaf ~number
     number = np.empty(len(tree.feature), dtype=np.int64)
@@ -313,11 +307,17 @@ def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
             trees.append(read_lightgbm_tree(section, columns))
             unknown += unknown_parts(section, TREE, f"Tree={m}")
     codes = {j: columns.codes_by_category(j) for j in columns.codes}
-    summed = imported_model(columns.names, trees, codes)
-    check_unknown(unknown, "LightGBM", summed, codes, theirs)
     # the raw scores of a random forest are sums, too, but its scores are means
-    is_mean = "average_output" in header
-    return to_ranker(summed.scaled(1.0 / len(trees)) if is_mean else summed)
+    is_mean = "average_output" in header and trees
+    return imported_ranker(
+        columns.names,
+        trees,
+        codes,
+        library="LightGBM",
+        unknown=unknown,
+        theirs=theirs,
+        factor=1.0 / len(trees) if is_mean else 1.0,
+    )
 
 
 class LightGBMNodes(NamedTuple):
@@ -380,7 +380,7 @@ def read_lightgbm_nodes(section: Section, n_features: int) -> LightGBMNodes:
 
 
 def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
-    """Return a tree."""
+    """Return the tree that a section describes."""
     nodes = read_lightgbm_nodes(section, len(columns.names))
     most = MOST_NODES * len(check_children(nodes.left, nodes.right))
     builder, n_inner = TreeBuilder(), len(nodes.feature)
@@ -452,7 +452,7 @@ def add_zero_node(
     place: Place,
     regions: dict[int, int],
 ) -> list[tuple[int, Place, dict[int, int]]]:
-    """Add nodes for one that takes 0 as missing; return what hangs below them."""
+    """Add what stands for a node that takes 0 as missing; return what is below."""
     j, threshold, gain = nodes.feature[node], nodes.threshold[node], nodes.gain[node]
     segments: list[Segment] = []  # in the regions that reach the node
     for last in sorted({threshold, BELOW_ZERO, ZERO, LARGEST_THRESHOLD}):
@@ -554,7 +554,7 @@ def read_lightgbm_columns(parts: Text) -> Columns:
 
 
 class Text(NamedTuple):
-    """The parts of a model."""
+    """The parts of the text of a model."""
 
     header: Section
     trees: list[Section]
@@ -563,7 +563,7 @@ class Text(NamedTuple):
 
 
 def split_sections(text: str) -> Text:
-    """Return the parts of a model; a ValueError if one is missing."""
+    """Return the parts of a text; raise a ValueError if one is missing."""
     lines = enumerate(text.split("\n"), start=1)
     first = next((line for _, line in lines if line.strip()), "")
     if first.strip() != "tree":
@@ -621,7 +621,7 @@ def many(section: Section, key: str, n: int, kind: type[N]) -> list[N]:
 
 
 def to_numbers(words: Sequence[str], where: str, kind: type[N]) -> list[N]:
-    """Return text as finite numbers, int (of at most 18 digits) or float."""
+    """Return words as finite numbers, int (of at most 18 digits) or float."""
     found: list[N] = []
     for i, word in enumerate(words):
         try:

@@ -7,7 +7,7 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from sklearn_ltr.export._document import excerpt, parse
 
@@ -18,56 +18,35 @@ LONGEST_PATH = 4096
 NO_SUCH_FILE = (errno.ENOENT, errno.ENAMETOOLONG, errno.EINVAL)
 
 
-class Kind(NamedTuple):
-    """A kind of file."""
-
-    what: str
-    instead: str  # what to do with it
-
-
 AGAIN = 'save the model by save_model("model.json"), or give it as an object of XGBoost'
-# what bytes that are not text begin with
+NEVER = "it cannot be read; give the model that it was made from"
+# Other kinds of files, and what to do with them: what bytes begin with that are no text
 BINARY_KINDS = {
-    rb"\{[LlIiUu#$]": Kind("XGBoost's binary JSON, .ubj", AGAIN),
-    rb"CBM1": Kind(
-        "CatBoost's binary model, .cbm",
-        'save the model by save_model("model.json", format="json"), or give it as an '
-        "object of CatBoost",
-    ),
-    rb"\x80[\x02-\x05]": Kind("a pickle", "load it, if you trust it, by pickle.load"),
-    rb"\x1f\x8b|BZh|PK\x03\x04|\xfd7zXZ|\x28\xb5\x2f\xfd": Kind(
-        "a compressed file", "unpack it first"
-    ),
-    rb"\x08[\s\S]{0,300}?(?:CatBoost|onnx|sklearn_ltr)": Kind(
-        "a model in ONNX", "it cannot be read; give the model that it was made from"
-    ),
-    rb"(?![\s{\[])[\s\S]{0,400}\0(?:gbtree|gblinear|dart)": Kind(
-        "XGBoost's binary model of versions before 3.1",
-        "load it by an XGBoost before 3.1, and " + AGAIN,
-    ),
+    rb"\{[LlIiUu#$]": f"XGBoost's binary JSON, .ubj: {AGAIN}",
+    rb"CBM1": "CatBoost's binary model, .cbm: save the model by "
+    'save_model("model.json", format="json"), or give it as an object of CatBoost',
+    rb"\x80[\x02-\x05]": "a pickle: load it, if you trust it, by pickle.load",
+    rb"\x1f\x8b|BZh|PK\x03\x04|\xfd7zXZ|\x28\xb5\x2f\xfd": "a compressed file: unpack "
+    "it first",
+    rb"\x08[\s\S]{0,300}?(?:CatBoost|onnx|sklearn_ltr)": f"a model in ONNX: {NEVER}",
+    rb"(?![\s{\[])[\s\S]{0,400}\0(?:gbtree|gblinear|dart)": "XGBoost's binary model of "
+    f"versions before 3.1: load it by an XGBoost before 3.1, and {AGAIN}",
 }
-# what texts begin with
+# ... what texts begin with
 TEXT_KINDS = {
-    r"tree\s*\n": Kind("a model of LightGBM", "read it by from_lightgbm"),
-    r"##[\s\S]*?<ensemble>|<ensemble>": Kind(
-        "a model of RankLib", "read it by from_ranklib"
-    ),
-    r"booster\[\d|\d+:(?:\[|leaf=)": Kind("XGBoost's dump, for people", AGAIN),
-    r"(?:<\?xml[^>]*>\s*)?<(?:\w+:)?PMML": Kind(
-        "a model in PMML", "it cannot be read; give the model that it was made from"
-    ),
+    r"tree\s*\n": "a model of LightGBM: read it by from_lightgbm",
+    r"##[\s\S]*?<ensemble>|<ensemble>": "a model of RankLib: read it by from_ranklib",
+    r"booster\[\d|\d+:(?:\[|leaf=)": f"XGBoost's dump, for people: {AGAIN}",
+    r"(?:<\?xml[^>]*>\s*)?<(?:\w+:)?PMML": f"a model in PMML: {NEVER}",
 }
-# keys of JSON objects
+# ... and keys of JSON objects
 JSON_KINDS = {
-    "learner": Kind("a model of XGBoost", "read it by from_xgboost"),
-    "nodeid": Kind("XGBoost's dump, which lacks parts of the model", AGAIN),
-    "features_info": Kind("a model of CatBoost", "read it by from_catboost"),
-    "library_version": Kind("a model written by to_json", "read it by from_json"),
-    "tree_info": Kind(
-        "LightGBM's dump in JSON",
-        'save the model by save_model("model.txt"), or give it as an object of '
-        "LightGBM",
-    ),
+    "learner": "a model of XGBoost: read it by from_xgboost",
+    "nodeid": f"XGBoost's dump, which lacks parts of the model: {AGAIN}",
+    "features_info": "a model of CatBoost: read it by from_catboost",
+    "library_version": "a model written by to_json: read it by from_json",
+    "tree_info": "LightGBM's dump in JSON: save the model by "
+    'save_model("model.txt"), or give it as an object of LightGBM',
 }
 
 
@@ -110,10 +89,10 @@ def text_of(model: object, wanted: str) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """Return bytes as text; a ValueError that says what they are, if they are none."""
+    """Return bytes as text; raise a ValueError that says what else they are."""
     for pattern, kind in BINARY_KINDS.items():
         if re.match(pattern, content):
-            raise ValueError(f"the model is no text, but {kind.what}: {kind.instead}")
+            raise ValueError(f"the model is no text, but {kind}")
     try:
         return content.decode("utf-16" if content[:2] in UTF16 else "utf-8")
     except UnicodeDecodeError as error:
@@ -121,7 +100,7 @@ def decoded(content: bytes) -> str:
 
 
 def json_model(text: str, library: str, key: str) -> dict[str, Any]:
-    """Return the JSON object of a model, which has a key; else say what the text is."""
+    """Return the JSON object of a model; raise an error if it lacks the key."""
     if not text.lstrip().startswith("{"):
         message = f'no JSON of {library}, which begins with "{{", or it is damaged'
         raise no_model(text, f"this is {message}")
@@ -133,7 +112,7 @@ def json_model(text: str, library: str, key: str) -> dict[str, Any]:
 
 
 def no_model(text: str, message: str) -> ValueError:
-    """Return the error for a text that is of another kind, or of none that is known."""
+    """Return the error for another text, which says what that is, if it is known."""
     text = text.lstrip()
     kinds = (kind for pattern, kind in TEXT_KINDS.items() if re.match(pattern, text))
     found = next(kinds, None)
@@ -144,4 +123,4 @@ def no_model(text: str, message: str) -> ValueError:
                 document, known = document[0], {"nodeid": JSON_KINDS["nodeid"]}
             if isinstance(document, dict):
                 found = next((known[key] for key in known if key in document), None)
-    return ValueError(f"this is {found.what}: {found.instead}" if found else message)
+    return ValueError(f"this is {found}" if found else message)

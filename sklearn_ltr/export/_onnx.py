@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,20 +17,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.export._estimators import MISSING, trees_alone
-from sklearn_ltr.export._networks import NETWORKS, Layers, layers_of
 from sklearn_ltr.export._pipelines import (
+    NETWORKS,
     Imputation,
-    SmoothClip,
     Standardization,
     Step,
-    Vectorization,
+    perceptron_of,
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import (
-    Codes,
     Tree,
     TreeBuilder,
     TreeModel,
@@ -39,7 +37,12 @@ from sklearn_ltr.export._tree_model import (
     codes_of,
     joined,
 )
+<<<<<<< HEAD
 from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
+=======
+from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
+from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
+>>>>>>> hL
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -168,13 +171,22 @@ class OnnxGraph:
         is_bag, is_network = (isinstance(fitted, c) for c in (BaggingRanker, NETWORKS))
         trees = None if is_bag or is_network else trees_alone(fitted, missing)
         if missing == "zero" and (steps or is_network):
-            steps = [Imputation(zeros_for_missing(names, steps)), *steps]
+            zeros = np.zeros(len(names))  # categories stay missing
+            for step in steps:
+                if isinstance(step, TableVectorizer):
+                    zeros[[table.feature for table in step._tables]] = np.nan
+            steps = [Imputation(zeros), *steps]
         for step in steps:
             self.add_step(step)
+<<<<<<< HEAD
         if is_bag:
             self.add_estimator(fitted, "branch")
         elif trees is None:
             self.add_layers(layers_of(fitted))
+=======
+        if trees is None:
+            self.add_layers(perceptron_of(fitted))
+>>>>>>> hL
         else:
             self.add_trees(trees)
         return names
@@ -203,9 +215,9 @@ class OnnxGraph:
         elif isinstance(step, Standardization):
             self.add("Sub", self.constant(step.mean))
             self.add("Div", self.constant(step.scale))
-        elif isinstance(step, SmoothClip):
+        elif isinstance(step, SmoothClipScaler):
             self.add_smooth_clip(step)
-        elif isinstance(step, Vectorization):
+        elif isinstance(step, TableVectorizer):
             self.add_vectorization(step)
         else:
             self.add("Mul", self.constant(step.factor))
@@ -214,16 +226,22 @@ class OnnxGraph:
                 low, high = (np.array(limit, np.float64) for limit in step.limits)
                 self.add("Clip", self.constant(low), self.constant(high))
 
-    def add_smooth_clip(self, step: SmoothClip) -> None:
+    def add_smooth_clip(self, step: SmoothClipScaler) -> None:
         """Add a SmoothClipScaler, in the order of its operations."""
 
         def number(value: float) -> str:
             return self.constant(np.array(value))
 
+<<<<<<< HEAD
         unit = unit_of(step.scale)
         self.add("Mul", self.constant(unit))
         self.add("Sub", self.constant(step.center * unit))
         self.add("Div", self.constant(step.scale * unit))
+=======
+        self.add("Mul", number(0.5))
+        self.add("Sub", self.constant(step.center_ / 2))
+        self.add("Div", self.constant(step.scale_ / 2))
+>>>>>>> hL
         self.add("Clip", number(-LARGEST), number(LARGEST))
         z = self.last
         self.add("Div", number(LIMIT))
@@ -232,24 +250,24 @@ class OnnxGraph:
         self.add("Sqrt")
         root, self.last = self.last, z
         self.add("Div", root)
-        self.add("Div", self.constant(step.rms))
+        self.add("Div", self.constant(step.rms_))
 
-    def add_vectorization(self, step: Vectorization) -> None:
+    def add_vectorization(self, step: TableVectorizer) -> None:
         """Add a TableVectorizer; categories are looked up by their codes."""
         from onnx import TensorProto, numpy_helper
 
         given, columns = self.last, []
-        if step.clip is not None:
-            self.take_columns(given, step.numbers)
-            self.add_smooth_clip(step.clip)
-            self.add_step(Imputation(np.zeros(len(step.numbers))))
+        if step.scaler_ is not None:
+            self.take_columns(given, step._numbers)
+            self.add_smooth_clip(step.scaler_)
+            self.add_step(Imputation(np.zeros(len(step._numbers))))
             columns.append(self.last)
-        if len(step.indicated) > 0:
-            self.take_columns(given, step.indicated)
+        if len(step._indicated) > 0:
+            self.take_columns(given, step._numbers[step._indicated])
             self.add("IsNaN")
             self.add("Cast", to=TensorProto.DOUBLE)
             columns.append(self.last)
-        for table in step.tables:
+        for table in step._tables:
             n_known = len(table.categories)
             places = np.arange(n_known + 1.0)
             self.take_columns(given, np.array([table.feature]))
@@ -272,75 +290,89 @@ class OnnxGraph:
             self.add("Concat", *columns[1:], axis=1)
 
     def take_columns(self, given: str, columns: NDArray[np.intp]) -> None:
-        """Add the choice of some columns of a table."""
+        """Add a node that takes some columns of a table."""
         self.last = given
         self.add("Gather", self.constant(columns.astype(np.int64)), axis=1)
 
-    def add_layers(self, layers: Layers) -> None:
+    def add_layers(self, network: MultilayerPerceptron) -> None:
         """Add a network, in float32."""
         from onnx import TensorProto
 
         self.add("Cast", to=TensorProto.FLOAT)
-        for weights, bias in zip(layers.weights, layers.biases, strict=False):
-            self.add("MatMul", self.constant(weights))
+        for coef, bias in zip(network.coefs, network.intercepts, strict=False):
+            self.add("MatMul", self.constant(coef))
             self.add("Add", self.constant(bias))
-            if layers.activation in ONNX_ACTIVATIONS:
-                self.add(ONNX_ACTIVATIONS[layers.activation])
-        self.add("MatMul", self.constant(layers.weights[-1]))
+            if network.activation in ONNX_ACTIVATIONS:
+                self.add(ONNX_ACTIVATIONS[network.activation])
+        self.add("MatMul", self.constant(network.coefs[-1]))
         self.add("Cast", to=TensorProto.DOUBLE)
 
     def add_trees(self, model: TreeModel) -> None:
         """Add trees, in float64."""
-        attributes = tree_ensemble_attributes(model)
+        from onnx import TensorProto, helper, numpy_helper
+
+        trees, codes = [whole_tree(tree) for tree in model.trees], codes_of(model)
+        first_inner, first_leaf = [0], 0
+        columns: list[dict[str, NDArray[Any]]] = []  # of the inner nodes of each tree
+        members: list[float] = []  # of sets of categories, NaN after each
+        for tree in trees:
+            inner = np.flatnonzero(~tree.is_leaf)
+            number = np.where(
+                tree.is_leaf,
+                first_leaf + np.cumsum(tree.is_leaf) - 1,
+                first_inner[-1] + np.cumsum(~tree.is_leaf) - 1,
+            )
+            mode = np.full(len(tree.feature), LEQ)
+            split, tracks_true = tree.threshold.copy(), tree.missing_left.copy()
+            true, false = tree.left.copy(), tree.right.copy()
+            for node, test in category_tests(tree, codes).items():
+                true[node], false[node] = test.child, test.other
+                tracks_true[node] = False
+                if test.codes:
+                    mode[node], split[node] = MEMBER, 0.0
+                    members += [*map(float, test.codes), np.nan]
+                else:  # no set is empty in ONNX: no number is at most minus infinity
+                    split[node] = -np.inf
+            columns.append(
+                {
+                    "nodes_featureids": tree.feature[inner],
+                    "nodes_modes": mode[inner],
+                    "nodes_splits": split[inner],
+                    "nodes_missing_value_tracks_true": tracks_true[inner],
+                    "nodes_truenodeids": number[true[inner]],
+                    "nodes_trueleafs": tree.is_leaf[true[inner]],
+                    "nodes_falsenodeids": number[false[inner]],
+                    "nodes_falseleafs": tree.is_leaf[false[inner]],
+                }
+            )
+            first_inner.append(first_inner[-1] + len(inner))
+            first_leaf += int(tree.is_leaf.sum())
+        nodes = joined(columns)
+        modes = nodes.pop("nodes_modes").tolist()
+        splits = numpy_helper.from_array(nodes.pop("nodes_splits"), "splits")
+        weights = leaf_values(trees)
+        attributes: dict[str, Any] = {
+            "aggregate_function": SUM,
+            "post_transform": NO_TRANSFORM,
+            "n_targets": 1,
+            "tree_roots": first_inner[:-1],
+            "nodes_splits": splits,
+            "nodes_modes": helper.make_tensor(
+                "modes", TensorProto.UINT8, [len(modes)], modes
+            ),
+            "leaf_targetids": [0] * len(weights),
+            "leaf_weights": numpy_helper.from_array(weights, "weights"),
+            **{key: v.astype(np.int64).tolist() for key, v in nodes.items()},
+        }
+        if members:
+            attributes["membership_values"] = numpy_helper.from_array(
+                np.array(members), "members"
+            )
         self.add("TreeEnsemble", domain="ai.onnx.ml", **attributes)
 
 
-def zeros_for_missing(names: list[str], steps: list[Step]) -> FloatArray:
-    """Return 0 for each column of numbers, NaN for categories, which stay missing."""
-    zeros = np.zeros(len(names))
-    for step in steps:
-        if isinstance(step, Vectorization):
-            zeros[[table.feature for table in step.tables]] = np.nan
-    return zeros
-
-
-def tree_ensemble_attributes(model: TreeModel) -> dict[str, Any]:
-    """Return the attributes of a TreeEnsemble that adds the trees."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    trees = [whole_tree(tree) for tree in model.trees]
-    first_inner = np.cumsum([0, *(int((~t.is_leaf).sum()) for t in trees)])
-    first_leaf = np.cumsum([0, *(int(t.is_leaf.sum()) for t in trees)])
-    codes = codes_of(model)
-    arrays, sets = zip(
-        *map(partial(node_arrays, codes), trees, first_inner, first_leaf), strict=True
-    )
-    members = [member for of_tree in sets for member in of_tree]
-    columns = joined(arrays)
-    modes = columns.pop("nodes_modes").astype(np.uint8)
-    weights = leaf_values(trees)
-    attributes: dict[str, Any] = {
-        "aggregate_function": SUM,
-        "post_transform": NO_TRANSFORM,
-        "n_targets": 1,
-        "tree_roots": first_inner[:-1].tolist(),
-        "nodes_splits": numpy_helper.from_array(columns.pop("nodes_splits"), "splits"),
-        "nodes_modes": helper.make_tensor(
-            "modes", TensorProto.UINT8, [len(modes)], modes.tolist()
-        ),
-        "leaf_targetids": [0] * len(weights),
-        "leaf_weights": numpy_helper.from_array(weights, "weights"),
-        **{key: values.tolist() for key, values in columns.items()},
-    }
-    if members:
-        attributes["membership_values"] = numpy_helper.from_array(
-            np.array(members), "members"
-        )
-    return attributes
-
-
 def whole_tree(tree: Tree) -> Tree:
-    """Return the tree; one of a single leaf gets a root, which ONNX needs."""
+    """Return a tree with a root, which ONNX needs, also if it is a single leaf."""
     if len(tree.feature) > 1:
         return tree
     builder = TreeBuilder()
@@ -353,37 +385,3 @@ def whole_tree(tree: Tree) -> Tree:
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
     """Return the values of all leaves, tree by tree."""
     return np.concatenate([tree.value[tree.is_leaf] for tree in trees])
-
-
-def node_arrays(
-    codes: Codes, tree: Tree, first_inner: int, first_leaf: int
-) -> tuple[dict[str, NDArray[Any]], list[float]]:
-    """Return what describes the inner nodes of a tree; their sets, NaN after each."""
-    inner = np.flatnonzero(~tree.is_leaf)
-    number = np.where(
-        tree.is_leaf,
-        first_leaf + np.cumsum(tree.is_leaf) - 1,
-        first_inner + np.cumsum(~tree.is_leaf) - 1,
-    )
-    mode = np.full(len(tree.feature), LEQ)
-    split, tracks_true = tree.threshold.copy(), tree.missing_left.copy()
-    true, false = tree.left.copy(), tree.right.copy()
-    members: list[float] = []
-    for node, test in category_tests(tree, codes).items():
-        true[node], false[node], tracks_true[node] = test.child, test.other, False
-        if test.codes:
-            mode[node], split[node] = MEMBER, 0.0
-            members += [*map(float, test.codes), np.nan]
-        else:  # no set is empty in ONNX: no number is at most minus infinity
-            split[node] = -np.inf
-    arrays = {
-        "nodes_featureids": tree.feature[inner],
-        "nodes_modes": mode[inner],
-        "nodes_splits": split[inner],
-        "nodes_missing_value_tracks_true": tracks_true[inner].astype(np.int64),
-        "nodes_truenodeids": number[true[inner]],
-        "nodes_trueleafs": tree.is_leaf[true[inner]].astype(np.int64),
-        "nodes_falsenodeids": number[false[inner]],
-        "nodes_falseleafs": tree.is_leaf[false[inner]].astype(np.int64),
-    }
-    return arrays, members

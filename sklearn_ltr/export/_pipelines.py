@@ -1,9 +1,8 @@
-"""The steps of a Pipeline before its last, as plain data."""
+"""Networks, linear models among them, and the steps of a Pipeline, as plain data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from numbers import Real
@@ -16,9 +15,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr import LambdaRankRanker, RankNetRanker
+from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr.export._tree_model import made_up_names
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
-from sklearn_ltr.preprocessing._table_vectorizer import CategoryTable
 
 
 @dataclass(frozen=True)
@@ -48,28 +48,6 @@ class MinMax:
 
 
 @dataclass(frozen=True)
-class SmoothClip:
-    """A SmoothClipScaler.
-
-    ``z = (x - center) / scale``, ``z / sqrt(1 + (z / 3)^2) / rms``.
-    """
-
-    center: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    rms: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Vectorization:
-    """Scaled numbers, indicators of missing ones, categories: a TableVectorizer."""
-
-    numbers: NDArray[np.intp]  # the columns of numbers
-    clip: SmoothClip | None
-    indicated: NDArray[np.intp]  # the columns with an indicator
-    tables: Sequence[CategoryTable]
-
-
-@dataclass(frozen=True)
 class Imputation:
     """What stands for the missing values of each column: a SimpleImputer."""
 
@@ -77,7 +55,8 @@ class Imputation:
 
 
 Scaling = Standardization | MinMax
-Step = Imputation | SmoothClip | Vectorization | Scaling
+Step = Imputation | SmoothClipScaler | TableVectorizer | Scaling
+NETWORKS = (LambdaRankRanker, RankNetRanker)
 READ = (
     SimpleImputer, StandardScaler, MinMaxScaler, SmoothClipScaler, TableVectorizer
 )  # fmt: skip
@@ -113,7 +92,7 @@ def column_names(fitted: BaseEstimator) -> list[str]:
 
 
 def read_step(name: str, step: BaseEstimator) -> Step:
-    """Return what a step of a Pipeline computes; an error for those of other kinds."""
+    """Return what a step of a Pipeline computes; raise an error for other kinds."""
     if not isinstance(step, READ):
         known = " or ".join(cls.__name__ for cls in READ)
         raise TypeError(
@@ -147,15 +126,8 @@ def read_step(name: str, step: BaseEstimator) -> Step:
         vars(plain).pop("feature_names_in_", None)
         filled = plain.transform(np.full((1, len(values)), np.nan))
         return Imputation(np.asarray(filled, dtype=np.float64)[0])
-    if isinstance(step, SmoothClipScaler):
-        return smooth_clip(step)
-    if isinstance(step, TableVectorizer):
-        return Vectorization(
-            step._numbers,
-            None if step.scaler_ is None else smooth_clip(step.scaler_),
-            step._numbers[step._indicated],
-            step._tables,
-        )
+    if isinstance(step, SmoothClipScaler | TableVectorizer):
+        return step
     zeros, ones = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
     if isinstance(step, MinMaxScaler):
         limits = tuple(step.feature_range) if step.clip else None
@@ -164,6 +136,44 @@ def read_step(name: str, step: BaseEstimator) -> Step:
     return Standardization(mean.copy(), ones if step.scale_ is None else step.scale_)
 
 
-def smooth_clip(scaler: SmoothClipScaler) -> SmoothClip:
-    """Return what a scaler of heavy tails computes."""
-    return SmoothClip(scaler.center_.copy(), scaler.scale_.copy(), scaler.rms_.copy())
+# --- networks -------------------------------------------------------------------------
+
+
+def is_network(estimator: BaseEstimator) -> bool:
+    """Return whether this is a ranker with a network, perhaps after scalers."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return isinstance(last, NETWORKS)
+
+
+def perceptron_of(ranker: BaseEstimator) -> MultilayerPerceptron:
+    """Return the network of a fitted ranker; raise an error for any other module."""
+    # of its layers, a = activation(a @ coef + intercept), the last one has neither
+    # activation nor intercept
+    network = ranker._fitted().network_
+    if not isinstance(network, MultilayerPerceptron):
+        raise TypeError(
+            f"the ranker was fitted with network={type(network).__name__}, but only "
+            "networks of hidden_layer_sizes can be exported: use torch.onnx.export for "
+            "a module of torch"
+        )
+    return network
+
+
+def linear_weights(network: MultilayerPerceptron) -> NDArray[np.float64] | None:
+    """Return the weight of each column, or None if there are hidden layers."""
+    if network.intercepts:
+        return None
+    weights: NDArray[np.float64] = network.coefs[0][:, 0].astype(np.float64)
+    return weights
+
+
+def dense_layers(network: MultilayerPerceptron) -> list[dict[str, object]]:
+    """Return weights, a row for each output, and biases of each layer as lists."""
+    biases = [*network.intercepts, np.zeros(1, dtype=np.float32)]
+    return [
+        {
+            "matrix": coef.T.astype(np.float64).tolist(),
+            "bias": bias.astype(np.float64).tolist(),
+        }
+        for coef, bias in zip(network.coefs, biases, strict=True)
+    ]

@@ -22,7 +22,7 @@ from sklearn_ltr.export._float32 import (
     float32_values,
     rounded_at_most,
 )
-from sklearn_ltr.export._imported import MOST_WITHOUT_NAMES, imported_model, to_ranker
+from sklearn_ltr.export._imported import MOST_WITHOUT_NAMES, imported_ranker
 from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     Place,
@@ -102,7 +102,7 @@ def to_ranklib(estimator: TreesLike, *, missing: str = "error") -> str:
 
 
 def tree_xml(tree: Tree) -> str:
-    """Return a tree; without white space, which the parser takes for nodes."""
+    """Return a tree without white space, which the parser takes for nodes."""
     value = float32_values(tree.value)
     threshold = at_most(tree.threshold).clip(-LARGEST, LARGEST)
 
@@ -210,11 +210,11 @@ def from_ranklib(
             f"n_features must be at least the largest number of a feature, {used}, and "
             f"at most {MOST_WITHOUT_NAMES}, got {n_features}"
         )
-    return to_ranker(imported_model(made_up_names(int(n_features)), trees, {}))
+    return imported_ranker(made_up_names(int(n_features)), trees, {})
 
 
 def read_ranklib_tree(element: Element) -> Tree:
-    """Return a tree, its leaf values multiplied by its weight."""
+    """Return a tree whose leaf values are multiplied by its weight."""
     if element.tag != "tree" or [child.tag for child in element] != ["split"]:
         raise ValueError("it must be a <tree> with one <split>")
     weight = float32_of(element.get("weight"), "weight")
@@ -259,7 +259,7 @@ def read_ranklib_tree(element: Element) -> Tree:
 
 
 def float32_of(text: str | None, where: str) -> float:
-    """Return a number as float32 holds it."""
+    """Return the number in a text, rounded to float32."""
     word = (text or "").strip()
     try:
         if "_" in word or not word.isascii():

@@ -22,19 +22,15 @@ from sklearn.base import BaseEstimator
 
 from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
-from sklearn_ltr.export._networks import (
-    dense_layers,
-    is_network,
-    layers_of,
-    linear_weights,
-)
 from sklearn_ltr.export._pipelines import (
     Imputation,
     MinMax,
     Scaling,
-    SmoothClip,
     Standardization,
-    Vectorization,
+    dense_layers,
+    is_network,
+    linear_weights,
+    perceptron_of,
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import (
@@ -49,6 +45,7 @@ from sklearn_ltr.export._tree_model import (
     tests_missing,
 )
 from sklearn_ltr.export._xgboost import dump_text
+from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 
 __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 
@@ -68,15 +65,6 @@ PLUGIN_MISSING = {
 # Solr's names
 MODEL = "org.apache.solr.ltr.model."
 NORM = "org.apache.solr.ltr.norm."
-# The name of a normalizer and of its two numbers
-NormalizersOfEngine: TypeAlias = Mapping[type[Scaling], tuple[str, str, str]]
-PLUGIN_NORMALIZERS: NormalizersOfEngine = {
-    Standardization: ("standard", "mean", "standard_deviation"),
-}
-SOLR_NORMALIZERS: NormalizersOfEngine = {
-    Standardization: (NORM + "StandardNormalizer", "avg", "std"),
-    MinMax: (NORM + "MinMaxNormalizer", "min", "max"),
-}
 SOLR_ACTIVATIONS = {"logistic": "sigmoid"}
 SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
 
@@ -103,7 +91,7 @@ class Request(NamedTuple):
 
 
 def check_name(name: object, argument: str) -> str:
-    """Return a name for a path, quoted; an error if it is empty or not text."""
+    """Return a name quoted for a path; raise an error if it is empty or not text."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"{argument} must be text and not empty, got {name!r}")
     return quote(name, safe="")
@@ -112,7 +100,7 @@ def check_name(name: object, argument: str) -> str:
 def check_features(
     names: Sequence[str], features: EngineFeatures | None
 ) -> EngineFeatures:
-    """Return what the engine computes for each column, then what else it computes."""
+    """Return what the engine computes, for the columns first, then for the rest."""
     if not isinstance(features, Mapping):
         raise TypeError(
             "features must be a dict from the names of the columns to what the engine "
@@ -211,9 +199,40 @@ def to_elasticsearch_ltr(
     check_name(name, "name")
     path = f"/_ltr/_featureset/{check_name(feature_set, 'feature_set')}"
     MISSING.read_as("missing", missing)
-    rule = missing_rule(engine)
+    # where the plugin sends a missing value
+    rule = "branch"
+    if engine is not None:
+        found = re.fullmatch(
+            r"([a-z]+)[ _-](\d+)(?:\.(\d+))?[.\d]*", str(engine).lower()
+        )
+        if found is None or found[1] not in PLUGIN_MISSING:
+            raise ValueError(
+                f"engine must be {' or '.join(PLUGIN_MISSING)} and its version, such "
+                f"as 'opensearch 3.5.0', got {engine!r}"
+            )
+        version = int(found[2]), int(found[3] or 0)
+        rules = PLUGIN_MISSING[found[1]].items()
+        rule = next((rule for first, rule in rules if version >= first), "zero")
+    model: dict[str, object]
     if is_network(estimator):
-        names, model = linear_model(estimator)
+        scaling, ranker, names = scaled_network(estimator, "the plugin")
+        weights = linear_weights(perceptron_of(ranker))
+        if weights is None:
+            raise ValueError(
+                "the plugin has no networks with hidden layers: fit with "
+                "hidden_layer_sizes=(), or serve the network by to_onnx or to_solr"
+            )
+        definition = json.dumps(dict(zip(names, float32_values(weights), strict=True)))
+        model = {"type": "model/linear", "definition": definition}
+        if isinstance(scaling, MinMax):  # the plugin refuses a `min_max` below 0
+            low, high = scaling.ends()
+            scaling = Standardization(low, high - low)
+        if scaling is not None:
+            numbers = zip(scaling.mean.tolist(), scaling.scale.tolist(), strict=True)
+            model["feature_normalizers"] = {
+                column: {"standard": {"mean": mean, "standard_deviation": scale}}
+                for column, (mean, scale) in zip(names, numbers, strict=True)
+            }
     else:
         trees = trees_alone(estimator, missing)
         names = [feature.name for feature in trees.features]
@@ -230,26 +249,20 @@ def to_elasticsearch_ltr(
         model = {"type": "model/xgboost+json", "definition": definition}
     requests = []
     if features is not None:
-        given = check_features(names, features)
-        listed = [plugin_feature(n, query) for n, query in given.items()]
-        requests.append(Request("POST", path, {"featureset": {"features": listed}}))
+        templates = [
+            {
+                "name": n,
+                "params": [
+                    *dict.fromkeys(TEMPLATE_PARAMETER.findall(json.dumps(query)))
+                ],
+                "template_language": "mustache",
+                "template": query,
+            }
+            for n, query in check_features(names, features).items()
+        ]
+        requests.append(Request("POST", path, {"featureset": {"features": templates}}))
     body = {"model": {"name": name, "model": model}}
     return [*requests, Request("POST", f"{path}/_createmodel", body)]
-
-
-def missing_rule(engine: str | None) -> str:
-    """Return where the plugin of an engine sends a missing value."""
-    if engine is None:
-        return "branch"
-    found = re.fullmatch(r"([a-z]+)[ _-](\d+)(?:\.(\d+))?[.\d]*", str(engine).lower())
-    if found is None or found[1] not in PLUGIN_MISSING:
-        raise ValueError(
-            f"engine must be {' or '.join(PLUGIN_MISSING)} and its version, such as "
-            f"'opensearch 3.5.0', got {engine!r}"
-        )
-    version = int(found[2]), int(found[3] or 0)
-    rules = PLUGIN_MISSING[found[1]].items()
-    return next((rule for first, rule in rules if version >= first), "zero")
 
 
 def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
@@ -271,7 +284,7 @@ def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
 
 
 def tree_missing_right(tree: Tree, room: int) -> Tree:
-    """Return a tree that sends NaN only right; if it needs more than `room`, a part."""
+    """Return a tree that sends NaN only right; with more than `room` nodes, a part."""
     # before a node that sends NaN left comes one that lets all numbers pass; behind
     # it, what NaN reaches is written once more
     built = TreeBuilder()
@@ -297,54 +310,6 @@ def tree_missing_right(tree: Tree, room: int) -> Tree:
     return built.tree()
 
 
-def plugin_feature(name: str, query: Mapping[str, object]) -> dict[str, object]:
-    """Return the feature of a feature set that a template of a query computes."""
-    parameters = dict.fromkeys(TEMPLATE_PARAMETER.findall(json.dumps(query)))
-    return {
-        "name": name,
-        "params": list(parameters),
-        "template_language": "mustache",
-        "template": query,
-    }
-
-
-def linear_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]]:
-    """Return the names of the columns, and a model of the plugin."""
-    scaling, ranker, names = scaled_network(estimator, "the plugin")
-    weights = linear_weights(layers_of(ranker))
-    if weights is None:
-        raise ValueError(
-            "the plugin has no networks with hidden layers: fit with "
-            "hidden_layer_sizes=(), or serve the network by to_onnx or to_solr"
-        )
-    definition = json.dumps(dict(zip(names, float32_values(weights), strict=True)))
-    model: dict[str, object] = {"type": "model/linear", "definition": definition}
-    if scaling is None:
-        return names, model
-    if isinstance(scaling, MinMax):  # the plugin refuses a `min_max` below 0
-        low, high = scaling.ends()
-        scaling = Standardization(low, high - low)
-    kind, listed = normalizers(scaling, PLUGIN_NORMALIZERS)
-    model["feature_normalizers"] = {
-        column: {kind: numbers} for column, numbers in zip(names, listed, strict=True)
-    }
-    return names, model
-
-
-def normalizers(
-    scaling: Scaling, known: NormalizersOfEngine
-) -> tuple[str, list[dict[str, float]]]:
-    """Return an engine's name of a scaling, and the two numbers of each feature."""
-    if isinstance(scaling, Standardization):
-        numbers = scaling.mean, scaling.scale
-    else:
-        numbers = scaling.ends()
-    kind, *names = known[type(scaling)]
-    return kind, [
-        dict(zip(names, pair, strict=True)) for pair in np.transpose(numbers).tolist()
-    ]
-
-
 def scaled_network(
     estimator: BaseEstimator, engine: str
 ) -> tuple[Scaling | None, BaseEstimator, list[str]]:
@@ -359,7 +324,7 @@ def scaled_network(
             )
         del steps[0]
     scalings = [step for step in steps if isinstance(step, Scaling)]
-    if any(isinstance(step, SmoothClip | Vectorization) for step in steps):
+    if any(isinstance(step, SmoothClipScaler | TableVectorizer) for step in steps):
         raise ValueError(
             f"{engine} scales features linearly, and SmoothClipScaler and "
             "TableVectorizer do not: fit with StandardScaler, or serve the model by "
@@ -438,25 +403,21 @@ def to_elasticsearch_ml(
     extractors = [
         {"query_extractor": {"feature_name": n, "query": given[n]}} for n in names
     ]
-    body = {
-        "inference_config": {"learning_to_rank": {"feature_extractors": extractors}},
-        "definition": {"trained_model": {"ensemble": elastic_ensemble(model, names)}},
-    }
-    return [Request("PUT", path, body)]
-
-
-def elastic_ensemble(model: TreeModel, names: list[str]) -> dict[str, object]:
-    """Return the sum of all trees."""
     of_any: dict[str, object] = {"target_type": "regression", "feature_names": names}
     trees = [
         {"tree": {**of_any, "tree_structure": elastic_nodes(tree)}}
         for tree in model.trees
     ]
-    return {
+    ensemble = {
         **of_any,
         "trained_models": trees,
         "aggregate_output": {"weighted_sum": {"weights": [1.0] * len(trees)}},
     }
+    body = {
+        "inference_config": {"learning_to_rank": {"feature_extractors": extractors}},
+        "definition": {"trained_model": {"ensemble": ensemble}},
+    }
+    return [Request("PUT", path, body)]
 
 
 def elastic_nodes(tree: Tree) -> list[dict[str, object]]:
@@ -549,55 +510,68 @@ def to_solr(
     check_name(name, "name")
     check_name(store, "store")
     MISSING.read_as("missing", missing)
+    params: dict[str, object]
     if is_network(estimator):
-        names, model = network_model(estimator)
+        scaling, ranker, names = scaled_network(estimator, "Solr")
+        network = perceptron_of(ranker)
+        weights = linear_weights(network)
+        if weights is not None:
+            of_columns = dict(zip(names, float32_values(weights), strict=True))
+            kind, params = "LinearModel", {"weights": of_columns}
+        else:
+            activation = SOLR_ACTIVATIONS.get(network.activation, network.activation)
+            dense = [{**of, "activation": activation} for of in dense_layers(network)]
+            dense[-1]["activation"] = "identity"
+            kind, params = "NeuralNetworkModel", {"layers": dense}
     else:
-        trees = trees_alone(estimator, missing)
-        check_no_categories(trees, "Solr's trees know")
-        names = [feature.name for feature in trees.features]
-        model = trees_model(float32_model(trees), missing)
+        model = trees_alone(estimator, missing)
+        check_no_categories(model, "Solr's trees know")
+        names, scaling = [feature.name for feature in model.features], None
+        trees = [
+            {"weight": "1.0", "root": tree_root(tree, names, missing)}
+            for tree in float32_model(model).trees
+        ]
+        kind, params = "MultipleAdditiveTreesModel", {"trees": trees}
+        if missing == "branch":
+            params = {"isNullSameAsZero": False, **params}
+    columns: list[dict[str, object]] = [{"name": column} for column in names]
+    if scaling is not None:
+        if isinstance(scaling, Standardization):
+            norm, parts = "Standard", {"avg": scaling.mean, "std": scaling.scale}
+        else:
+            low, high = scaling.ends()
+            norm, parts = "MinMax", {"min": low, "max": high}
+        for j, normalized in enumerate(columns):
+            texts = {part: repr(float(numbers[j])) for part, numbers in parts.items()}
+            normalized["norm"] = {"class": f"{NORM}{norm}Normalizer", "params": texts}
     requests = []
     if features is not None:
         given = check_features(names, features)
-        if missing == "zero" or is_network(estimator):
-            check_values(names, given)
+        if missing == "zero" or is_network(estimator):  # which know no NaN
+            for column in names:
+                of_feature = given[column].get("params")
+                if isinstance(of_feature, Mapping) and (
+                    str(of_feature.get("defaultValue")).lower() == "nan"
+                ):
+                    raise ValueError(
+                        f"features[{column!r}] has the defaultValue NaN, but a missing "
+                        "value is 0 in networks, and in trees with missing='zero': "
+                        "leave it out"
+                    )
         definitions = [{"store": store, "name": n, **d} for n, d in given.items()]
         requests.append(Request("PUT", "/schema/feature-store", definitions))
-    body = {"store": store, "name": name, **model}
+    body = {
+        "store": store,
+        "name": name,
+        "class": MODEL + kind,
+        "features": columns,
+        "params": params,
+    }
     return [*requests, Request("PUT", "/schema/model-store", body)]
 
 
-def check_values(names: Sequence[str], features: EngineFeatures) -> None:
-    """Raise a ValueError for a feature that may be NaN, which a model does not know."""
-    for name in names:
-        params = features[name].get("params")
-        if isinstance(params, Mapping):
-            if str(params.get("defaultValue")).lower() == "nan":
-                raise ValueError(
-                    f"features[{name!r}] has the defaultValue NaN, but a missing value "
-                    "is 0 in networks, and in trees with missing='zero': leave it out"
-                )
-
-
-def trees_model(model: TreeModel, missing: str) -> dict[str, object]:
-    """Return a MultipleAdditiveTreesModel."""
-    names = [feature.name for feature in model.features]
-    trees = [
-        {"weight": "1.0", "root": tree_root(tree, names, missing)}
-        for tree in model.trees
-    ]
-    params: dict[str, object] = {"trees": trees}
-    if missing == "branch":
-        params = {"isNullSameAsZero": False, **params}
-    return {
-        "class": MODEL + "MultipleAdditiveTreesModel",
-        "features": [{"name": name} for name in names],
-        "params": params,
-    }
-
-
 def tree_root(tree: Tree, names: list[str], missing: str) -> dict[str, object]:
-    """Return a tree; numbers are text, which all versions of Solr read."""
+    """Return a tree; its numbers are text, which all versions of Solr read."""
     value = float32_values(tree.value)
     threshold = less_slack(at_most(tree.threshold).clip(-LARGEST, LARGEST)).tolist()
 
@@ -633,26 +607,3 @@ def less_slack(threshold: NDArray[np.float32]) -> NDArray[np.float32]:
         off = np.abs((found + SLACK).astype(np.float64) - threshold)
     best: NDArray[np.float32] = found[off.argmin(axis=0), np.arange(len(threshold))]
     return best
-
-
-def network_model(estimator: BaseEstimator) -> tuple[list[str], dict[str, object]]:
-    """Return the names of the columns, and a LinearModel or NeuralNetworkModel."""
-    scaling, ranker, names = scaled_network(estimator, "Solr")
-    layers = layers_of(ranker)
-    listed: list[dict[str, object]] = [{"name": name} for name in names]
-    if scaling is not None:
-        norm, by_feature = normalizers(scaling, SOLR_NORMALIZERS)
-        for feature, numbers in zip(listed, by_feature, strict=True):
-            params = {name: repr(number) for name, number in numbers.items()}
-            feature["norm"] = {"class": norm, "params": params}
-    weights = linear_weights(layers)
-    of_model: dict[str, object]
-    if weights is not None:
-        of_columns = dict(zip(names, float32_values(weights), strict=True))
-        of_model, kind = {"weights": of_columns}, "LinearModel"
-    else:
-        activation = SOLR_ACTIVATIONS.get(layers.activation, layers.activation)
-        dense = [{**layer, "activation": activation} for layer in dense_layers(layers)]
-        dense[-1]["activation"] = "identity"
-        of_model, kind = {"layers": dense}, "NeuralNetworkModel"
-    return names, {"class": MODEL + kind, "features": listed, "params": of_model}

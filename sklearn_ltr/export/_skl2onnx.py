@@ -8,24 +8,15 @@ up and added in float64.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr.export._estimators import ESTIMATORS, trees_alone
-from sklearn_ltr.export._networks import NETWORKS, layers_of
 from sklearn_ltr.export._onnx import OnnxGraph, leaf_values, whole_tree
-from sklearn_ltr.export._tree_model import (
-    CategoryTest,
-    Tree,
-    TreeModel,
-    category_tests,
-    codes_of,
-)
-
-if TYPE_CHECKING:
-    from onnx import NodeProto
+from sklearn_ltr.export._pipelines import NETWORKS, perceptron_of
+from sklearn_ltr.export._tree_model import TreeModel, category_tests, codes_of
 
 __all__ = ["register_skl2onnx"]
 
@@ -100,7 +91,7 @@ def alias_of(cls: type) -> str:
 
 
 def parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
-    """Return the output of a model's operator, a variable named `scores`."""
+    """Declare the output of a model's operator, named `scores`, and return it."""
     check_is_fitted(model)
     operator = scope.declare_local_operator(alias_of(type(model)), model)
     operator.inputs = inputs
@@ -109,12 +100,12 @@ def parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None)
 
 
 def set_output_type(operator: Any) -> None:
-    """Set the type of the output."""
+    """Set the type of an operator's output."""
     operator.outputs[0].type = scores_type()
 
 
 def scores_type() -> Any:
-    """Return the type of the output: one float64 for each document."""
+    """Return the type of the output, which is one float64 for each document."""
     from skl2onnx.common.data_types import DoubleTensorType
 
     return DoubleTensorType([None])
@@ -122,7 +113,7 @@ def scores_type() -> Any:
 
 def add_model(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a model to the container of skl2onnx."""
-    from onnx import TensorProto
+    from onnx import TensorProto, helper
 
     graph = OnnxGraph()
     names = {"scores": operator.outputs[0].full_name}  # in the graph: in the container
@@ -136,7 +127,7 @@ def add_model(scope: Any, operator: Any, container: Any) -> None:
         graph.last = columns[0]
         graph.add("Concat", *columns[1:], axis=1)
     if isinstance(operator.raw_operator, NETWORKS):
-        graph.add_layers(layers_of(operator.raw_operator))
+        graph.add_layers(perceptron_of(operator.raw_operator))
         graph.end("Squeeze")
     else:
         add_trees(graph, trees_alone(operator.raw_operator, "branch"))
@@ -144,48 +135,24 @@ def add_model(scope: Any, operator: Any, container: Any) -> None:
         names[constant.name] = scope.get_unique_variable_name(constant.name)
         container.add_initializer(names[constant.name], None, None, constant)
     for node in graph.nodes:
-        add_node(scope, container, node, names)
-
-
-def add_node(
-    scope: Any, container: Any, node: NodeProto, names: dict[str, str]
-) -> None:
-    """Add a node, whose output gets a name of its own, noted in `names`."""
-    from onnx import helper
-
-    for name in node.output:
-        if name not in names:
-            names[name] = scope.get_unique_variable_name(name)
-    container.add_node(
-        node.op_type,
-        [names[name] for name in node.input],
-        [names[name] for name in node.output],
-        op_domain=node.domain,
-        op_version=ML_OPSET if node.domain else None,  # None: by the target
-        name=scope.get_unique_operator_name(node.op_type),
-        **{a.name: helper.get_attribute_value(a) for a in node.attribute},
-    )
-
-
-def add_trees(graph: OnnxGraph, model: TreeModel) -> None:
-    """Add trees, whose leaves are found, looked up and added."""
-    from onnx import TensorProto
-
-    trees = [whole_tree(tree) for tree in model.trees]
-    graph.add("TreeEnsembleRegressor", domain=ML_DOMAIN, **leaf_finder(trees, model))
-    graph.add("Cast", to=TensorProto.INT64)  # exact, as there are below 2^24 leaves
-    n_leaves = [int(tree.is_leaf.sum()) for tree in trees]
-    first = np.cumsum([0, *n_leaves[:-1]], dtype=np.int64)
-    graph.add("Add", graph.constant(first))
-    found = graph.last
-    graph.last = graph.constant(leaf_values(trees))
-    graph.add("Gather", found)
-    graph.end("ReduceSum", keepdims=0)
+        for name in node.output:
+            if name not in names:
+                names[name] = scope.get_unique_variable_name(name)
+        container.add_node(
+            node.op_type,
+            [names[name] for name in node.input],
+            [names[name] for name in node.output],
+            op_domain=node.domain,
+            op_version=ML_OPSET if node.domain else None,  # None: by the target
+            name=scope.get_unique_operator_name(node.op_type),
+            **{a.name: helper.get_attribute_value(a) for a in node.attribute},
+        )
 
 
 class Node(NamedTuple):
     """A node of a TreeEnsembleRegressor, by the names of the operator's attributes."""
 
+    treeids: int
     nodeids: int
     modes: str = "LEAF"
     featureids: int = 0
@@ -195,60 +162,63 @@ class Node(NamedTuple):
     falsenodeids: int = 0
 
 
-def leaf_finder(trees: list[Tree], model: TreeModel) -> dict[str, Any]:
-    """Return the attributes of a TreeEnsembleRegressor that finds the leaves."""
-    # its output m is the number of the leaf among those of tree m
-    from onnx import numpy_helper
+def add_trees(graph: OnnxGraph, model: TreeModel) -> None:
+    """Add trees: their leaves are found, looked up and added."""
+    from onnx import TensorProto, numpy_helper
 
-    codes = codes_of(model)
-    by_tree = [nodes_of(tree, category_tests(tree, codes)) for tree in trees]
-    nodes = [node for tree_nodes in by_tree for node in tree_nodes]
-    columns = {
+    trees, codes = [whole_tree(tree) for tree in model.trees], codes_of(model)
+    nodes: list[Node] = []
+    for m, tree in enumerate(trees):
+        tests, n_nodes = category_tests(tree, codes), len(tree.feature)
+        for node, j in enumerate(tree.feature.tolist()):
+            limit, missing = float(tree.threshold[node]), int(tree.missing_left[node])
+            child, other = int(tree.left[node]), int(tree.right[node])
+            members: list[int] = []
+            if node in tests:
+                members, child, other = tests[node]
+                limit, missing = -np.inf, 0  # no number is at most minus infinity
+            if tree.is_leaf[node]:
+                nodes.append(Node(m, node))
+            elif not members:
+                test = Node(m, node, "BRANCH_LEQ", j, limit, missing, child, other)
+                nodes.append(test)
+            else:
+                # a node for each category; NaN equals no number, and so fails all tests
+                more = range(n_nodes, n_nodes + len(members) - 1)
+                n_nodes += len(more)
+                nodes += [
+                    Node(m, number, "BRANCH_EQ", j, float(code), 0, child, failed)
+                    for code, number, failed in zip(
+                        members, [node, *more], [*more, other], strict=True
+                    )
+                ]
+    columns: dict[str, Any] = {
         f"nodes_{name}": list(column)
         for name, column in zip(Node._fields, zip(*nodes, strict=True), strict=True)
     }
-    values = columns.pop("nodes_values")
+    values = np.array(columns.pop("nodes_values"))
     leaves = [np.flatnonzero(tree.is_leaf) for tree in trees]
-    tree_of_leaf = np.repeat(np.arange(len(trees)), [len(part) for part in leaves])
-    number = np.concatenate([np.arange(float(len(part))) for part in leaves])
-    return {
-        "n_targets": len(trees),
-        "aggregate_function": "SUM",
-        "post_transform": "NONE",
-        "nodes_treeids": np.repeat(
-            np.arange(len(trees)), [len(part) for part in by_tree]
-        ).tolist(),
-        "nodes_values_as_tensor": numpy_helper.from_array(np.array(values), "values"),
+    n_leaves = [len(part) for part in leaves]
+    tree_of_leaf = np.repeat(np.arange(len(trees)), n_leaves).tolist()
+    # output m is the number of the leaf among those of tree m
+    number = np.concatenate([np.arange(float(n)) for n in n_leaves])
+    graph.add(
+        "TreeEnsembleRegressor",
+        domain=ML_DOMAIN,
+        n_targets=len(trees),
+        aggregate_function="SUM",
+        post_transform="NONE",
         **columns,
-        "target_treeids": tree_of_leaf.tolist(),
-        "target_nodeids": np.concatenate(leaves).tolist(),
-        "target_ids": tree_of_leaf.tolist(),
-        "target_weights_as_tensor": numpy_helper.from_array(number, "leaves"),
-    }
-
-
-def nodes_of(tree: Tree, tests: dict[int, CategoryTest]) -> list[Node]:
-    """Return the nodes of a tree, the root first; further nodes test categories."""
-    nodes, n_nodes = [], len(tree.feature)
-    for node, feature in enumerate(tree.feature.tolist()):
-        if tree.is_leaf[node]:
-            nodes.append(Node(node))
-        elif node not in tests:
-            limit, missing = float(tree.threshold[node]), int(tree.missing_left[node])
-            sides = int(tree.left[node]), int(tree.right[node])
-            nodes.append(Node(node, "BRANCH_LEQ", feature, limit, missing, *sides))
-        elif not tests[node].codes:  # no number is at most minus infinity
-            _, child, other = tests[node]
-            nodes.append(Node(node, "BRANCH_LEQ", feature, -np.inf, 0, child, other))
-        else:
-            # a node for each category; NaN equals no number, and so fails all tests
-            codes, child, other = tests[node]
-            others = range(n_nodes, n_nodes + len(codes) - 1)
-            n_nodes += len(others)
-            nodes += [
-                Node(number, "BRANCH_EQ", feature, float(code), 0, child, failed)
-                for code, number, failed in zip(
-                    codes, [node, *others], [*others, other], strict=True
-                )
-            ]
-    return nodes
+        nodes_values_as_tensor=numpy_helper.from_array(values, "values"),
+        target_treeids=tree_of_leaf,
+        target_nodeids=np.concatenate(leaves).tolist(),
+        target_ids=tree_of_leaf,
+        target_weights_as_tensor=numpy_helper.from_array(number, "leaves"),
+    )
+    graph.add("Cast", to=TensorProto.INT64)  # exact, as there are below 2^24 leaves
+    first = np.cumsum([0, *n_leaves[:-1]], dtype=np.int64)
+    graph.add("Add", graph.constant(first))
+    found = graph.last
+    graph.last = graph.constant(leaf_values(trees))
+    graph.add("Gather", found)
+    graph.end("ReduceSum", keepdims=0)

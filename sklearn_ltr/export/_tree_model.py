@@ -339,13 +339,13 @@ def tests_missing(tree: Tree) -> bool:
 
 
 def made_up_names(n_features: int) -> list[str]:
-    """Return names for columns that have none: LightGBM's."""
+    """Return the names that LightGBM gives to columns without names."""
     return [f"Column_{j}" for j in range(n_features)]
 
 
 @contextmanager
 def errors_in(where: str) -> Iterator[None]:
-    """Let ValueErrors say in which part of a model, if in any, they are."""
+    """Let ValueErrors begin with the part of a model that they are about."""
     try:
         yield
     except ValueError as error:
@@ -353,7 +353,7 @@ def errors_in(where: str) -> Iterator[None]:
 
 
 def check_feature(feature: Feature, where: str) -> None:
-    """Raise a ValueError unless the categories are distinct, ascending, of one kind."""
+    """Raise a ValueError unless categories are distinct, ascending, of one kind."""
     kinds = str if feature.is_text else int | float
     categories = feature.categories or ()
     if not all(
@@ -412,7 +412,7 @@ def fold(
 
 
 def category_codes(feature: Feature) -> dict[Category, int] | None:
-    """Return the code of each category elsewhere; None for a feature of numbers."""
+    """Return the code of each category in other formats; None for numbers."""
     if feature.categories is None:
         return None
     if feature.is_text:
@@ -428,7 +428,7 @@ def category_codes(feature: Feature) -> dict[Category, int] | None:
 
 
 def codes_of(model: TreeModel) -> Codes:
-    """Return the codes of a model's categories, computed where they are asked for."""
+    """Return a function of a feature that computes the codes of its categories."""
     return cache(lambda j: category_codes(model.features[j]) or {})
 
 
@@ -445,7 +445,7 @@ class CategoryTest(NamedTuple):
 
 
 def category_tests(tree: Tree, codes: Codes) -> dict[int, CategoryTest]:
-    """Return the nodes of a tree that test categories, ascending."""
+    """Return the nodes of a tree that test categories, by ascending number."""
     tests = {}
     for node, categories in sorted(tree.left_categories.items()):
         code, among = codes(int(tree.feature[node])), set(categories)
@@ -458,7 +458,7 @@ def category_tests(tree: Tree, codes: Codes) -> dict[int, CategoryTest]:
 
 
 def check_no_categories(model: TreeModel, readers_know: str) -> None:
-    """Raise a ValueError for a model of categories, which some readers do not know."""
+    """Raise a ValueError if a model has categories, which some formats lack."""
     if model.has_categories:
         raise ValueError(
             f"{readers_know} no categories: encode them as numbers, by OrdinalEncoder "
@@ -479,12 +479,12 @@ def check_names(features: Sequence[Feature], bad: str, reader: str) -> None:
 
 
 def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Return arrays that go on from tree to tree, given those of each tree, by name."""
+    """Return arrays over all trees by name, given those of each tree."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return mean value and number of training rows of each node, for explanations."""
+    """Return mean value and number of training rows of each node."""
     value, n_rows = tree.value.copy(), tree.n_rows.copy()
     for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children before parents
         children = [tree.left[node], tree.right[node]]

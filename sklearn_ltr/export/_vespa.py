@@ -15,7 +15,7 @@ import json
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import limits
 from sklearn_ltr.export._tree_model import (
-    Category,
+    Codes,
     Tree,
     category_tests,
     check_names,
@@ -70,7 +70,7 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
     check_names(model.features, r"[\\\x00-\x1f]", "no rank feature has")
-    codes: list[dict[Category, int]] = []  # of each feature, positions of its text
+    codes = []  # of each feature, the positions of its text
     for feature in model.features:
         if feature.categories and not feature.is_text:
             raise ValueError(
@@ -98,16 +98,16 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     }
     text = json.dumps(document, allow_nan=False)
     trees = ",\n".join(
-        f'{{"tree_index": {m}, "tree_structure": {tree_json(tree, codes)}}}'
+        f'{{"tree_index": {m}, "tree_structure": {tree_json(tree, codes.__getitem__)}}}'
         for m, tree in enumerate(model.trees)
     )
     return text.replace('"tree_info": []', f'"tree_info": [{trees}]', 1)
 
 
-def tree_json(tree: Tree, codes: list[dict[Category, int]]) -> str:
-    """Return a tree."""
+def tree_json(tree: Tree, codes: Codes) -> str:
+    """Return the JSON of a tree."""
     threshold, value = limits(tree).tolist(), tree.value.tolist()
-    tests = category_tests(tree, codes.__getitem__)
+    tests = category_tests(tree, codes)
 
     def leaf(node: int) -> str:
         return json.dumps({"leaf_value": value[node]})

@@ -18,15 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._core.typing import FloatArray
-from sklearn_ltr.export._document import (
-    array,
-    checked,
-    excerpt,
-    items,
-    items_of,
-    member,
-    objects,
-)
+from sklearn_ltr.export._document import array, checked, excerpt, items, member, objects
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
@@ -39,9 +31,7 @@ from sklearn_ltr.export._imported import (
     MOST_WITHOUT_NAMES,
     Scores,
     check_children,
-    check_unknown,
-    imported_model,
-    to_ranker,
+    imported_ranker,
     unknown_parts,
 )
 from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
@@ -255,7 +245,7 @@ def dump_text(model: TreeModel) -> str:
 def xgboost_tree_value(
     tree: Tree, number: int, n_features: int, codes: Codes
 ) -> dict[str, object]:
-    """Return a tree of a model."""
+    """Return the JSON object of a tree."""
     # XGBoost sends missing values left at a set, which lists the codes that go right
     left, right = tree.left.copy(), tree.right.copy()
     default_left = tree.missing_left.copy()
@@ -305,7 +295,7 @@ def xgboost_tree_value(
 
 
 def tree_dump(tree: Tree, model: TreeModel) -> str:
-    """Return a tree of a dump."""
+    """Return the JSON of a tree in a dump."""
     depth = np.zeros(len(tree.feature), dtype=np.int64)
     for node in np.flatnonzero(~tree.is_leaf).tolist():
         depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
@@ -392,7 +382,7 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
     wanted = "model must be a fitted model of XGBoost, its text or its file"
     document = json_model(text_of(model, wanted), "XGBoost", "learner")
     learner = member(document, "learner", dict)
-    version = items_of(document, "version", int)
+    version = items(member(document, "version", list), int, "version")
     parameters = member(learner, "learner_model_param", dict, "learner")
     booster = member(learner, "gradient_booster", dict, "learner")
     gbtree = booster
@@ -458,9 +448,16 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
         for j, listed in categories.items()
     }
     score = base_score(learner, parameters)
-    found = imported_model(names, trees, codes, score, absent_is_missing=True)
-    check_unknown(unknown, "XGBoost", found, codes, theirs)
-    return to_ranker(found)
+    return imported_ranker(
+        names,
+        trees,
+        codes,
+        score,
+        library="XGBoost",
+        unknown=unknown,
+        theirs=theirs,
+        absent_is_missing=True,
+    )
 
 
 def xgboost_scores(booster: Booster, X: FloatArray) -> ArrayLike:
@@ -484,7 +481,7 @@ def xgboost_scores(booster: Booster, X: FloatArray) -> ArrayLike:
 def n_trees_used(
     learner: Mapping[str, object], forest: Mapping[str, object], n_trees: int
 ) -> int:
-    """Return how many trees `predict` of an XGBRanker uses, of a model's."""
+    """Return how many of a model's trees `predict` of an XGBRanker uses."""
     attributes = learner.get("attributes", {})
     if type(attributes) is not dict or "best_iteration" not in attributes:
         return n_trees
@@ -557,7 +554,7 @@ class XGBoostNodes(NamedTuple):
 
 
 def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
-    """Return the arrays of a tree, checked."""
+    """Return the arrays of a tree after a check that they are one."""
     arrays = {
         key: array(tree, key, dtype, "tree")
         for key, dtype in {
