@@ -195,17 +195,11 @@ def summarize(
 def read_columns(X: Any, argument: str) -> tuple[Any, list[str]]:
     """Return the columns of X, names or their number, and the categorical ones.
 
-<<<<<<< HEAD
-
-def check_no_infinity(X: Any, name: str) -> None:
-    """Raise a ValueError that names the first infinite value of a partition."""
-    if issparse(X):
-        check_indices(X, name)
-        X = X.tocsr()
-=======
     Raise a ValueError that names the first infinite value.
     """
->>>>>>> hL
+    if issparse(X):
+        check_indices(X, argument)
+        X = X.tocsr()
     if not is_frame(X):
         if X.dtype.kind == "f":
             check_finite(X, argument, allow_nan=True)

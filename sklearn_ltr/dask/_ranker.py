@@ -13,18 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.boosting.base_model import start_from_base_model
-<<<<<<< HEAD
 from sklearn_ltr._core.boosting.warm_start import trees_so_far
-from sklearn_ltr._core.data import (
-    COLUMNS,
-    HELD_OUT_BY,
-    FitArguments,
-    QueryGroups,
-)
-=======
-from sklearn_ltr._core.boosting.warm_start import keep_trees
 from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY, FitArguments, QueryGroups
->>>>>>> hL
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.attributes import (
     Attribute,

@@ -37,12 +37,8 @@ from sklearn_ltr.export._tree_model import (
     codes_of,
     joined,
 )
-<<<<<<< HEAD
-from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
-=======
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
-from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
->>>>>>> hL
+from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -178,15 +174,10 @@ class OnnxGraph:
             steps = [Imputation(zeros), *steps]
         for step in steps:
             self.add_step(step)
-<<<<<<< HEAD
         if is_bag:
             self.add_estimator(fitted, "branch")
         elif trees is None:
-            self.add_layers(layers_of(fitted))
-=======
-        if trees is None:
             self.add_layers(perceptron_of(fitted))
->>>>>>> hL
         else:
             self.add_trees(trees)
         return names
@@ -232,16 +223,10 @@ class OnnxGraph:
         def number(value: float) -> str:
             return self.constant(np.array(value))
 
-<<<<<<< HEAD
-        unit = unit_of(step.scale)
+        unit = unit_of(step.scale_)
         self.add("Mul", self.constant(unit))
-        self.add("Sub", self.constant(step.center * unit))
-        self.add("Div", self.constant(step.scale * unit))
-=======
-        self.add("Mul", number(0.5))
-        self.add("Sub", self.constant(step.center_ / 2))
-        self.add("Div", self.constant(step.scale_ / 2))
->>>>>>> hL
+        self.add("Sub", self.constant(step.center_ * unit))
+        self.add("Div", self.constant(step.scale_ * unit))
         self.add("Clip", number(-LARGEST), number(LARGEST))
         z = self.last
         self.add("Div", number(LIMIT))
