@@ -262,7 +262,7 @@ STEPS: dict[str, Callable[[], object]] = {
 
 
 def main(*names: str) -> None:
-    """Take some steps, and then all others; print each when it is done."""
+    """Take some steps, then all others, and print the name of each when it is done."""
     leave_shipped_aside()
     logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)  # no line that tells of it
     for name in dict.fromkeys([*names, *STEPS]):

@@ -154,7 +154,7 @@ class MAP(BinaryMetric):
         return reciprocal_ranks(n, k)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / number of relevant documents, or of k where that is less."""
+        """Return 1 / number of relevant documents, or 1 / k where k is less."""
         return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
 
 

@@ -181,11 +181,11 @@ class ClosedFormMetric(Metric):
         return cut_at(k, np.ones(n))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """Factor of each query: 1, unless a metric normalises."""
+        """Return the factor of each query: 1, unless a metric normalises."""
         return np.ones(len(judged.offsets) - 1)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
-        """Cutoff of each query: k, unless it depends on the query."""
+        """Return the cutoff of each query: k, unless it depends on the query."""
         # metrics with kernels of their own may use it for another number of each query
         return np.full(len(judged.offsets) - 1, judged.k, dtype=np.int64)
 

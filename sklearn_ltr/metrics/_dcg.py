@@ -275,7 +275,7 @@ class NDCG(DCG):
         return float(super().value(ranked_grades) / best) if best > 0 else 0.0
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / (DCG@k of the best order), 0 where that is 0."""
+        """Return 1 / (DCG@k of the best order), 0 where that is 0."""
         gain, discount, offsets, k, n_ranked = judged
         n_queries = len(n_ranked)
         order = np.empty(len(gain), dtype=np.int64)

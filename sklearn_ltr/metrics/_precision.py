@@ -86,7 +86,7 @@ class Precision(BinaryMetric):
         return float(relevant[: self.k].sum() / (self.k or len(relevant)))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / k; without k, 1 / length of the list."""
+        """Return 1 / k or, without k, 1 / length of the list."""
         n_queries = len(judged.n_ranked)
         if self.k is None:
             return 1.0 / np.maximum(judged.n_ranked, 1)
@@ -159,7 +159,7 @@ class Recall(Precision):
         return float(relevant[: self.k].sum() / divisor)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / number of relevant documents, or of k where that is less."""
+        """Return 1 / number of relevant documents, or 1 / k where k is less."""
         return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
 
 
@@ -224,7 +224,7 @@ class RPrecision(Precision):
         return float(found / max(n_relevant, 1))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / R."""
+        """Return 1 / R."""
         return 1.0 / count_relevant(judged)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
@@ -304,7 +304,7 @@ class RBP(BinaryMetric):
         return cut_at(k, powers)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 - p."""
+        """Return 1 - p."""
         return np.full(len(judged.n_ranked), 1.0 - float(self.persistence))
 
 
