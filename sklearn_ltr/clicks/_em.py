@@ -127,13 +127,18 @@ def maximise(
     """
     rates, curve = start, [log_likelihood(start)]
     for _ in range(max_iter):
-        # two steps, and one from where they lead to
+        # two steps, and one from the point that the three extrapolate to
         one = step(rates)
         two = step(one)
         likelihood, best = log_likelihood(two), two
-        jump = extrapolate(rates, one, two)
-        if jump is not None:
-            three = step(jump)
+        first = one - rates
+        bend = two - one - first
+        length = float(np.sqrt((bend * bend).sum()))
+        alpha = float(np.sqrt((first * first).sum())) / length if length > 0 else 0.0
+        if alpha > 1.0:
+            jump = rates + 2 * alpha * first + alpha * alpha * bend
+            lowest, highest = BOUND_MARGIN * two, 1 - BOUND_MARGIN * (1 - two)
+            three = step(np.clip(jump, lowest, highest))
             if (likelihood_of_three := log_likelihood(three)) >= likelihood:
                 likelihood, best = likelihood_of_three, three
         change = float(np.abs(best - rates)[watched].max())
@@ -147,22 +152,6 @@ def maximise(
         ConvergenceWarning,
     )
     return rates, np.array(curve)
-
-
-def extrapolate(
-    zero: FloatArray, one: FloatArray, two: FloatArray
-) -> FloatArray | None:
-    """Return the extrapolation of three successive points; None if it is the last."""
-    first = one - zero
-    bend = two - one - first
-    length = float(np.sqrt((bend * bend).sum()))
-    if length == 0.0:
-        return None
-    alpha = float(np.sqrt((first * first).sum())) / length
-    if alpha <= 1.0:
-        return None
-    point = zero + 2 * alpha * first + alpha * alpha * bend
-    return np.clip(point, BOUND_MARGIN * two, 1 - BOUND_MARGIN * (1 - two))
 
 
 def cells_log_likelihood(cells: Cells, theta: FloatArray, gamma: FloatArray) -> float:
@@ -188,8 +177,26 @@ def cells_step(
     return theta, gamma
 
 
-def start_rates(cells: Cells) -> FloatArray:
-    """Return theta and gamma to begin with, one after the other."""
+def fit_cells(
+    cells: Cells,
+    max_iter: int,
+    tol: float,
+    regress: Callable[[FloatArray], FloatArray] | None = None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return theta, gamma, and the likelihood before and after each iteration.
+
+    `regress`, if given, replaces the gamma of each step; then EM ends when no theta
+    changes by more than `tol`.
+    """
+    n_positions = int(cells.position.max()) + 1
+
+    def step(rates: FloatArray) -> FloatArray:
+        theta, gamma = cells_step(cells, rates[:n_positions], rates[n_positions:])
+        return np.concatenate((theta, gamma if regress is None else regress(gamma)))
+
+    def log_likelihood(rates: FloatArray) -> float:
+        return cells_log_likelihood(cells, rates[:n_positions], rates[n_positions:])
+
     rate = cells.by_position(cells.clicked) / cells.by_position(cells.shown)
     # what was never clicked has a rate of 0, where EM stays
     theta = np.clip(0.9 * rate / rate.max(), 1e-3, 0.9) * (rate > 0)
@@ -197,27 +204,13 @@ def start_rates(cells: Cells) -> FloatArray:
     clicked = cells.by_unit(cells.clicked)
     gamma = (clicked + 0.5) / (expected + 1.0)
     gamma = np.clip(gamma, 1e-3, 0.9) * (clicked > 0)
-    return np.concatenate((theta, gamma))
-
-
-def fit_cells(
-    cells: Cells, max_iter: int, tol: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return theta / theta_0, gamma theta_0 and the likelihood after each iteration."""
-    start = start_rates(cells)
-    n_positions = int(cells.position.max()) + 1
-
-    def step(rates: FloatArray) -> FloatArray:
-        parts = cells_step(cells, rates[:n_positions], rates[n_positions:])
-        return np.concatenate(parts)
-
-    def log_likelihood(rates: FloatArray) -> float:
-        return cells_log_likelihood(cells, rates[:n_positions], rates[n_positions:])
-
-    rates, curve = maximise(step, log_likelihood, start, max_iter, tol)
-    theta, gamma = rates[:n_positions], rates[n_positions:]
-    # only products of theta and gamma matter, so the scale is that of position 0
-    return theta / theta[0], gamma * theta[0], curve
+    start, watched = np.concatenate((theta, gamma)), slice(None)
+    if regress is not None:
+        start, watched = step(start), slice(n_positions)
+    rates, curve = maximise(step, log_likelihood, start, max_iter, tol, watched)
+    if regress is not None:
+        rates = step(rates)  # so that the last regression is that of the result
+    return rates[:n_positions], rates[n_positions:], curve
 
 
 def check_connected(cells: Cells, positions: IntArray) -> None:

@@ -176,9 +176,41 @@ def counterfactual_score(
     """
     Choice("ips", "snips").read_as("estimator", estimator)
     real(0, closed="neither", optional=True).read_as("max_weight", max_weight)
-    metric = read_sum(metric)
+    metric = get_metric(metric)
+    if not isinstance(metric, CG | Precision | RBP) or isinstance(metric, NDCG):
+        raise ValueError(
+            f"metric={metric!r} is not a sum of weights of ranks over documents, so "
+            "clicks cannot estimate it: give DCG, CG, Precision or RBP"
+        )
+    if not metric.value(np.ones(1)) > 0:
+        raise ValueError(
+            f"metric={metric!r} has no gain for the grade 1 of a click: change its gain"
+        )
     lists, clicked, _ = read_lists(clicks, groups, positions, sessions)
-    inverse = 1 / read_propensities(propensities, lists)[lists.positions]
+    n = count_rows(propensities, "propensities")
+    values = read_numbers(propensities, n, "propensities", "position")
+    check_from_zero(lists)
+    if n == len(lists.positions) > lists.n_positions:
+        raise ValueError(
+            f"propensities has a value for each of the {n} rows, but is read as one "
+            f"for each position: give those of positions 0 to {lists.n_positions - 1} "
+            "alone"
+        )
+    if n < lists.n_positions:
+        raise ValueError(
+            f"propensities has {n} values, but the log has position "
+            f"{lists.n_positions - 1}: give one for each position, or leave the "
+            "rows of lower positions out"
+        )
+    shown = np.unique(lists.positions)
+    check_each(
+        (values[shown] > 0) & (values[shown] < np.inf),
+        values[shown],
+        lambda number: f"position {shown[number]}",
+        "propensities must be finite and > 0 at every position of the log",
+        ": leave its rows out",
+    )
+    inverse = 1 / values[lists.positions]
     if max_weight is not None:
         inverse = np.minimum(inverse, max_weight)
     gain = weight_by_score(y_score, "y_score", lists, metric)
@@ -201,49 +233,6 @@ def counterfactual_score(
         n_clicks=int(clicked.sum()),
         effective_n_clicks=float(weight.sum() ** 2 / (weight * weight).sum()),
     )
-
-
-def read_sum(metric: str | Metric) -> Metric:
-    """Return the metric; an error unless it is a sum over documents."""
-    metric = get_metric(metric)
-    if not isinstance(metric, CG | Precision | RBP) or isinstance(metric, NDCG):
-        raise ValueError(
-            f"metric={metric!r} is not a sum of weights of ranks over documents, so "
-            "clicks cannot estimate it: give DCG, CG, Precision or RBP"
-        )
-    if not metric.value(np.ones(1)) > 0:
-        raise ValueError(
-            f"metric={metric!r} has no gain for the grade 1 of a click: change its gain"
-        )
-    return metric
-
-
-def read_propensities(propensities: ArrayLike, lists: Lists) -> FloatArray:
-    """Return the propensity of each position, checked at those of the log."""
-    n, n_rows = count_rows(propensities, "propensities"), len(lists.positions)
-    values = read_numbers(propensities, n, "propensities", "position")
-    check_from_zero(lists)
-    if n == n_rows > lists.n_positions:
-        raise ValueError(
-            f"propensities has a value for each of the {n} rows, but is read as one "
-            f"for each position: give those of positions 0 to {lists.n_positions - 1} "
-            "alone"
-        )
-    if n < lists.n_positions:
-        raise ValueError(
-            f"propensities has {n} values, but the log has position "
-            f"{lists.n_positions - 1}: give one for each position, or leave the "
-            "rows of lower positions out"
-        )
-    shown = np.unique(lists.positions)
-    check_each(
-        (values[shown] > 0) & (values[shown] < np.inf),
-        values[shown],
-        lambda number: f"position {shown[number]}",
-        "propensities must be finite and > 0 at every position of the log",
-        ": leave its rows out",
-    )
-    return values
 
 
 def weight_by_score(
@@ -353,42 +342,27 @@ def interleave(
     sizes = np.minimum(queries.sizes, k)
     rounds = int(sizes.max() + 1) // 2
     a_is_first = rng.random((queries.n_queries, rounds)) < 0.5
-    shown, teams = [], []
-    for q in range(queries.n_queries):
+    shown: list[int] = []
+    teams: list[bool] = []
+    for q, size in enumerate(sizes.tolist()):
         rows = slice(queries.offsets[q], queries.offsets[q + 1])
-        documents, by_a = draft(
-            best_a[rows].tolist(), best_b[rows].tolist(), int(sizes[q]),
-            a_is_first[q].tolist(),
-        )  # fmt: skip
-        shown += documents
-        teams += by_a
-    list_of_row = np.repeat(np.arange(queries.n_queries), sizes)
-    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        remaining = {
+            True: iter(best_a[rows].tolist()),
+            False: iter(best_b[rows].tolist()),
+        }
+        by_a: dict[int, bool] = {}  # of each document of the list, whether A added it
+        for a_begins in a_is_first[q].tolist():
+            for is_a in (a_begins, not a_begins):
+                if len(by_a) < size:
+                    by_a[next(d for d in remaining[is_a] if d not in by_a)] = is_a
+        shown += by_a
+        teams += by_a.values()
     return InterleavedLists(
         documents=queries.order[shown].astype(np.int64),
-        groups=as_array(queries.query_ids)[list_of_row],
-        positions=np.arange(len(shown)) - starts,
+        groups=as_array(queries.query_ids)[np.repeat(np.arange(len(sizes)), sizes)],
+        positions=places_in_queries(np.append(0, np.cumsum(sizes))),
         teams=np.where(teams, *TEAMS),
     )
-
-
-def draft(
-    best_a: list[int], best_b: list[int], n: int, a_is_first: list[bool]
-) -> tuple[list[int], list[bool]]:
-    """Return the n documents of one list, and whether A added each."""
-    shown: list[int] = []
-    by_a: list[bool] = []
-    chosen: set[int] = set()
-    remaining = {True: iter(best_a), False: iter(best_b)}
-    for a_begins in a_is_first:
-        for is_a in (a_begins, not a_begins):
-            if len(shown) == n:
-                return shown, by_a
-            document = next(d for d in remaining[is_a] if d not in chosen)
-            shown.append(document)
-            by_a.append(is_a)
-            chosen.add(document)
-    return shown, by_a
 
 
 @dataclass(frozen=True)

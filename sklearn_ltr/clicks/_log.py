@@ -146,10 +146,7 @@ def read_lists(
             f"{queries.describe(int(query[a]))} and {queries.describe(int(query[b]))}: "
             "give each list its own session"
         )
-    twice = (session[order][1:] == session[order][:-1]) & (
-        shown[order][1:] == shown[order][:-1]
-    )
-    if twice.any():
+    if (twice := equals_next(session[order], shown[order])).any():
         row_a, row_b = order[np.argmax(twice) :][:2].tolist()
         raise ValueError(
             f"position {shown[row_a]} is repeated by {describe(row_a)} and row {row_b} "
@@ -160,6 +157,12 @@ def read_lists(
         raise ValueError("clicks has no 1: give a log with clicks")
     lists = Lists(order, shown[order], offsets, query[first], queries, by_session)
     return lists, clicked[order], describe
+
+
+def equals_next(sessions: IntArray, values: IntArray) -> BoolArray:
+    """Return whether each row but the last has the session and value of the next."""
+    found: BoolArray = (sessions[1:] == sessions[:-1]) & (values[1:] == values[:-1])
+    return found
 
 
 def check_from_zero(lists: Lists) -> None:
@@ -186,10 +189,7 @@ def read_click_log(
     keys, pair = np.unique(key, return_inverse=True)
     order, session = lists.order, lists.session_of_row
     by_pair = np.lexsort((pair[order], session))
-    twice = (pair[order][by_pair][1:] == pair[order][by_pair][:-1]) & (
-        session[by_pair][1:] == session[by_pair][:-1]
-    )
-    if twice.any():
+    if (twice := equals_next(session[by_pair], pair[order][by_pair])).any():
         row_a, row_b = order[by_pair][np.argmax(twice) :][:2].tolist()
         name = shown.describe(int(shown.query_of_row[row_a]))
         raise ValueError(

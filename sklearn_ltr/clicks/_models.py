@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
+from sklearn_ltr._core.data import places_in_queries
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
 from sklearn_ltr._core.parameters import POSITIVE, integer, read_parameters, real
@@ -181,6 +182,8 @@ def estimate_propensities(
     """Return what EM gives, attributes by name, and the attraction of the units."""
     check_connected(cells, positions)
     theta, gamma, curve = fit_cells(cells, parameters.max_iter, parameters.tol)
+    # only products of theta and gamma matter, so the scale is that of position 0
+    theta, gamma = theta / theta[0], gamma * theta[0]
     errors = propensity_errors(rows, query, theta, gamma)
     fitted = {
         "propensities_": at_positions(theta, positions),
@@ -278,36 +281,6 @@ class PositionBasedModel(ClickModel):
         return {**fitted, "attractiveness_": gamma}
 
 
-def compare_positions(cells: Cells) -> tuple[Cells, IntArray]:
-    """Return the cells of sets of two positions, and the pair of each."""
-    # cells are sorted by pair, so the other positions of a pair are close by
-    n_positions = int(cells.position.max()) + 1
-    first, second = [], []
-    for distance in range(1, n_positions):
-        same = cells.unit[distance:] == cells.unit[:-distance]
-        if not same.any():
-            break
-        first.append(np.flatnonzero(same))
-        second.append(first[-1] + distance)
-    if not first:
-        raise ValueError(
-            "documents: none was shown at two positions for the same query, so effects "
-            f"of positions and documents cannot be separated: {TO_COMPARE}"
-        )
-    a, b = np.concatenate(first), np.concatenate(second)
-    _, set_of_pair = np.unique(
-        cells.position[a] * n_positions + cells.position[b], return_inverse=True
-    )
-    # a unit is a set of two positions; a pair has two rows for each set
-    weight = cells.shown[a] * cells.shown[b] / (cells.shown[a] + cells.shown[b])
-    both = np.concatenate((a, b))
-    weights = np.concatenate((weight, weight))
-    sets = np.concatenate((set_of_pair, set_of_pair))
-    clicked = weights * cells.clicked[both] / cells.shown[both]
-    rows = Cells(sets, cells.position[both], weights, clicked)
-    return rows, cells.unit[both]
-
-
 class InterventionHarvesting(ClickModel):
     r"""A click model (AllPairs) that compares documents shown at several positions.
 
@@ -385,7 +358,28 @@ class InterventionHarvesting(ClickModel):
     def _estimate(log: ClickLog, parameters: EMParameters) -> dict[str, object]:
         """Return the fitted attributes, without the names of the pairs."""
         cells, positions = count_cells(log)
-        rows, pair = compare_positions(cells)
+        # cells are sorted by pair, so the other positions of a pair are close by
+        first, second = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for distance in range(1, len(positions)):
+            same = cells.unit[distance:] == cells.unit[:-distance]
+            if not same.any():
+                break
+            first.append(np.flatnonzero(same))
+            second.append(first[-1] + distance)
+        a, b = np.concatenate(first), np.concatenate(second)
+        if not len(a):
+            raise ValueError(
+                "documents: none was shown at two positions for the same query, so "
+                "effects of positions and documents cannot be separated: "
+                f"{TO_COMPARE}"
+            )
+        # a unit is a set of two positions; a pair has two rows for each set
+        set_key = cells.position[a] * len(positions) + cells.position[b]
+        sets = np.tile(np.unique(set_key, return_inverse=True)[1], 2)
+        weight = cells.shown[a] * cells.shown[b] / (cells.shown[a] + cells.shown[b])
+        weights, both = np.tile(weight, 2), np.concatenate((a, b))
+        clicked = weights * cells.clicked[both] / cells.shown[both]
+        rows = Cells(sets, cells.position[both], weights, clicked)
         compared = np.bincount(rows.position, minlength=len(positions)) > 0
         if not compared.all():
             raise ValueError(
@@ -400,7 +394,11 @@ class InterventionHarvesting(ClickModel):
                 "are relative: give a longer log, or use PositionBasedModel"
             )
         fitted, _ = estimate_propensities(
-            sum_rows(rows), rows, log.query_of_pair[pair], positions, parameters
+            sum_rows(rows),
+            rows,
+            log.query_of_pair[cells.unit[both]],
+            positions,
+            parameters,
         )
         propensities = fitted["propensities_"][positions[cells.position]]
         examined = cells.by_unit(cells.shown * propensities)
@@ -414,7 +412,7 @@ class InterventionHarvesting(ClickModel):
 def check_no_gaps(lists: Lists) -> None:
     """Raise a ValueError if a session shows a position, but not all above it."""
     check_from_zero(lists)
-    expected = np.arange(len(lists.positions)) - lists.offsets[lists.session_of_row]
+    expected = places_in_queries(lists.offsets)
     if (gap := lists.positions != expected).any():
         at = int(np.argmax(gap))
         session = int(lists.session_of_row[at])
@@ -592,23 +590,6 @@ def ratio_by_pair(
     return ratio(parts, wholes, otherwise)
 
 
-def estimates_of(patterns: Patterns, rates: Rates) -> dict[str, object]:
-    """Return the attributes of a fitted network that its rates determine."""
-    examined, _ = infer(patterns, rates)
-    count, unknown = patterns.n_sessions, np.full(patterns.n_pairs, np.nan)
-    is_shown = count * (patterns.position < patterns.length)
-    inner = count * (patterns.clicked & (patterns.position < patterns.length - 1))
-    # ratios of 1, or NaN for pairs that were never seen, never clicked above another
-    is_seen = ratio_by_pair(patterns, count * examined, count * examined, unknown)
-    is_inner = ratio_by_pair(patterns, inner, inner, unknown)
-    return {
-        "propensities_": (count * examined).sum(axis=0) / is_shown.sum(axis=0),
-        "attractiveness_": rates.attraction * is_seen,
-        "satisfaction_": rates.satisfaction * is_inner,
-        "perseverance_": rates.perseverance,
-    }
-
-
 class DynamicBayesianNetwork(ClickModel):
     r"""A click model (DBN) of users who read from the top until a click satisfies them.
 
@@ -711,12 +692,26 @@ class DynamicBayesianNetwork(ClickModel):
 
         start = np.full(2 * n + 1, 0.5)
         start[-1] = 0.9 if known is None else known
-        rates, curve = maximise(
+        found, curve = maximise(
             step,
             lambda rates: log_likelihood(patterns, unpack(rates)),
             start,
             parameters.max_iter,
             parameters.tol,
         )
-        attributes = estimates_of(patterns, unpack(rates))
-        return {**attributes, "log_likelihoods_": curve, "n_iter_": len(curve) - 1}
+        rates = unpack(found)
+        examined, _ = infer(patterns, rates)
+        count, unknown = patterns.n_sessions, np.full(n, np.nan)
+        seen, is_shown = count * examined, patterns.position < patterns.length
+        inner = patterns.clicked & (patterns.position < patterns.length - 1)
+        # 1, or NaN for pairs that were never seen, or never clicked above another
+        is_seen = ratio_by_pair(patterns, seen, seen, unknown)
+        is_inner = ratio_by_pair(patterns, count * inner, count * inner, unknown)
+        return {
+            "propensities_": seen.sum(axis=0) / (count * is_shown).sum(axis=0),
+            "attractiveness_": rates.attraction * is_seen,
+            "satisfaction_": rates.satisfaction * is_inner,
+            "perseverance_": rates.perseverance,
+            "log_likelihoods_": curve,
+            "n_iter_": len(curve) - 1,
+        }

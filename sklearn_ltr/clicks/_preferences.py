@@ -7,7 +7,7 @@ But most strategies find only preferences that contradict the order shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from sklearn_ltr._core.parameters import real
-from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray
-from sklearn_ltr.clicks._log import Patterns, count_patterns, read_click_log, sum_by
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
+from sklearn_ltr.clicks._log import count_patterns, read_click_log, sum_by
 
 STRATEGIES = {
     "skip_above": "below one that was not",
@@ -131,80 +131,60 @@ def preferences_from_clicks(
     >>> found.pairs.tolist(), found.probabilities.round(2)
     ([[5, 4], [4, 6], [5, 6]], array([0.67, 0.67, 0.75]))
     """
-    strategies = read_strategies(strategy)
+    strategies: list[str] = [strategy]  # type: ignore[list-item]
+    if isinstance(strategy, list | tuple) and len(strategy) > 0:
+        strategies = list(strategy)
+    for name in strategies:
+        if not isinstance(name, str) or name not in STRATEGIES:
+            raise ValueError(
+                f"strategy must be one of {tuple(STRATEGIES)} or several of them, got "
+                f"{strategy!r}"
+            )
+    if len(set(strategies)) < len(strategies):
+        raise ValueError(f"strategy must name each once, got {strategy!r}")
     smoothing = real(0).read_as("smoothing", smoothing)
     log = read_click_log(clicks, groups, documents, positions, sessions)
-    winner, loser, counts = count_preferences(count_patterns(log), strategies)
+    patterns, n = count_patterns(log), log.n_pairs
+    pair, clicked = patterns.pair, patterns.clicked
+    skipped = ~clicked & (pair < n)
+    # winner * n + loser of each preference, and how many sessions have it
+    keys, sizes = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for name in strategies:
+        is_adjacent = name in ("skip_previous", "no_click_next")
+        chosen = clicked
+        if name == "last_click_skip_above":
+            chosen = clicked & (patterns.position == patterns.last_click)
+        # of all sessions, two documents at each distance of their positions
+        for distance in range(1, 2 if is_adjacent else pair.shape[1]):
+            above, below = np.s_[:, :-distance], np.s_[:, distance:]
+            if name == "no_click_next":
+                winners, losers = pair[above], pair[below]
+                is_preferred = clicked[above] & skipped[below]
+            else:
+                winners, losers = pair[below], pair[above]
+                other = clicked if name == "earlier_click" else skipped
+                is_preferred = chosen[below] & other[above]
+            keys.append(winners[is_preferred] * n + losers[is_preferred])
+            sizes.append(patterns.n_sessions[np.nonzero(is_preferred)[0], 0])
+    winner, loser = np.divmod(np.concatenate(keys), n)
     if len(winner) == 0:
         raise ValueError(
             f"clicks: strategy={strategy!r} finds no preference, as no session has a "
             f"clicked document {' or '.join(map(STRATEGIES.__getitem__, strategies))}: "
             "give another strategy"
         )
-    return ClickPreferences(
-        pairs=np.stack((log.documents[winner], log.documents[loser]), axis=1),
-        probabilities=(counts[:, 0] + smoothing) / (counts.sum(axis=1) + 2 * smoothing),
-        counts=counts.astype(np.int64),
-        groups=log.groups[winner],
-    )
-
-
-def read_strategies(strategy: str | Sequence[str]) -> list[str]:
-    """Return the strategies; a ValueError unless they are known and differ."""
-    names: list[str] = [strategy]  # type: ignore[list-item]
-    if isinstance(strategy, list | tuple) and len(strategy) > 0:
-        names = list(strategy)
-    for name in names:
-        if not isinstance(name, str) or name not in STRATEGIES:
-            raise ValueError(
-                f"strategy must be one of {tuple(STRATEGIES)} or several of them, got "
-                f"{strategy!r}"
-            )
-    if len(set(names)) < len(names):
-        raise ValueError(f"strategy must name each once, got {strategy!r}")
-    return names
-
-
-def count_preferences(
-    patterns: Patterns, strategies: Sequence[str]
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return winners, losers, and how often each of two documents is preferred."""
-    n = patterns.n_pairs
-    keys, sessions = [], []
-    for strategy in strategies:
-        for winners, losers, is_preferred in preferences_of(patterns, strategy):
-            row, _ = np.nonzero(is_preferred)
-            keys.append(winners[is_preferred] * n + losers[is_preferred])
-            sessions.append(patterns.n_sessions[row, 0])
-    if not keys:
-        return (*np.zeros((2, 0), dtype=np.int64), np.zeros((0, 2)))
-    winner, loser = np.divmod(np.concatenate(keys), n)
+    # of both directions of each two documents, the more frequent one comes first
     low, high = np.minimum(winner, loser), np.maximum(winner, loser)
     distinct, number = np.unique(low * n + high, return_inverse=True)
     side = (winner == high).astype(np.int64)
-    sums = sum_by(2 * number + side, np.concatenate(sessions), 2 * len(distinct))
+    sums = sum_by(2 * number + side, np.concatenate(sizes), 2 * len(distinct))
     counts = sums.reshape(-1, 2)
     both = np.stack(np.divmod(distinct, n), axis=1)
     swapped = counts[:, 1] > counts[:, 0]
     both[swapped], counts[swapped] = both[swapped, ::-1], counts[swapped, ::-1]
-    return both[:, 0], both[:, 1], counts
-
-
-def preferences_of(
-    patterns: Patterns, strategy: str
-) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
-    """Yield winners, losers and whether the winner is preferred, for each distance."""
-    # the distance is that between the two positions; all sessions are compared at once
-    pair, clicked = patterns.pair, patterns.clicked
-    skipped = ~clicked & (pair < patterns.n_pairs)
-    is_adjacent = strategy in ("skip_previous", "no_click_next")
-    chosen = clicked
-    if strategy == "last_click_skip_above":
-        chosen = clicked & (patterns.position == patterns.last_click)
-    for distance in range(1, 2 if is_adjacent else pair.shape[1]):
-        above, below = pair[:, :-distance], pair[:, distance:]
-        if strategy == "no_click_next":
-            yield above, below, clicked[:, :-distance] & skipped[:, distance:]
-        else:
-            other = clicked if strategy == "earlier_click" else skipped
-            yield below, above, chosen[:, distance:] & other[:, :-distance]
+    return ClickPreferences(
+        pairs=log.documents[both],
+        probabilities=(counts[:, 0] + smoothing) / (counts.sum(axis=1) + 2 * smoothing),
+        counts=counts.astype(np.int64),
+        groups=log.groups[both[:, 0]],
+    )

@@ -25,11 +25,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.caller import DeferredWarning, collected_warnings, warn_caller
 from sklearn_ltr._core.compile import ONE_THREAD
 from sklearn_ltr._core.data import count_rows, read_numbers
 from sklearn_ltr._core.data.features import as_table
-from sklearn_ltr._core.data.row_hashes import HashArray
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.data.tables import hash_values
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
@@ -39,11 +38,8 @@ from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.clicks._em import (
     Cells,
     at_positions,
-    cells_log_likelihood,
-    cells_step,
     count_cells,
-    maximise,
-    start_rates,
+    fit_cells,
 )
 from sklearn_ltr.clicks._log import ClickLog, read_click_log
 from sklearn_ltr.clicks._models import EM_ATTRIBUTES, OF_PAIRS, EMParameters
@@ -193,14 +189,45 @@ class RegressionEM(Estimator):
         """
         with refit(self) as model:
             parameters = read_parameters(EMParameters, model)
-            classifier = read_classifier(model.classifier)
-            rows = read_row_numbers(documents, count_rows(clicks, "clicks"), n_rows(X))
+            classifier = model.classifier
+            if classifier is None:
+                classifier = MARTClassifier(early_stopping=False, random_state=0)
+            is_pipeline = isinstance(classifier, Pipeline)
+            last = classifier.steps[-1][1] if is_pipeline else classifier
+            is_class = isinstance(classifier, type)
+            if is_class or not (
+                hasattr(last, "fit") and hasattr(last, "predict_proba")
+            ):
+                raise TypeError(
+                    "classifier must be a scikit-learn classifier with predict_proba, "
+                    f"such as LogisticRegression(), got {classifier!r}"
+                )
+            if not has_fit_parameter(last, "sample_weight"):
+                raise TypeError(
+                    "classifier must take sample_weight in fit, but "
+                    f"{type(last).__name__} does not: give another"
+                )
+            n, n_documents = count_rows(clicks, "clicks"), n_rows(X)
+            if n_documents == 0:
+                raise ValueError("X has no rows: give the features of each document")
+            numbers = read_numbers(documents, n, "documents")
+            valid = (numbers >= 0) & (numbers < n_documents)
+            valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
+            if not valid.all():
+                row = int(np.argmin(valid))
+                raise ValueError(
+                    f"documents must hold rows of X, 0 to {n_documents - 1}, but row "
+                    f"{row} has {numbers[row]:g}"
+                )
+            rows = numbers.astype(np.int64)
             log = read_click_log(clicks, groups, rows, positions, sessions)
             model.groups_, model.documents_ = log.groups, log.documents
             number, log = sort_by_content(log, X)
             cells, shown_positions = count_cells(log)
             regression = AttractionRegression(classifier, X, log.documents, cells)
-            theta, gamma, curve = run_em(cells, regression, parameters)
+            theta, gamma, curve = fit_cells(
+                cells, parameters.max_iter, parameters.tol, regression
+            )
             for warning in regression.warnings:
                 warn_caller(*warning)
             model.log_likelihoods_, model.n_iter_ = curve, len(curve) - 1
@@ -224,31 +251,6 @@ class RegressionEM(Estimator):
         return self.scale_ * positive_probabilities(self.classifier_, X)
 
 
-def run_em(
-    cells: Cells, regression: AttractionRegression, parameters: EMParameters
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return theta, gamma, and the likelihood after each iteration."""
-    n_positions = int(cells.position.max()) + 1
-
-    def step(rates: FloatArray) -> FloatArray:
-        theta, attracted = cells_step(cells, rates[:n_positions], rates[n_positions:])
-        return np.concatenate((theta, regression(attracted)))
-
-    def log_likelihood(rates: FloatArray) -> float:
-        return cells_log_likelihood(cells, rates[:n_positions], rates[n_positions:])
-
-    rates, curve = maximise(
-        step,
-        log_likelihood,
-        step(start_rates(cells)),  # from here on, gamma is a function of X
-        parameters.max_iter,
-        parameters.tol,
-        slice(n_positions),
-    )
-    rates = step(rates)  # so that the last classifier is that of the result
-    return rates[:n_positions], rates[n_positions:], curve
-
-
 class AttractionRegression:
     """Fits a clone of a classifier in each M step.
 
@@ -265,7 +267,7 @@ class AttractionRegression:
     ----------
     fitted : classifier
         The last one.
-    warnings : list of Found
+    warnings : list of DeferredWarning
         What this package has warned of in its fit; those of earlier steps are dropped.
     """
 
@@ -277,50 +279,24 @@ class AttractionRegression:
         self._classes = np.repeat([1, 0], len(rows))
         self._shown = cells.by_unit(cells.shown)
         self.fitted: BaseEstimator | None = None
-        self.warnings: list[Found] = []
+        self.warnings: list[DeferredWarning] = []
 
     def __call__(self, attracted: FloatArray) -> FloatArray:
         """Return gamma of each pair, from the fraction that attracted, (n_pairs,)."""
         weights = np.concatenate((attracted, 1 - attracted))
         weights *= np.tile(self._shown, 2)
-        fitted = clone(self._classifier)
+        fitted, name = clone(self._classifier), "sample_weight"
+        if isinstance(fitted, Pipeline) and not get_config()["enable_metadata_routing"]:
+            name = f"{fitted.steps[-1][0]}__sample_weight"
         with collected_warnings() as self.warnings:
-            fitted.fit(self._twice, self._classes, **named_weights(fitted, weights))
+            fitted.fit(self._twice, self._classes, **{name: weights})
         self.fitted = fitted
         return np.clip(positive_probabilities(fitted, self._X), NEAREST, 1 - NEAREST)
-
-
-def named_weights(
-    classifier: BaseEstimator, weights: FloatArray
-) -> dict[str, FloatArray]:
-    """Return the weights by the name that a classifier's `fit` has for them."""
-    if isinstance(classifier, Pipeline) and not get_config()["enable_metadata_routing"]:
-        return {f"{classifier.steps[-1][0]}__sample_weight": weights}
-    return {"sample_weight": weights}
 
 
 def positive_probabilities(classifier: BaseEstimator, X: MatrixLike) -> FloatArray:
     """Return the probability of class 1 of each row."""
     return np.asarray(classifier.predict_proba(X), dtype=np.float64)[:, 1]
-
-
-def read_classifier(classifier: BaseEstimator | None) -> BaseEstimator:
-    """Return the classifier, or the default; a TypeError if it cannot be used."""
-    if classifier is None:
-        return MARTClassifier(early_stopping=False, random_state=0)
-    last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
-    is_class = isinstance(classifier, type)
-    if is_class or not (hasattr(last, "fit") and hasattr(last, "predict_proba")):
-        raise TypeError(
-            "classifier must be a scikit-learn classifier with predict_proba, such as "
-            f"LogisticRegression(), got {classifier!r}"
-        )
-    if not has_fit_parameter(last, "sample_weight"):
-        raise TypeError(
-            f"classifier must take sample_weight in fit, but {type(last).__name__} "
-            "does not: give another"
-        )
-    return classifier
 
 
 def sort_by_content(log: ClickLog, X: MatrixLike) -> tuple[IntArray, ClickLog]:
@@ -330,7 +306,18 @@ def sort_by_content(log: ClickLog, X: MatrixLike) -> tuple[IntArray, ClickLog]:
     cells, _ = count_cells(log)
     counts = np.column_stack((cells.position, cells.shown, cells.clicked))
     pair_counts = np.split(counts, np.flatnonzero(np.diff(cells.unit)) + 1)
-    hashes = hash_features(index_rows(X, log.documents)).tolist()
+    features: Any = index_rows(X, log.documents)
+    if issparse(features):
+        table = features.tocsr().astype(np.float64)
+    else:
+        array = np.asarray(as_table(features))
+        array = array.reshape(len(array), -1)
+        if array.dtype.kind not in "biuf":  # text and objects are replaced by numbers
+            texts = [list(map(repr, column)) for column in array.T.tolist()]
+            codes = [np.unique(text, return_inverse=True)[1] for text in texts]
+            array = np.column_stack(codes)
+        table = array.astype(np.float64)
+    hashes = hash_values(table, np.arange(log.n_pairs), ONE_THREAD).tolist()
     queries = log.query_of_pair.tolist()
     counted = [of_pair.tobytes() for of_pair in pair_counts]
     keys = list(zip(queries, hashes, counted, strict=True))
@@ -344,34 +331,3 @@ def sort_by_content(log: ClickLog, X: MatrixLike) -> tuple[IntArray, ClickLog]:
         documents=log.documents[order],
     )
     return number, moved
-
-
-def hash_features(X: Any) -> HashArray:
-    """Return a hash of each row of features, of whatever type they are, (n_rows,)."""
-    if issparse(X):
-        table = X.tocsr().astype(np.float64)
-    else:
-        array = np.asarray(as_table(X))
-        array = array.reshape(len(array), -1)
-        if array.dtype.kind not in "biuf":  # text and objects are replaced by numbers
-            texts = [list(map(repr, column)) for column in array.T.tolist()]
-            codes = [np.unique(text, return_inverse=True)[1] for text in texts]
-            array = np.column_stack(codes)
-        table = array.astype(np.float64)
-    return hash_values(table, np.arange(table.shape[0]), ONE_THREAD)
-
-
-def read_row_numbers(documents: IdsLike, n: int, n_documents: int) -> IntArray:
-    """Return rows of X, (n,) int64; a ValueError unless all are."""
-    if n_documents == 0:
-        raise ValueError("X has no rows: give the features of each document")
-    rows = read_numbers(documents, n, "documents")
-    valid = (rows >= 0) & (rows < n_documents)
-    valid &= rows == np.floor(np.where(valid, rows, 0.0))
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            f"documents must hold rows of X, 0 to {n_documents - 1}, but row {row} has "
-            f"{rows[row]:g}"
-        )
-    return rows.astype(np.int64)

@@ -31,7 +31,7 @@ from sklearn_ltr._core.data import (
     count_rows,
 )
 from sklearn_ltr._core.parameters import Choice, integer, real
-from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray, Seed
+from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, Seed
 
 
 class SimulatedLog(Bunch):
@@ -140,9 +140,18 @@ def simulate_clicks(
     grades = check_grades(y, queries)
     if not grades.any():
         raise ValueError("y holds grades of 0 only: give one above 0")
-    ranked = np.stack(
-        [_rank(column, grades, queries) for column in read_rankings(scores, queries)]
-    )
+    columns = {"scores": scores}
+    if np.ndim(scores) == 2:
+        columns = {f"scores[:, {j}]": c for j, c in enumerate(np.asarray(scores).T)}
+    if not columns:
+        raise ValueError("scores has no column: give one for each logging ranker")
+    # of each ranker, the documents of each query from rank 1 down
+    of_query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    rankings = []
+    for name, column in columns.items():
+        canonical = check_scores(column, queries, name, only_order=True)
+        rankings.append(np.lexsort((grades, -canonical, of_query)))
+    ranked = np.stack(rankings)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     # a session shows one query, ranked by one of the rankers, both drawn at random
     if n_sessions is None:
@@ -157,12 +166,32 @@ def simulate_clicks(
         has_one = queries.sizes[query] > position
         at = queries.offsets[query[has_one]] + position
         shown[has_one, position] = ranked[ranker[has_one], at]
-    relevance = relevance_of(grades)
+    # R of each grade, written so that no power of 2 overflows, and A
+    ln_2, top = np.log(2.0), grades.max()
+    relevance = np.exp((grades - top) * ln_2) * (
+        np.expm1(-grades * ln_2) / np.expm1(-top * ln_2)
+    )
     attraction = noise + (1 - noise) * relevance
-    clicked, examined = _click(
-        rng, np.append(attraction, 0.0)[shown], np.append(relevance, 0.0)[shown],
-        model, eta, perseverance,
-    )  # fmt: skip
+    attracts = np.append(attraction, 0.0)[shown]
+    satisfies = np.append(relevance, 0.0)[shown]
+    attracted = rng.random(shown.shape) < attracts
+    if model == "pbm":
+        propensity = (1.0 / np.arange(1, k + 1)) ** eta
+        examined = np.broadcast_to(propensity, shown.shape)
+        clicked = attracted & (rng.random(shown.shape) < examined)
+    else:
+        if model == "cascade":
+            stops, stop_rate = attracted, attracts
+        else:
+            goes = rng.random(shown.shape) < perseverance
+            is_satisfied = rng.random(shown.shape) < satisfies
+            stops = ~goes | (attracted & is_satisfied)
+            stop_rate = 1 - perseverance * (1 - attracts * satisfies)
+        # users read on while they have not stopped above
+        before = np.hstack((np.zeros((len(query), 1), bool), stops[:, :-1]))
+        clicked = attracted & ~np.logical_or.accumulate(before, axis=1)
+        goes_on = np.hstack((np.ones((len(query), 1)), 1 - stop_rate[:, :-1]))
+        examined = np.cumprod(goes_on, axis=1, dtype=np.float64)
     is_row = shown >= 0
     session, shown_at = np.nonzero(is_row)
     return SimulatedLog(
@@ -174,59 +203,3 @@ def simulate_clicks(
         propensities=(examined * is_row).sum(axis=0) / is_row.sum(axis=0),
         attractiveness=queries.unsort(attraction),
     )
-
-
-def relevance_of(grades: FloatArray) -> FloatArray:
-    """Return R of each grade, written so that no power of 2 overflows."""
-    ln_2, top = np.log(2.0), grades.max()
-    relevance: FloatArray = np.exp((grades - top) * ln_2) * (
-        np.expm1(-grades * ln_2) / np.expm1(-top * ln_2)
-    )
-    return relevance
-
-
-def read_rankings(scores: ArrayLike, queries: QueryGroups) -> list[FloatArray]:
-    """Return the scores of each ranker, (n_documents,) in canonical order."""
-    table = np.asarray(scores) if np.ndim(scores) == 2 else None
-    if table is None:
-        return [check_scores(scores, queries, "scores", only_order=True)]
-    if table.shape[1] == 0:
-        raise ValueError("scores has no column: give one for each logging ranker")
-    return [
-        check_scores(column, queries, f"scores[:, {ranker}]", only_order=True)
-        for ranker, column in enumerate(table.T)
-    ]
-
-
-def _rank(scores: FloatArray, grades: FloatArray, queries: QueryGroups) -> IntArray:
-    """Return the documents from rank 1 down, by query, (n_documents,)."""
-    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-    return np.lexsort((grades, -scores, query))
-
-
-def _click(
-    rng: np.random.Generator,
-    attraction: FloatArray,
-    relevance: FloatArray,
-    model: str,
-    eta: float,
-    perseverance: float,
-) -> tuple[BoolArray, FloatArray]:
-    """Draw clicks; return them and the probabilities of examination."""
-    n_sessions, k = attraction.shape
-    attracted = rng.random((n_sessions, k)) < attraction
-    if model == "pbm":
-        examined = np.broadcast_to((1.0 / np.arange(1, k + 1)) ** eta, (n_sessions, k))
-        return attracted & (rng.random((n_sessions, k)) < examined), examined
-    if model == "cascade":
-        stops, probability = attracted, attraction
-    else:
-        goes = rng.random((n_sessions, k)) < perseverance
-        is_satisfied = rng.random((n_sessions, k)) < relevance
-        stops = ~goes | (attracted & is_satisfied)
-        probability = 1 - perseverance * (1 - attraction * relevance)
-    before = np.hstack((np.zeros((n_sessions, 1), bool), stops[:, :-1]))
-    reads = ~np.logical_or.accumulate(before, axis=1)
-    goes_on = np.hstack((np.ones((n_sessions, 1)), 1 - probability[:, :-1]))
-    probabilities: FloatArray = np.cumprod(goes_on, axis=1, dtype=np.float64)
-    return attracted & reads, probabilities

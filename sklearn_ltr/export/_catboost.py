@@ -21,10 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sklearn_ltr._core.typing import FloatArray
-from sklearn_ltr.export._document import array, checked, excerpt, items, member
+from sklearn_ltr.export._document import (
+    array,
+    checked,
+    excerpt,
+    items,
+    member,
+    objects,
+)
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most
 from sklearn_ltr.export._imported import (
@@ -39,7 +45,6 @@ from sklearn_ltr.export._tree_model import (
     Place,
     Tree,
     TreeBuilder,
-    TreeModel,
     check_no_categories,
     errors_in,
     fold,
@@ -114,7 +119,10 @@ def to_catboost(estimator: TreesLike, *, missing: str = "branch") -> str:
     """
     model = trees_alone(estimator, missing)
     check_no_categories(model, "models of CatBoost hold of ours")
-    sides = [side_of_missing(model, j) for j in range(model.n_features)]
+    sides = []  # where missing values are: above, if no node sends them left
+    for j in range(model.n_features):
+        to_left = [tree.missing_left[tree.feature == j] for tree in model.trees]
+        sides.append(BELOW if np.concatenate(to_left).any() else ABOVE)
     trees = []
     for m, tree in enumerate(model.trees):
         try:
@@ -158,12 +166,6 @@ def to_catboost(estimator: TreesLike, *, missing: str = "branch") -> str:
         "scale_and_bias": [1, [model.base_score]],
     }
     return json.dumps(document)
-
-
-def side_of_missing(model: TreeModel, feature: int) -> str:
-    """Return where missing values are: above, if no node sends them left."""
-    sides = [tree.missing_left[tree.feature == feature] for tree in model.trees]
-    return BELOW if np.concatenate(sides).any() else ABOVE
 
 
 def catboost_tree(
@@ -241,41 +243,54 @@ def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
     >>> from_catboost(theirs).predict([[2.0]]) == theirs.predict([[2.0]])
     array([ True])
     """
-    theirs = None
-    if hasattr(model, "save_model") and hasattr(model, "is_fitted"):
-        if not model.is_fitted():
+    given: Any = model
+    theirs: Scores | None = None
+    if hasattr(given, "save_model") and hasattr(given, "is_fitted"):
+        if not given.is_fitted():
             raise TypeError("model must be a fitted model of CatBoost: fit it first")
-        model, theirs = written_by(model), partial(catboost_scores, model)
+        theirs = partial(given.predict, prediction_type="RawFormulaVal")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.json"
+            given.save_model(str(path), format="json")
+            model = path.read_bytes()
     wanted = "model must be a fitted model of CatBoost, its text or its file"
-    return to_ranker(read_catboost(text_of(model, wanted), theirs))
-
-
-def catboost_scores(model: CatBoost, X: FloatArray) -> ArrayLike:
-    """Return the raw scores of a model of CatBoost."""
-    scores: ArrayLike = model.predict(X, prediction_type="RawFormulaVal")
-    return scores
-
-
-def written_by(model: CatBoost) -> bytes:
-    """Return the JSON of a fitted model."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.json"
-        model.save_model(str(path), format="json")
-        return path.read_bytes()
-
-
-def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
-    """Return the model that CatBoost's JSON describes."""
-    document = json_model(text, "CatBoost", "features_info")
-    missing_left, names = read_catboost_columns(member(document, "features_info", dict))
+    document = json_model(text_of(model, wanted), "CatBoost", "features_info")
+    # parts that this reader does not know are collected, and judged at the end
+    unknown = unknown_parts(document, CATBOOST_PARTS["document"], "document")
+    info = str(document.get("model_info", {}))
+    version = re.search(r"tags/v(\d{1,9})\.(\d{1,9})", info)
+    if version is not None and (int(version[1]), int(version[2])) > NEWEST_CATBOOST:
+        unknown.append(f"version {version[1]}.{version[2]}")
+    # columns
+    features_info = member(document, "features_info", dict)
+    others = [k for k in features_info if k != "float_features" and features_info[k]]
+    if others:
+        raise ValueError(
+            f"features_info has {others}: only features that are numbers are read"
+        )
+    missing_left, names = [], []
+    for j, (where, column) in enumerate(objects(features_info, "float_features")):
+        for key in ("feature_index", "flat_feature_index"):
+            if member(column, key, int, where) != j:
+                raise ValueError(f"{where}.{key} must be {j}")
+        treatment = member(column, "nan_value_treatment", str, where)
+        if treatment not in ("AsFalse", "AsTrue", "AsIs"):
+            raise ValueError(f"{where}.nan_value_treatment is {excerpt(treatment)}")
+        missing_left.append(treatment != "AsTrue")  # NaN is not above a border
+        names.append(member(column, "feature_id", str, where))
+        unknown += unknown_parts(column, CATBOOST_PARTS["column"], where)
+    # trees
     if "oblivious_trees" not in document:
         raise ValueError(
             "it has no oblivious_trees: train with grow_policy='SymmetricTree'"
         )
     trees = []
     for m, tree in enumerate(member(document, "oblivious_trees", list)):
-        with errors_in(f"oblivious_trees[{m}]"):
-            trees.append(read_catboost_tree(tree, missing_left))
+        where = f"oblivious_trees[{m}]"
+        with errors_in(where):
+            found, unknown_there = read_catboost_tree(tree, missing_left, where)
+        trees.append(found)
+        unknown += unknown_there
     scale_and_bias = member(document, "scale_and_bias", list)
     if len(scale_and_bias) != 2:
         raise ValueError("scale_and_bias must hold two")
@@ -287,62 +302,19 @@ def read_catboost(text: str, theirs: Scores | None = None) -> TreeModel:
             "a model with one score"
         )
     scaled = [tree.scaled(scale) for tree in trees]
-    found = imported_model(names, scaled, {}, biases[0])
-    check_unknown(unknown_of(document), "CatBoost", found, {}, theirs)
-    return found
+    names = names if all(names) else made_up_names(len(names))
+    ranker = imported_model(names, scaled, {}, biases[0])
+    check_unknown(unknown, "CatBoost", ranker, {}, theirs)
+    return to_ranker(ranker)
 
 
-def unknown_of(document: dict[str, Any]) -> list[str]:
-    """Return what the reader does not know of a document, which has been read."""
-    unknown = unknown_parts(document, CATBOOST_PARTS["document"], "document")
-    info = str(document.get("model_info", {}))
-    version = re.search(r"tags/v(\d{1,9})\.(\d{1,9})", info)
-    if version is not None and (int(version[1]), int(version[2])) > NEWEST_CATBOOST:
-        unknown.append(f"version {version[1]}.{version[2]}")
-    for j, column in enumerate(document["features_info"]["float_features"]):
-        where = f"float_features[{j}]"
-        unknown += unknown_parts(column, CATBOOST_PARTS["column"], where)
-    for m, tree in enumerate(document["oblivious_trees"]):
-        where = f"oblivious_trees[{m}]"
-        unknown += unknown_parts(tree, CATBOOST_PARTS["tree"], where)
-        for i, split in enumerate(splits_of(tree)):
-            place = f"{where}.splits[{i}]"
-            unknown += unknown_parts(split, CATBOOST_PARTS["split"], place)
-    return unknown
-
-
-def read_catboost_columns(info: dict[str, Any]) -> tuple[list[bool], list[str]]:
-    """Return whether NaN goes left, and the name, of each column."""
-    others = [key for key in info if key != "float_features" and info[key]]
-    if others:
-        raise ValueError(
-            f"features_info has {others}: only features that are numbers are read"
-        )
-    columns = items(member(info, "float_features", list), dict, "float_features")
-    sides, names = [], []
-    for j, column in enumerate(columns):
-        where = f"float_features[{j}]"
-        for key in ("feature_index", "flat_feature_index"):
-            if member(column, key, int, where) != j:
-                raise ValueError(f"{where}.{key} must be {j}")
-        treatment = member(column, "nan_value_treatment", str, where)
-        if treatment not in ("AsFalse", "AsTrue", "AsIs"):
-            raise ValueError(f"{where}.nan_value_treatment is {excerpt(treatment)}")
-        sides.append(treatment != "AsTrue")  # NaN is not above a border
-        names.append(member(column, "feature_id", str, where))
-    return sides, names if all(names) else made_up_names(len(names))
-
-
-def splits_of(tree: object) -> list[dict[str, Any]]:
-    """Return the splits of a tree; CatBoost writes null where there are none."""
-    if isinstance(tree, dict) and "splits" in tree and tree["splits"] is None:
-        return []
-    return items(member(tree, "splits", list), dict, "splits")
-
-
-def read_catboost_tree(tree: object, missing_left: Sequence[bool]) -> Tree:
-    """Return a tree."""
-    splits = splits_of(tree)
+def read_catboost_tree(
+    tree: Any, missing_left: Sequence[bool], place_of_tree: str
+) -> tuple[Tree, list[str]]:
+    """Return a tree, and its parts that this reader does not know."""
+    # CatBoost writes null where there are no splits
+    is_null = isinstance(tree, dict) and "splits" in tree and tree["splits"] is None
+    splits = [] if is_null else objects(tree, "splits")
     values = array(tree, "leaf_values", np.float64, "tree")
     weights = array(tree, "leaf_weights", np.float64, "tree")
     if len(splits) > DEEPEST_TREE or not len(values) == len(weights) == 2 ** len(
@@ -354,8 +326,7 @@ def read_catboost_tree(tree: object, missing_left: Sequence[bool]) -> Tree:
             f"{DEEPEST_TREE} splits"
         )
     features, borders = [], []
-    for i, split in enumerate(splits):
-        where = f"splits[{i}]"
+    for where, split in splits:
         if member(split, "split_type", str, where) != "FloatFeature":
             raise ValueError(f"{where} tests no number")
         features.append(member(split, "float_feature_index", int, where))
@@ -380,4 +351,8 @@ def read_catboost_tree(tree: object, missing_left: Sequence[bool]) -> Tree:
         )
         waiting.append((bit - 1, leaf | 1 << bit - 1, (node, "right")))
         waiting.append((bit - 1, leaf, (node, "left")))
-    return builder.tree()
+    unknown = unknown_parts(tree, CATBOOST_PARTS["tree"], place_of_tree)
+    for where, split in splits:
+        known = CATBOOST_PARTS["split"]
+        unknown += unknown_parts(split, known, f"{place_of_tree}.{where}")
+    return builder.tree(), unknown

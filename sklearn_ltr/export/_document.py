@@ -24,17 +24,16 @@ NAMES: dict[type, str] = {
 
 def parse(text: str | bytes) -> Any:
     """Return what a JSON text holds; a ValueError if it is none, or holds NaN."""
+
+    def no_number(name: str) -> NoReturn:
+        raise ValueError(f"it holds {name}")
+
     try:
         return load_json(text, parse_constant=no_number)
     except (ValueError, OverflowError) as error:  # UnicodeDecodeError is one
         if "integer string conversion" in str(error):  # Python's words
             raise ValueError("the JSON has an integer of thousands of digits") from None
         raise ValueError(f"this is no valid JSON: {error}") from None
-
-
-def no_number(name: str) -> NoReturn:
-    """Refuse NaN and Infinity, which JSON does not have."""
-    raise ValueError(f"it holds {name}")
 
 
 def checked(value: object, kind: type[K], where: str) -> K:
@@ -70,19 +69,32 @@ def items(values: object, kind: type[K], where: str) -> list[K]:
     return [checked(value, kind, f"{where}[{i}]") for i, value in enumerate(found)]
 
 
+def items_of(document: object, key: str, kind: type[K], where: str = "") -> list[K]:
+    """Return a member that is a list of which all items are of a kind."""
+    return items(member(document, key, list, where), kind, place(where, key))
+
+
+def objects(
+    document: object, key: str, where: str = ""
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the objects of a member that is a list, each after its place."""
+    found = items_of(document, key, dict, where)
+    return [(f"{place(where, key)}[{i}]", value) for i, value in enumerate(found)]
+
+
 def array(
     document: object, key: str, dtype: DTypeLike, where: str = ""
 ) -> NDArray[Any]:
     """Return a member that is a list of numbers or booleans as an array."""
     kind: type = {"b": bool, "i": int, "f": float}[np.dtype(dtype).kind]
-    path = place(where, key)
-    values: list[float] = items(member(document, key, list, where), kind, path)
+    values: list[float] = items_of(document, key, kind, where)
     if kind is int:
         limits = np.iinfo(np.dtype(dtype).name)
         lowest, highest = int(limits.min), int(limits.max)
         if values and not (lowest <= min(values) and max(values) <= highest):
             i = next(i for i, v in enumerate(values) if not lowest <= v <= highest)
-            raise ValueError(f"{path}[{i}] is out of range: {excerpt(values[i])}")
+            path = f"{place(where, key)}[{i}]"
+            raise ValueError(f"{path} is out of range: {excerpt(values[i])}")
     return np.array(values, dtype=dtype)
 
 

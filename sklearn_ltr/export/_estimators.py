@@ -34,7 +34,6 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
     categories_of,
-    errors_in,
     made_up_names,
     stack,
 )
@@ -126,7 +125,21 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
             f"{found}"
         )
     fitted = estimator._fitted()
-    model = own_trees(fitted)
+    features, parameters = features_of(fitted), fitted.get_params(deep=False)
+    model = TreeModel(
+        estimator=name,
+        parameters={n: None if n == "init" else v for n, v in parameters.items()},
+        features=features,
+        has_feature_names=hasattr(fitted, "feature_names_in_"),
+        base_score=float(getattr(fitted, "base_score_", 0.0)),
+        trees=trees_of(fitted, features),
+        classes=getattr(fitted, "classes_", None),
+        sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
+        uses_init_score=getattr(fitted, "_uses_init_score", False),
+        absent_is_missing=fitted._absent_is_missing,
+        stages_changed=fitted._stages_changed,
+        training=training_state(fitted),
+    )
     base = getattr(fitted, "init_", None)
     if base is None:
         return model
@@ -183,26 +196,6 @@ def trees_alone(estimator: TreesLike, missing: str) -> TreeModel:
     return model.with_missing_as(0.0) if missing == "zero" else model
 
 
-def own_trees(fitted: BoostedTrees) -> TreeModel:
-    """Return an estimator without its base model."""
-    features = features_of(fitted)
-    parameters = fitted.get_params(deep=False)
-    return TreeModel(
-        estimator=type(fitted).__name__,
-        parameters={n: None if n == "init" else v for n, v in parameters.items()},
-        features=features,
-        has_feature_names=hasattr(fitted, "feature_names_in_"),
-        base_score=float(getattr(fitted, "base_score_", 0.0)),
-        trees=trees_of(fitted, features),
-        classes=getattr(fitted, "classes_", None),
-        sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
-        uses_init_score=getattr(fitted, "_uses_init_score", False),
-        absent_is_missing=fitted._absent_is_missing,
-        stages_changed=fitted._stages_changed,
-        training=training_state(fitted),
-    )
-
-
 def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     """Return the columns that an estimator was fitted on."""
     n_features = fitted.n_features_in_
@@ -244,8 +237,10 @@ def trees_of(fitted: BoostedTrees, features: Sequence[Feature]) -> tuple[Tree, .
         for node in range(stop - start):
             if start + node in sets:
                 j = int(feature[node])
-                by_category[node] = left_categories(
-                    sets[start + node], features[j].categories or (), bins_of[j]
+                goes_left = unpack_sets(sets[start + node][np.newaxis])[0][bins_of[j]]
+                known = features[j].categories or ()
+                by_category[node] = tuple(
+                    c for c, left in zip(known, goes_left.tolist(), strict=True) if left
                 )
         trees.append(
             Tree(
@@ -306,18 +301,6 @@ def from_tree_model(model: TreeModel) -> BoostedTrees:
     if unknown:
         raise ValueError(f"parameters: {model.estimator} has no {sorted(unknown)}")
     estimator = cls(**model.parameters)
-    set_fitted_state(estimator, model)
-    try:
-        parameters = read_parameters(cls._parameters, estimator)
-        parameters.constraints(estimator._features)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"parameters: {error}") from None
-    estimator._check_state()
-    return estimator
-
-
-def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
-    """Set the attributes that a fit sets."""
     training = model.training or unknown_training(model)
     estimator.n_features_in_ = model.n_features
     if model.has_feature_names:
@@ -341,7 +324,7 @@ def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
         set_name: {name: np.array(values) for name, values in set_curves.items()}
         for set_name, set_curves in training.evals_result.items()
     }
-    if model.estimator == "LambdaMARTRanker":
+    if isinstance(estimator, LambdaMARTRanker):
         estimator.init_, estimator._uses_init_score = None, model.uses_init_score
     else:
         estimator.base_score_ = model.base_score
@@ -351,16 +334,43 @@ def set_fitted_state(estimator: BoostedTrees, model: TreeModel) -> None:
         estimator.position_bias_ = np.array(training.position_bias, dtype=np.float64)
     if training.label_forces is not None:
         estimator.label_forces_ = np.array(training.label_forces, dtype=np.float64)
+    try:
+        parameters = read_parameters(cls._parameters, estimator)
+        parameters.constraints(estimator._features)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"parameters: {error}") from None
+    estimator._check_state()
+    return estimator
 
 
 def unknown_training(model: TreeModel) -> TrainingState:
     """Return what stands for the training of trees that come without it."""
-    bins = find_category_bins(model.features, model.trees)
+    bins: dict[int, tuple[int, ...]] = {}
+    shared_from = {}
+    for j, known in categories_of(model.features).items():
+        position = {category: i for i, category in enumerate(known)}
+        group = np.zeros(len(position), dtype=np.int64)
+        for tree in model.trees:
+            for node, categories in tree.left_categories.items():
+                if tree.feature[node] == j:
+                    goes_left = np.zeros(len(position), dtype=np.int64)
+                    goes_left[[position[category] for category in categories]] = 1
+                    # categories that are in the same sets stay in one group
+                    group = np.unique(2 * group + goes_left, return_inverse=True)[1]
+        n_bins = int(group.max(initial=-1)) + 1
+        if n_bins > MISSING_BIN:
+            raise ValueError(
+                f"its trees separate {n_bins} groups of the categories of feature "
+                f"{model.features[j].name!r}, but here a feature has at most "
+                f"{MISSING_BIN}: train with fewer"
+            )
+        bins[j] = tuple(group.tolist())
+        shared_from[j] = n_bins if n_bins == len(known) else n_bins - 1
     return TrainingState(
         seed=0,
         bin_thresholds=((),) * model.n_features,
         category_bins=bins,
-        shared_from={j: first_shared_bin(own) for j, own in bins.items()},
+        shared_from=shared_from,
         mean_thresholds=dict.fromkeys(bins, ()),
         curves={},
         evals_result={},
@@ -398,15 +408,31 @@ def ensemble_of(model: TreeModel, bins: Mapping[int, Sequence[int]]) -> TreeEnse
     """Return the trees, as an estimator stores them."""
     sizes = [len(tree.feature) for tree in model.trees]
     first_node = np.cumsum([0, *sizes], dtype=np.int64)[:-1]
-    nodes, sets = [], []
+    category_nodes, left_bins = [], []  # which bins go left at a node of categories
     for m, (first, tree) in enumerate(zip(first_node, model.trees, strict=True)):
-        nodes.append(first + np.array(sorted(tree.left_categories), dtype=np.int64))
-        with errors_in(f"trees[{m}]"):
-            sets.append(bin_sets(tree, model.features, bins))
+        for node, categories in sorted(tree.left_categories.items()):
+            j = int(tree.feature[node])
+            goes_left = np.zeros(MISSING_BIN + 1, dtype=np.bool_)
+            right = set()
+            feature, left = model.features[j], set(categories)
+            for category, b in zip(feature.categories or (), bins[j], strict=True):
+                if category in left:
+                    goes_left[b] = True
+                else:
+                    right.add(b)
+            if goes_left[list(right)].any():
+                raise ValueError(
+                    f"trees[{m}]: node {node} divides categories of {feature.name!r} "
+                    "that share a bin"
+                )
+            goes_left[MISSING_BIN] = tree.missing_left[node]
+            category_nodes.append(first + node)
+            left_bins.append(goes_left)
+    sets = np.array(left_bins, dtype=np.bool_).reshape(-1, MISSING_BIN + 1)
     return TreeEnsemble(
         first_node=first_node,
-        category_node=np.concatenate(nodes),
-        category_set=np.concatenate(sets),
+        category_node=np.array(category_nodes, dtype=np.int64),
+        category_set=np.packbits(sets, axis=1, bitorder="little"),
         **{
             name: np.concatenate([getattr(tree, name) for tree in model.trees])
             for name in ("feature", "threshold", *NODE_ARRAYS)
@@ -422,70 +448,6 @@ def feature_categories(features: Sequence[Feature]) -> FeatureCategories:
         np.array([features[j].is_text for j in known], dtype=np.bool_),
         [np.array(c if features[j].is_text else (), np.str_) for j, c in known.items()],
     )
-
-
-def find_category_bins(
-    features: Sequence[Feature], trees: Sequence[Tree]
-) -> dict[int, tuple[int, ...]]:
-    """Return the bin of each category of each categorical feature."""
-    bins: dict[int, tuple[int, ...]] = {}
-    for j, known in categories_of(features).items():
-        position = {category: i for i, category in enumerate(known)}
-        group = np.zeros(len(position), dtype=np.int64)
-        for tree in trees:
-            for node, categories in tree.left_categories.items():
-                if tree.feature[node] == j:
-                    goes_left = np.zeros(len(position), dtype=np.int64)
-                    goes_left[[position[category] for category in categories]] = 1
-                    # categories that are in the same sets stay in one group
-                    group = np.unique(2 * group + goes_left, return_inverse=True)[1]
-        if group.max(initial=0) >= MISSING_BIN:
-            raise ValueError(
-                f"its trees separate {group.max() + 1} groups of the categories of "
-                f"feature {features[j].name!r}, but here a feature has at most "
-                f"{MISSING_BIN}: train with fewer"
-            )
-        bins[j] = tuple(group.tolist())
-    return bins
-
-
-def first_shared_bin(bins: Sequence[int]) -> int:
-    """Return the first bin that categories share, where their means are not known."""
-    n_bins = max(bins, default=-1) + 1
-    return n_bins if n_bins == len(bins) else n_bins - 1
-
-
-def bin_sets(
-    tree: Tree, features: Sequence[Feature], bins: Mapping[int, Sequence[int]]
-) -> NDArray[np.uint8]:
-    """Return which bins go left at each node that tests a category, (n_sets, 32)."""
-    sets = np.zeros((len(tree.left_categories), MISSING_BIN + 1), dtype=np.bool_)
-    for number, node in enumerate(sorted(tree.left_categories)):
-        j = int(tree.feature[node])
-        goes_left = set(tree.left_categories[node])
-        right = set()
-        for category, b in zip(features[j].categories or (), bins[j], strict=True):
-            if category in goes_left:
-                sets[number, b] = True
-            else:
-                right.add(b)
-        if sets[number, list(right)].any():
-            raise ValueError(
-                f"node {node} divides categories of {features[j].name!r} that share a "
-                "bin"
-            )
-        sets[number, MISSING_BIN] = tree.missing_left[node]
-    return np.packbits(sets, axis=1, bitorder="little")
-
-
-def left_categories(
-    category_set: NDArray[np.uint8],
-    categories: Sequence[Category],
-    bins: NDArray[np.uint8],
-) -> tuple[Category, ...]:
-    """Return the categories whose bins are in a set, (32,)."""
-    goes_left = unpack_sets(category_set[np.newaxis])[0][bins].tolist()
-    return tuple(c for c, left in zip(categories, goes_left, strict=True) if left)
 
 
 def training_state(fitted: BoostedTrees) -> TrainingState | None:

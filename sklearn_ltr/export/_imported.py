@@ -7,11 +7,11 @@ only from an object of its library, which then scores some rows for comparison.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.typing import FloatArray
@@ -70,24 +70,21 @@ def imported_model(
     """Return the trees of another library as the model of a ranker."""
     if not trees:
         raise ValueError("the model has no trees")
+    features = []
+    for j, name in enumerate(names):
+        known = tuple(sorted(codes[j])) if j in codes else None
+        is_text = any(isinstance(category, str) for category in known or ())
+        features.append(Feature(name, known, is_text))
     return TreeModel(
         estimator=LambdaMARTRanker.__name__,
         parameters={"n_estimators": len(trees)},
-        features=tuple(feature(name, codes.get(j)) for j, name in enumerate(names)),
+        features=tuple(features),
         has_feature_names=list(names) != made_up_names(len(names)),
         base_score=base_score,
         trees=tuple(trees),
         # of no consequence where missing values go with 0
         absent_is_missing=absent_is_missing and any(map(tests_missing, trees)),
     )
-
-
-def feature(name: str, categories: Iterable[Category] | None) -> Feature:
-    """Return a column; None are the categories of one that holds numbers."""
-    if categories is None:
-        return Feature(name)
-    listed = tuple(sorted(categories))
-    return Feature(name, listed, any(isinstance(c, str) for c in listed))
 
 
 def to_ranker(model: TreeModel) -> LambdaMARTRanker:
@@ -116,20 +113,7 @@ def check_unknown(
             f"scores of some rows; or save the model by an older {library}"
         )
     model.check()
-    X = probes(model, codes)
-    found, expected = plain_scores(model, codes, X), np.asarray(theirs(X), np.float64)
-    scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
-    off = np.abs(found - expected).max()
-    if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
-        raise ValueError(
-            f"this reader of models of {library} has not been checked with {parts}, "
-            f"and {library} scores the model differently, by up to {off:.3g}: use an "
-            f"older {library}, or a newer sklearn_ltr"
-        )
-
-
-def probes(model: TreeModel, codes: CategoryCodes) -> NDArray[np.float64]:
-    """Return rows whose numbers are thresholds or between them, or missing."""
+    # rows whose numbers are thresholds or between them, or missing
     rng = np.random.default_rng(0)
     X = np.empty((N_PROBES, model.n_features))
     for j in range(model.n_features):
@@ -141,23 +125,15 @@ def probes(model: TreeModel, codes: CategoryCodes) -> NDArray[np.float64]:
             middles = known[:-1] / 2 + known[1:] / 2
             values = np.concatenate([known, middles, known[[0]] - 1, known[[-1]] + 1])
         X[:, j] = rng.choice(np.append(values, np.nan), N_PROBES)
-    return X
-
-
-def plain_scores(
-    model: TreeModel,
-    codes: CategoryCodes,
-    X: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the scores of rows with codes, from the description alone."""
-    scores = np.full(len(X), model.base_score)
+    # their scores, from the description alone
+    found = np.full(N_PROBES, model.base_score)
     for tree in model.trees:
-        waiting = [(0, np.arange(len(X)))]
+        waiting = [(0, np.arange(N_PROBES))]
         while waiting:
             node, rows = waiting.pop()
             j = int(tree.feature[node])
             if j < 0:
-                scores[rows] += tree.value[node]
+                found[rows] += tree.value[node]
                 continue
             x = X[rows, j]
             if node in tree.left_categories:
@@ -167,4 +143,12 @@ def plain_scores(
             left[np.isnan(x)] = tree.missing_left[node]
             waiting.append((int(tree.left[node]), rows[left]))
             waiting.append((int(tree.right[node]), rows[~left]))
-    return scores
+    expected = np.asarray(theirs(X), np.float64)
+    scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
+    off = np.abs(found - expected).max()
+    if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
+        raise ValueError(
+            f"this reader of models of {library} has not been checked with {parts}, "
+            f"and {library} scores the model differently, by up to {off:.3g}: use an "
+            f"older {library}, or a newer sklearn_ltr"
+        )

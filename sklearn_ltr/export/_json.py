@@ -94,7 +94,7 @@ def with_floats(value: Any) -> Any:
     # some programs write 1.0 as 1, and -0.0 as 0
     if type(value) is float or (type(value) is int and abs(value) < LARGEST_EXACT):
         return float(value) + 0.0
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         kinds = set(map(type, value))
         if kinds == {float}:
             return [item + 0.0 for item in value]
@@ -102,7 +102,7 @@ def with_floats(value: Any) -> Any:
             return list(map(float, value))
         return [with_floats(item) for item in value]
     if isinstance(value, dict):
-        return {name: with_floats(item) for name, item in value.items()}
+        return {str(name): with_floats(item) for name, item in value.items()}
     return value
 
 
@@ -173,7 +173,17 @@ def from_json(text: TextOrFile) -> Model:
             f"format_version is {excerpt(version)}, and sklearn_ltr {VERSION} reads "
             f"{FORMAT_VERSION}: use another version of it"
         )
-    warn_of_newer(member(document, "library_version", str))
+    written_by = member(document, "library_version", str)
+    try:
+        is_newer = release_numbers(written_by) > release_numbers(VERSION)
+    except ValueError:
+        raise ValueError(f"library_version is {excerpt(written_by)}") from None
+    if is_newer:
+        warn_caller(
+            f"this model was written by sklearn_ltr {written_by}, but this is the "
+            f"older {VERSION}: upgrade, or check its scores",
+            NewerVersionWarning,
+        )
     try:
         estimator = read_model(document)
         found = checksum_of_document(document)
@@ -186,17 +196,3 @@ def from_json(text: TextOrFile) -> Model:
             'on purpose, remove "checksum" from it'
         )
     return estimator
-
-
-def warn_of_newer(version: str) -> None:
-    """Warn if a newer version of the package has written a model."""
-    try:
-        is_newer = release_numbers(version) > release_numbers(VERSION)
-    except ValueError:
-        raise ValueError(f"library_version is {excerpt(version)}") from None
-    if is_newer:
-        warn_caller(
-            f"this model was written by sklearn_ltr {version}, but this is the older "
-            f"{VERSION}: upgrade, or check its scores",
-            NewerVersionWarning,
-        )

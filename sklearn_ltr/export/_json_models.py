@@ -6,7 +6,7 @@ place of their object, for messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,13 +23,22 @@ from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.ensemble._bagging import BaggingParameters
 from sklearn_ltr.ensemble._blended_ranker import BlendingParameters
-from sklearn_ltr.export._document import array, checked, items, member, place
+from sklearn_ltr.export._document import (
+    array,
+    checked,
+    items,
+    items_of,
+    member,
+    objects,
+    place,
+)
 from sklearn_ltr.export._estimators import (
     ESTIMATORS,
     BoostedTrees,
     feature_categories,
 )
 from sklearn_ltr.export._json_parameters import (
+    CLASSES,
     class_name,
     estimator_value,
     invalid_parameters,
@@ -41,7 +50,7 @@ from sklearn_ltr.export._json_trees import (
     read_trees,
     trees_value,
 )
-from sklearn_ltr.export._networks import dense_layers, layers_of
+from sklearn_ltr.export._networks import NETWORKS, dense_layers, layers_of
 from sklearn_ltr.export._pipelines import (
     READ,
     Imputation,
@@ -61,7 +70,7 @@ Document: TypeAlias = dict[str, Any]
 
 LARGEST_SINGLE = float(np.finfo(np.float32).max)
 NAN, INF = float("nan"), float("inf")
-#: the attributes of a fit, without "_", and what null stands for among their numbers
+# The attributes of a fit, without "_", and what null stands for among their numbers
 STATE: dict[type[BaseEstimator], dict[str, float | None]] = {
     SimpleImputer: {"statistics": None},
     StandardScaler: {"mean": NAN, "var": NAN, "scale": NAN, "n_samples_seen": None},
@@ -71,21 +80,130 @@ STATE: dict[type[BaseEstimator], dict[str, float | None]] = {
     },
     SmoothClipScaler: {"center": None, "scale": INF, "rms": INF},
 }  # fmt: skip
+#: kinds of columns of a TableVectorizer that are numbers of days
+IN_DAYS = {"dates": "date", "zoned_dates": "zoned date", "durations": "duration"}
 
 
 def model_value(model: BaseEstimator) -> Document:
     """Return a fitted model."""
-    write: Callable[[Any], Document] = WRITERS.get(type(model), trees_value)
-    return write(model)
+    kind = type(model)
+    if kind in NETWORKS:
+        fitted = model._fitted()
+        layers = layers_of(fitted)
+        return {
+            **estimator_value(fitted),
+            **columns_value(fitted),
+            "sigma": float(fitted._sigma),
+            "n_iter": fitted.n_iter_,
+            "activation": layers.activation,
+            "layers": dense_layers(layers),
+        }
+    if kind is BaggingRanker:
+        fitted = model._fitted()
+        members = zip(fitted.estimators_, fitted.estimators_queries_, strict=True)
+        return estimator_value(fitted) | {
+            "estimators": [
+                {"queries": drawn.tolist(), **model_value(member)}
+                for member, drawn in members
+            ]
+        }
+    if kind is BlendedRanker:
+        fitted = model._fitted()
+        return estimator_value(fitted) | {
+            "weights": fitted.weights_.tolist(),
+            "blend_score": fitted.blend_score_,
+            "rankers": [model_value(member) for member in fitted.rankers_],
+        }
+    if kind is Pipeline:
+        *steps, (name, last) = active_steps(model)
+        are_imputers = all(isinstance(step, SimpleImputer) for _, step in steps)
+        # of imputers and trees, the trees that do the same are written
+        if type(last) not in ESTIMATORS.values() or not are_imputers:
+            values = [{"name": n, **step_value(n, step)} for n, step in steps]
+            values.append({"name": name, **model_value(last)})
+            document = estimator_value(model)
+            del document["parameters"]["steps"]
+            return document | {"steps": values}
+    return trees_value(model)
 
 
 def read_model(document: Document, where: str = "") -> Any:
     """Return the fitted model that is at a place of the document."""
-    name = class_name(document, [*ESTIMATORS, *READERS], where)
-    if name in READERS:
-        return READERS[name](document, where)
+    models = [name for name, cls in CLASSES.items() if cls not in READ]
+    cls = CLASSES[class_name(document, models, where)]
+    if cls in ESTIMATORS.values():
+        with errors_in(where):
+            return read_trees(document)
+    if cls is Pipeline:
+        return read_pipeline(document, where)
+    model = new_estimator(document, where)
+    if cls in NETWORKS:
+        read_network(model, document, where)
+        return model
+    is_bag = cls is BaggingRanker
+    with invalid_parameters(where):
+        read_parameters(BaggingParameters if is_bag else BlendingParameters, model)
+    key = "estimators" if is_bag else "rankers"
+    listed = objects(document, key, where)
+    members = [read_model(value, at) for at, value in listed]
+    if len({member.n_features_in_ for member in members}) != 1:
+        raise ValueError(
+            f"{place(where, key)} must be models of the same number of columns"
+        )
+    if is_bag:
+        model.estimators_ = members
+        model.estimators_queries_ = [
+            array(value, "queries", np.int64, at) for at, value in listed
+        ]
+        return model
+    model.rankers_ = members
+    model.weights_ = read_numbers(document, "weights", len(members), None, where)
+    score = document.get("blend_score")
+    at = place(where, "blend_score")
+    model.blend_score_ = None if score is None else checked(score, float, at)
+    model.curve_ = None
+    return model
+
+
+def read_network(ranker: NetworkRanker, document: Document, where: str) -> None:
+    """Set what a fit sets; the training cannot be continued."""
+    with invalid_parameters(where):
+        p = read_parameters(ranker._parameters, ranker)
+    read_columns(ranker, document, where)
+    coefs, intercepts, n_inputs = [], [np.empty(0)], ranker.n_features_in_
+    for own, layer in objects(document, "layers", where):
+        bias = array(layer, "bias", np.float64, own)
+        matrix = read_rows(layer, "matrix", len(bias), [n_inputs], own)
+        if max(np.abs(matrix).max(), np.abs(bias).max()) > LARGEST_SINGLE:
+            raise ValueError(f"{own} holds a number that is infinite in float32")
+        coefs.append(np.ascontiguousarray(matrix.T, dtype=np.float32))
+        intercepts.append(bias.astype(np.float32))
+        n_inputs = len(bias)
+    if intercepts[-1].tolist() != [0.0]:
+        raise ValueError(
+            f"{place(where, 'layers')} must end with one unit, whose bias is 0"
+        )
+    network = MultilayerPerceptron.__new__(MultilayerPerceptron)
+    network.__setstate__(
+        {
+            "activation": member(document, "activation", str, where),
+            "coefs": coefs,
+            "intercepts": intercepts[1:-1],
+        }
+    )
+    ranker.__dict__ |= {
+        "network_": network,
+        "n_iter_": member(document, "n_iter", int, where),
+        "evals_result_": {},
+        "validation_score_": np.empty(0),
+        "_fitted_architecture": p.architecture,
+        "_optimizer": p.new_optimizer(),
+        "_seed": None,  # so that a warm start is refused
+        "_sigma": member(document, "sigma", float, where),
+        p.train_curve: np.empty(0),
+    }
     with errors_in(where):
-        return read_trees(document)
+        ranker._check_state()
 
 
 # --- columns and numbers --------------------------------------------------------------
@@ -107,15 +225,15 @@ def read_columns(
     fitted: BaseEstimator, document: Document, where: str
 ) -> list[Feature]:
     """Set the columns of a fit, and return them."""
-    at = place(where, "features")
-    given = items(member(document, "features", list, where), dict, at)
-    features = [read_feature(value, f"{at}[{j}]") for j, value in enumerate(given)]
+    listed = objects(document, "features", where)
+    features = [read_feature(value, at) for at, value in listed]
     if not features:
-        raise ValueError(f"{at} must hold at least one column")
-    for j, feature in enumerate(features):
-        check_feature(feature, f"{at}[{j}]")
+        path = place(where, "features")
+        raise ValueError(f"{path} must hold at least one column")
+    for (at, _), feature in zip(listed, features, strict=True):
+        check_feature(feature, at)
         if feature.categories is not None and not isinstance(fitted, TableVectorizer):
-            raise ValueError(f"{at}[{j}].type must be 'number'")
+            raise ValueError(f"{at}.type must be 'number'")
     fitted.n_features_in_ = len(features)
     if member(document, "has_feature_names", bool, where):
         names = [feature.name for feature in features]
@@ -145,13 +263,12 @@ def read_numbers(
 ) -> FloatArray:
     """Return a list of n numbers; null in it, if it may be there, is `null`."""
     at = place(where, key)
-    values = member(document, key, list, where)
     if null is None:
-        values = items(values, float, at)
+        values = items_of(document, key, float, where)
     else:
         values = [
             null if value is None else checked(value, float, f"{at}[{i}]")
-            for i, value in enumerate(values)
+            for i, value in enumerate(member(document, key, list, where))
         ]
     if len(values) != n:
         raise ValueError(f"{at} must hold {n} numbers, got {len(values)}")
@@ -166,7 +283,7 @@ def read_rows(
 ) -> FloatArray:
     """Return n rows of numbers, all of one of the lengths."""
     at = place(where, key)
-    rows = items(member(document, key, list, where), list, at)
+    rows = items_of(document, key, list, where)
     found = [items(row, float, f"{at}[{i}]") for i, row in enumerate(rows)]
     if not len(found) == n > 0 or {*map(len, found)} not in [{m} for m in lengths]:
         wanted = " or ".join(map(str, lengths))
@@ -174,92 +291,16 @@ def read_rows(
     return np.array(found, dtype=np.float64)
 
 
-# --- networks -------------------------------------------------------------------------
-
-
-def network_value(ranker: NetworkRanker) -> Document:
-    """Return a ranker with a network."""
-    fitted = ranker._fitted()
-    layers = layers_of(fitted)
-    return {
-        **estimator_value(fitted),
-        **columns_value(fitted),
-        "sigma": float(fitted._sigma),
-        "n_iter": fitted.n_iter_,
-        "activation": layers.activation,
-        "layers": dense_layers(layers),
-    }
-
-
-def read_network(document: Document, where: str) -> NetworkRanker:
-    """Return a ranker with a network, whose training cannot be continued."""
-    ranker: NetworkRanker = new_estimator(document, where)
-    with invalid_parameters(where):
-        p = read_parameters(ranker._parameters, ranker)
-    read_columns(ranker, document, where)
-    network = MultilayerPerceptron.__new__(MultilayerPerceptron)
-    network.__setstate__(read_layers(document, ranker.n_features_in_, where))
-    ranker.__dict__ |= {
-        "network_": network,
-        "n_iter_": member(document, "n_iter", int, where),
-        "evals_result_": {},
-        "validation_score_": np.empty(0),
-        "_fitted_architecture": p.architecture,
-        "_optimizer": p.new_optimizer(),
-        "_seed": None,  # so that a warm start is refused
-        "_sigma": member(document, "sigma", float, where),
-    }
-    setattr(ranker, p.train_curve, np.empty(0))
-    with errors_in(where):
-        ranker._check_state()
-    return ranker
-
-
-def read_layers(document: Document, n_features: int, where: str) -> Document:
-    """Return the state of a network."""
-    at = place(where, "layers")
-    layers = items(member(document, "layers", list, where), dict, at)
-    coefs, intercepts, n_inputs = [], [np.empty(0)], n_features
-    for number, layer in enumerate(layers):
-        own = f"{at}[{number}]"
-        bias = array(layer, "bias", np.float64, own)
-        matrix = read_rows(layer, "matrix", len(bias), [n_inputs], own)
-        if max(np.abs(matrix).max(), np.abs(bias).max()) > LARGEST_SINGLE:
-            raise ValueError(f"{own} holds a number that is infinite in float32")
-        coefs.append(np.ascontiguousarray(matrix.T, dtype=np.float32))
-        intercepts.append(bias.astype(np.float32))
-        n_inputs = len(bias)
-    if intercepts[-1].tolist() != [0.0]:
-        raise ValueError(f"{at} must end with one unit, whose bias is 0")
-    activation = member(document, "activation", str, where)
-    return {"activation": activation, "coefs": coefs, "intercepts": intercepts[1:-1]}
-
-
 # --- Pipelines ------------------------------------------------------------------------
-
-
-def pipeline_value(pipeline: Pipeline) -> Document:
-    """Return a Pipeline; of imputers and trees, the trees that do the same."""
-    *steps, (name, last) = active_steps(pipeline)
-    are_imputers = all(isinstance(step, SimpleImputer) for _, step in steps)
-    if type(last) in ESTIMATORS.values() and are_imputers:
-        return trees_value(pipeline)
-    values = [{"name": n, **step_value(n, step)} for n, step in steps]
-    values.append({"name": name, **model_value(last)})
-    document = estimator_value(pipeline)
-    del document["parameters"]["steps"]
-    return document | {"steps": values}
 
 
 def read_pipeline(document: Document, where: str) -> Pipeline:
     """Return a Pipeline."""
-    at = place(where, "steps")
-    values = items(member(document, "steps", list, where), dict, at)
+    listed = objects(document, "steps", where)
     steps: list[tuple[str, Any]] = []
-    for i, value in enumerate(values):
-        own = f"{at}[{i}]"
+    for i, (own, value) in enumerate(listed):
         name = member(value, "name", str, own)
-        read = read_model if i == len(values) - 1 else read_transformer
+        read = read_model if i == len(listed) - 1 else read_transformer
         step = read(value, own)
         if steps:
             before = steps[-1][1]
@@ -269,11 +310,11 @@ def read_pipeline(document: Document, where: str) -> Pipeline:
                     f"{own} takes {step.n_features_in_} columns, but the step before "
                     f"it makes {n_columns}"
                 )
-            if hasattr(step, "feature_names_in_"):  # it was fitted on frames
-                before.set_output(transform="pandas")
+            was_frame = hasattr(step, "feature_names_in_")  # in the fit of the step
+            before.set_output(transform="pandas" if was_frame else "default")
         steps.append((name, step))
     if not steps:
-        raise ValueError(f"{at} must hold at least one step")
+        raise ValueError(f"{place(where, 'steps')} must hold at least one step")
     pipeline: Pipeline = new_estimator(document, where, steps=steps)
     return pipeline
 
@@ -336,7 +377,10 @@ def vectorizer_value(step: TableVectorizer) -> Document:
     scaler = step.scaler_
     return {
         **columns_value(step, features),
-        "dates": np.flatnonzero(step.kinds_ == "date").tolist(),
+        **{
+            key: np.flatnonzero(step.kinds_ == kind).tolist()
+            for key, kind in IN_DAYS.items()
+        },
         "center": [] if scaler is None else scaler.center_.tolist(),
         "scale": [] if scaler is None else numbers_value(scaler.scale_, INF, "scale_"),
         "rms": [] if scaler is None else scaler.rms_.tolist(),
@@ -365,14 +409,16 @@ def read_vectorizer(
     indicated = read_choice(document, "indicated", step._numbers, where)
     step._indicated = np.searchsorted(step._numbers, indicated)
     step.kinds_ = np.full(len(features), "number", dtype=object)
-    step.kinds_[read_choice(document, "dates", step._numbers, where)] = "date"
-    at = place(where, "tables")
-    tables = items(member(document, "tables", list, where), dict, at)
+    for key, kind in IN_DAYS.items():
+        step.kinds_[read_choice(document, key, step._numbers, where)] = kind
+    tables = objects(document, "tables", where)
     if len(tables) != len(categorical):
-        raise ValueError(f"{at} must be {len(categorical)}, one for each such column")
+        raise ValueError(
+            f"{place(where, 'tables')} must be {len(categorical)}, one for each such "
+            "column"
+        )
     step._tables = []
-    for number, (j, table) in enumerate(zip(categorical, tables, strict=True)):
-        own = f"{at}[{number}]"
+    for j, (own, table) in zip(categorical, tables, strict=True):
         encoding, known = member(table, "encoding", str, own), features[j].categories
         n = len(known or ())
         if encoding not in ("one-hot", "target"):
@@ -395,84 +441,3 @@ def read_choice(
             f"{place(where, key)} must be indices of columns of numbers, ascending"
         )
     return chosen
-
-
-# --- bags and blends ------------------------------------------------------------------
-
-
-def bag_value(bag: BaggingRanker) -> Document:
-    """Return a bag."""
-    fitted = bag._fitted()
-    members = [
-        {"queries": drawn.tolist(), **model_value(member)}
-        for member, drawn in zip(
-            fitted.estimators_, fitted.estimators_queries_, strict=True
-        )
-    ]
-    return estimator_value(fitted) | {"estimators": members}
-
-
-def read_bag(document: Document, where: str) -> BaggingRanker:
-    """Return a bag."""
-    bag: BaggingRanker = new_estimator(document, where)
-    with invalid_parameters(where):
-        read_parameters(BaggingParameters, bag)
-    bag.estimators_ = read_members(document, "estimators", where)
-    bag.estimators_queries_ = [
-        array(value, "queries", np.int64, f"{place(where, 'estimators')}[{m}]")
-        for m, value in enumerate(document["estimators"])
-    ]
-    return bag
-
-
-def blend_value(blend: BlendedRanker) -> Document:
-    """Return a blend."""
-    fitted = blend._fitted()
-    members = [model_value(member) for member in fitted.rankers_]
-    own = {
-        "weights": fitted.weights_.tolist(),
-        "blend_score": fitted.blend_score_,
-        "rankers": members,
-    }
-    return estimator_value(fitted) | own
-
-
-def read_blend(document: Document, where: str) -> BlendedRanker:
-    """Return a blend."""
-    blend: BlendedRanker = new_estimator(document, where)
-    with invalid_parameters(where):
-        read_parameters(BlendingParameters, blend)
-    blend.rankers_ = read_members(document, "rankers", where)
-    n_rankers = len(blend.rankers_)
-    blend.weights_ = read_numbers(document, "weights", n_rankers, None, where)
-    score = document.get("blend_score")
-    at = place(where, "blend_score")
-    blend.blend_score_ = None if score is None else checked(score, float, at)
-    blend.curve_ = None
-    return blend
-
-
-def read_members(document: Document, key: str, where: str) -> list[Any]:
-    """Return the models of a bag or a blend."""
-    at = place(where, key)
-    values = items(member(document, key, list, where), dict, at)
-    models = [read_model(value, f"{at}[{m}]") for m, value in enumerate(values)]
-    if len({model.n_features_in_ for model in models}) != 1:
-        raise ValueError(f"{at} must be models of the same number of columns")
-    return models
-
-
-WRITERS: dict[type[BaseEstimator], Callable[[Any], Document]] = {
-    LambdaRankRanker: network_value,
-    RankNetRanker: network_value,
-    Pipeline: pipeline_value,
-    BaggingRanker: bag_value,
-    BlendedRanker: blend_value,
-}
-READERS: dict[str, Callable[[Document, str], Model]] = {
-    LambdaRankRanker.__name__: read_network,
-    RankNetRanker.__name__: read_network,
-    Pipeline.__name__: read_pipeline,
-    BaggingRanker.__name__: read_bag,
-    BlendedRanker.__name__: read_blend,
-}

@@ -45,17 +45,11 @@ def estimator_value(estimator: BaseEstimator, name: str = "") -> dict[str, Any]:
     given = estimator.get_params(deep=False)
     if isinstance(estimator, Pipeline):
         given["steps"] = active_steps(estimator)
-    parameters = {
-        n: to_value(value, place(name, n))
-        for n, value in given.items()
-        if not is_default_missing(n, value)
-    }
+    missing = given.get("missing_values")
+    if isinstance(missing, float) and math.isnan(missing):
+        del given["missing_values"]  # of a SimpleImputer, its default
+    parameters = {n: to_value(value, place(name, n)) for n, value in given.items()}
     return {"estimator": type(estimator).__name__, "parameters": parameters}
-
-
-def is_default_missing(name: str, value: object) -> bool:
-    """Return whether this is the NaN of a SimpleImputer, its default."""
-    return name == "missing_values" and isinstance(value, float) and math.isnan(value)
 
 
 def class_name(document: object, known: Iterable[str], where: str) -> str:
@@ -135,41 +129,30 @@ def from_value(value: object, where: str, depth: int = 0) -> Any:
         ]
         has_name = len(found) == 2 and isinstance(found[1], BaseEstimator)
         return tuple(found) if has_name and isinstance(found[0], str) else found
-    if isinstance(value, dict) and value.keys() == {"metric", "parameters"}:
-        return read_metric(value, where, depth)
-    if isinstance(value, dict) and value.keys() == {"estimator", "parameters"}:
-        return new_estimator(value, where)
-    if isinstance(value, dict) and value.keys() == {"mapping"}:
-        return read_mapping(value, where, depth)
-    if isinstance(value, dict):
-        raise ValueError(f"{where} is an object of unknown keys {sorted(value)[:4]}")
     if isinstance(value, float):
         return checked(value, float, where)
-    return value
-
-
-def read_metric(value: dict[str, Any], where: str, depth: int) -> Metric:
-    """Return a metric object."""
-    name = member(value, "metric", str, where)
-    given = member(value, "parameters", dict, where)
-    if name not in METRIC_CLASSES:
-        raise ValueError(f"{where}.metric must be one of {sorted(METRIC_CLASSES)}")
-    options = {
-        key: from_value(item, f"{where}.{key}", depth + 1)
-        for key, item in given.items()
-    }
-    try:
-        metric: Metric = METRIC_CLASSES[name](**options)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{where}: {error}") from None
-    return metric
-
-
-def read_mapping(value: dict[str, Any], where: str, depth: int) -> dict[Any, Any]:
-    """Return a dict."""
-    mapping = {}
-    for pair in items(value["mapping"], list, where):
-        if len(pair) != 2 or isinstance(pair[0], list | dict):
-            raise ValueError(f"{where} must hold pairs of a key and a value")
-        mapping[pair[0]] = from_value(pair[1], where, depth + 1)
-    return mapping
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"estimator", "parameters"}:
+        return new_estimator(value, where)
+    if value.keys() == {"metric", "parameters"}:
+        name = member(value, "metric", str, where)
+        given = member(value, "parameters", dict, where)
+        if name not in METRIC_CLASSES:
+            raise ValueError(f"{where}.metric must be one of {sorted(METRIC_CLASSES)}")
+        options = {
+            key: from_value(item, f"{where}.{key}", depth + 1)
+            for key, item in given.items()
+        }
+        try:
+            return METRIC_CLASSES[name](**options)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"{where}: {error}") from None
+    if value.keys() == {"mapping"}:
+        mapping = {}
+        for pair in items(value["mapping"], list, where):
+            if len(pair) != 2 or isinstance(pair[0], list | dict):
+                raise ValueError(f"{where} must hold pairs of a key and a value")
+            mapping[pair[0]] = from_value(pair[1], where, depth + 1)
+        return mapping
+    raise ValueError(f"{where} is an object of unknown keys {sorted(value)[:4]}")

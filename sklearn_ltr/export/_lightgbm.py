@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from sklearn_ltr.export._document import checked, excerpt, items, parse
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._imported import (
-    Scores,
     check_children,
     check_unknown,
     imported_model,
@@ -37,11 +36,9 @@ from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
-    Feature,
     Place,
     Tree,
     TreeBuilder,
-    TreeModel,
     category_codes,
     category_tests,
     check_names,
@@ -134,13 +131,32 @@ def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
     array([ True])
     """
     model = trees_alone(estimator, missing)
-    codes = [category_codes(feature) for feature in model.features]
+    features = model.features
+    codes = [category_codes(feature) for feature in features]
     trees = [
         f"Tree={m}\n{tree_text(tree, codes)}\n\n" for m, tree in enumerate(model.trees)
     ]
     objective = LIGHTGBM_OBJECTIVES.get(
         model.estimator, f"binary sigmoid:{2 * model.sigma!r}"
     )
+    refused = r'["\\\x00-\x08\x0e-\x1b]'
+    check_names(features, refused, "LightGBM's dump_model breaks at")
+    names = [re.sub(r"\s", "_", feature.name) for feature in features]
+    for j, name in enumerate(names):
+        if not name or name in names[:j]:
+            raise ValueError(
+                f"feature {features[j].name!r} needs another name: names must be "
+                "different, also when their spaces have become underscores, and not "
+                "empty: rename columns and fit again"
+            )
+    infos = []  # the codes of a feature, or a range, which no reader uses
+    listed = []  # the categories that LightGBM turns into codes, in the order of codes
+    for feature, code in zip(features, codes, strict=True):
+        infos.append("[0:1]" if code is None else ":".join(map(str, code.values())))
+        if feature.is_text:
+            listed.append(list(feature.categories or ()))
+        elif code is not None:
+            listed.append([*range(max(code.values(), default=-1) + 1)])
     header = {
         "version": "v4",
         "num_class": 1,
@@ -148,8 +164,8 @@ def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
         "label_index": 0,
         "max_feature_idx": model.n_features - 1,
         "objective": objective,
-        "feature_names": join_values(feature_names(model.features)),
-        "feature_infos": join_values(map(feature_info, codes)),
+        "feature_names": join_values(names),
+        "feature_infos": join_values(info or "none" for info in infos),
         "tree_sizes": join_values(len(tree.encode()) for tree in trees),
     }
     categorical = [j for j, code in enumerate(codes) if code is not None]
@@ -166,7 +182,7 @@ def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
         "",
         "end of parameters",
         "",
-        f"pandas_categorical:{pandas_categorical(model.features)}",
+        f"pandas_categorical:{json.dumps(listed or None)}",
         "",
     ]
     return "\n".join(lines)
@@ -175,39 +191,6 @@ def to_lightgbm(estimator: TreesLike, *, missing: str = "branch") -> str:
 def join_values(values: Iterable[object]) -> str:
     """Return values with spaces between them, floats with all their digits."""
     return " ".join(map(str, values))
-
-
-def feature_names(features: Sequence[Feature]) -> list[str]:
-    """Return the names, without spaces."""
-    check_names(features, r'["\\\x00-\x08\x0e-\x1b]', "LightGBM's dump_model breaks at")
-    names = [re.sub(r"\s", "_", feature.name) for feature in features]
-    for j, name in enumerate(names):
-        if not name or name in names[:j]:
-            raise ValueError(
-                f"feature {features[j].name!r} needs another name: names must be "
-                "different, also when their spaces have become underscores, and not "
-                "empty: rename columns and fit again"
-            )
-    return names
-
-
-def feature_info(codes: dict[Category, int] | None) -> str:
-    """Return the codes of a feature, or a range, which no reader uses."""
-    if codes is None:
-        return "[0:1]"
-    return ":".join(map(str, codes.values())) or "none"
-
-
-def pandas_categorical(features: Sequence[Feature]) -> str:
-    """Return the categories that LightGBM turns into codes, JSON, in order of codes."""
-    listed = []
-    for feature in features:
-        if feature.is_text:
-            listed.append(list(feature.categories or ()))
-        elif feature.categories is not None:
-            largest = max((int(c) for c in feature.categories), default=-1)
-            listed.append([*range(largest + 1)])
-    return json.dumps(listed or None)
 
 
 def tree_text(tree: Tree, codes: Sequence[dict[Category, int] | None]) -> str:
@@ -225,7 +208,10 @@ def tree_text(tree: Tree, codes: Sequence[dict[Category, int] | None]) -> str:
         # LightGBM sends missing values right at a set
         left[node], right[node] = test.child, test.other
         decision[node], threshold[node] = CATEGORICAL, len(bitsets)
-        bitsets.append(bitset(test.codes))
+        words = np.zeros(max(test.codes, default=0) // 32 + 1, dtype=np.uint32)
+        for code in test.codes:
+            words[code // 32] |= np.uint32(1 << code % 32)
+        bitsets.append(words)
     fields: dict[str, int | Iterable[object]] = {
         "num_leaves": len(leaves),
         "num_cat": len(bitsets),
@@ -250,14 +236,6 @@ def tree_text(tree: Tree, codes: Sequence[dict[Category, int] | None]) -> str:
         f"{name}={field if isinstance(field, int) else join_values(field)}\n"
         for name, field in fields.items()
     )
-
-
-def bitset(codes: Sequence[int]) -> NDArray[np.uint32]:
-    """Return numbers as the bits of 32-bit words, at least one word."""
-    words = np.zeros(max(codes, default=0) // 32 + 1, dtype=np.uint32)
-    for code in codes:
-        words[code // 32] |= np.uint32(1 << code % 32)
-    return words
 
 
 def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
@@ -309,33 +287,8 @@ def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
         model = str(booster.model_to_string())
         theirs = partial(booster.predict, raw_score=True)
     wanted = "model must be a fitted model of LightGBM, its text or its file"
-    return to_ranker(read_lightgbm(text_of(model, wanted), theirs))
-
-
-def read_lightgbm(text: str, theirs: Scores | None = None) -> TreeModel:
-    """Return the model that LightGBM's text describes."""
-    parts = split_sections(text)
-    check_header(parts.header)
-    unknown = unknown_parts(parts.header, HEADER, "header")
-    version = value_of(parts.header, "version")
-    if version not in [f"v{number}" for number in range(1, NEWEST_LIGHTGBM + 1)]:
-        unknown.append(f"version {excerpt(version)} of its text")
-    columns = read_lightgbm_columns(parts)
-    trees = []
-    for m, section in enumerate(parts.trees):
-        with errors_in(f"Tree={m}"):
-            trees.append(read_lightgbm_tree(section, columns))
-            unknown += unknown_parts(section, TREE, f"Tree={m}")
-    codes = {j: columns.codes_by_category(j) for j in columns.codes}
-    summed = imported_model(columns.names, trees, codes)
-    check_unknown(unknown, "LightGBM", summed, codes, theirs)
-    # the raw scores of a random forest are sums, too, but its scores are means
-    is_mean = "average_output" in parts.header
-    return summed.scaled(1.0 / len(trees)) if is_mean else summed
-
-
-def check_header(header: Section) -> None:
-    """Raise a ValueError unless each row has one score, a sum of trees."""
+    parts = split_sections(text_of(model, wanted))
+    header = parts.header
     for key in ("num_class", "num_tree_per_iteration"):
         if one_integer(header, key) != 1:
             raise ValueError(
@@ -348,6 +301,23 @@ def check_header(header: Section) -> None:
             f"objective {excerpt(objective)} is not known to have one score for each "
             "row: train with another"
         )
+    # parts that this reader does not know are collected, and judged at the end
+    unknown = unknown_parts(header, HEADER, "header")
+    version = value_of(header, "version")
+    if version not in [f"v{number}" for number in range(1, NEWEST_LIGHTGBM + 1)]:
+        unknown.append(f"version {excerpt(version)} of its text")
+    columns = read_lightgbm_columns(parts)
+    trees = []
+    for m, section in enumerate(parts.trees):
+        with errors_in(f"Tree={m}"):
+            trees.append(read_lightgbm_tree(section, columns))
+            unknown += unknown_parts(section, TREE, f"Tree={m}")
+    codes = {j: columns.codes_by_category(j) for j in columns.codes}
+    summed = imported_model(columns.names, trees, codes)
+    check_unknown(unknown, "LightGBM", summed, codes, theirs)
+    # the raw scores of a random forest are sums, too, but its scores are means
+    is_mean = "average_output" in header
+    return to_ranker(summed.scaled(1.0 / len(trees)) if is_mean else summed)
 
 
 class LightGBMNodes(NamedTuple):
@@ -392,39 +362,21 @@ def read_lightgbm_nodes(section: Section, n_features: int) -> LightGBMNodes:
         raise ValueError("decision_type holds numbers whose meaning is not known")
     # inf: the node separates missing values from all others
     words = value_of(section, "threshold").replace("inf", repr(LARGEST_THRESHOLD))
-    finite = {"threshold": words}
+    threshold = many(section | {"threshold": words}, "threshold", n, float)
+    gain = [max(0.0, gain) for gain in many(section, "split_gain", n, float)]
+    bitsets: list[list[int]] = []
+    if (n_sets := one_integer(section, "num_cat")) != 0:
+        bounds = many(section, "cat_boundaries", n_sets + 1, int)
+        if bounds[0] != 0 or any(first > last for first, last in pairwise(bounds)):
+            raise ValueError("cat_boundaries do not ascend from 0")
+        bits = many(section, "cat_threshold", bounds[-1], int)
+        if not all(0 <= word < 2**32 for word in bits):
+            raise ValueError("cat_threshold holds numbers that are no words of 32 bits")
+        bitsets = [bits[first:last] for first, last in pairwise(bounds)]
+    counts = [max(0, count) for count in n_rows]
     return LightGBMNodes(
-        feature,
-        many(section | finite, "threshold", n, float),
-        decision,
-        [max(0.0, gain) for gain in many(section, "split_gain", n, float)],
-        left,
-        right,
-        value,
-        [max(0, count) for count in n_rows],
-        read_bitsets(section),
+        feature, threshold, decision, gain, left, right, value, counts, bitsets
     )
-
-
-def as_read(threshold: float) -> float:
-    """Return a threshold for numbers of which LightGBM takes the closest to 0 for 0."""
-    if -ZERO <= threshold <= ZERO:
-        return ZERO if threshold >= 0 else BELOW_ZERO
-    return threshold
-
-
-def read_bitsets(section: Section) -> list[list[int]]:
-    """Return the words of each bitset."""
-    n_sets = one_integer(section, "num_cat")
-    if n_sets == 0:
-        return []
-    bounds = many(section, "cat_boundaries", n_sets + 1, int)
-    if bounds[0] != 0 or any(first > last for first, last in pairwise(bounds)):
-        raise ValueError("cat_boundaries do not ascend from 0")
-    words = many(section, "cat_threshold", bounds[-1], int)
-    if not all(0 <= word < 2**32 for word in words):
-        raise ValueError("cat_threshold holds numbers that are no words of 32 bits")
-    return [words[first:last] for first, last in pairwise(bounds)]
 
 
 def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
@@ -444,50 +396,53 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
         if node >= n_inner:
             leaf = node - n_inner
             builder.add(place, value=nodes.value[leaf], n_rows=nodes.n_rows[leaf])
-        elif nodes.decision[node] >> 2 & 3 == MISSING_ZERO and not (
-            nodes.decision[node] & CATEGORICAL
-        ):
+            continue
+        j, threshold, gain = (
+            nodes.feature[node],
+            nodes.threshold[node],
+            nodes.gain[node],
+        )
+        decision = nodes.decision[node]
+        missing_type = decision >> 2 & 3
+        if decision & CATEGORICAL:
+            if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
+                raise ValueError(
+                    f"node {node} has the set {threshold:g}, which is none"
+                )
+            codes = [
+                32 * w + bit
+                for w, word in enumerate(nodes.bitsets[int(threshold)])
+                for bit in range(32)
+                if word >> bit & 1
+            ]
+            columns.codes.setdefault(j, set()).update(codes)
+            number = builder.add(place, feature=j, gain=gain)
+            categories = {columns.category(j, code) for code in codes}
+            builder.left_categories[number] = tuple(sorted(categories))
+        elif missing_type == MISSING_ZERO:
             waiting += add_zero_node(builder, nodes, node, place, regions)
+            continue
         else:
-            number = add_node(builder, nodes, node, place, columns)
-            waiting.append((nodes.right[node], (number, "right"), regions))
-            waiting.append((nodes.left[node], (number, "left"), regions))
+            # where there were no missing values, NaN is taken as 0
+            to_left = threshold >= 0.0
+            if missing_type == MISSING_NAN:
+                to_left = bool(decision & DEFAULT_LEFT)
+            if -ZERO <= threshold <= ZERO:  # numbers between these are taken for 0
+                threshold = ZERO if threshold >= 0 else BELOW_ZERO
+            number = builder.add(
+                place, feature=j, threshold=threshold, missing_left=to_left, gain=gain
+            )
+        waiting.append((nodes.right[node], (number, "right"), regions))
+        waiting.append((nodes.left[node], (number, "left"), regions))
     return builder.tree()
 
 
-def add_node(
-    builder: TreeBuilder,
-    nodes: LightGBMNodes,
-    node: int,
-    place: Place,
-    columns: Columns,
-) -> int:
-    """Add a node that does not take 0 as missing; return its number."""
-    j, threshold, gain = nodes.feature[node], nodes.threshold[node], nodes.gain[node]
-    decision = nodes.decision[node]
-    if not decision & CATEGORICAL:
-        # where there were no missing values, NaN is taken as 0
-        to_left = threshold >= 0.0
-        if decision >> 2 & 3 == MISSING_NAN:
-            to_left = bool(decision & DEFAULT_LEFT)
-        threshold = as_read(threshold)
-        return builder.add(
-            place, feature=j, threshold=threshold, missing_left=to_left, gain=gain
-        )
-    if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
-        raise ValueError(f"node {node} has the set {threshold:g}, which is none")
-    words = nodes.bitsets[int(threshold)]
-    codes = [
-        32 * w + bit
-        for w, word in enumerate(words)
-        for bit in range(32)
-        if word >> bit & 1
-    ]
-    columns.codes.setdefault(j, set()).update(codes)
-    number = builder.add(place, feature=j, gain=gain)
-    categories = {columns.category(j, code) for code in codes}
-    builder.left_categories[number] = tuple(sorted(categories))
-    return number
+class Segment(NamedTuple):
+    """An interval of numbers that go to one side."""
+
+    last: float  # its largest number
+    regions: int  # which of NEGATIVE, AT_ZERO and POSITIVE it meets
+    goes_left: bool
 
 
 def add_zero_node(
@@ -498,12 +453,20 @@ def add_zero_node(
     regions: dict[int, int],
 ) -> list[tuple[int, Place, dict[int, int]]]:
     """Add nodes for one that takes 0 as missing; return what hangs below them."""
-    j, gain = nodes.feature[node], nodes.gain[node]
-    segments = zero_segments(
-        nodes.threshold[node],
-        bool(nodes.decision[node] & DEFAULT_LEFT),
-        regions.get(j, ANYWHERE),
-    )
+    j, threshold, gain = nodes.feature[node], nodes.threshold[node], nodes.gain[node]
+    segments: list[Segment] = []  # in the regions that reach the node
+    for last in sorted({threshold, BELOW_ZERO, ZERO, LARGEST_THRESHOLD}):
+        region = POSITIVE
+        if last <= ZERO:
+            region = NEGATIVE if last <= BELOW_ZERO else AT_ZERO
+        if not region & regions.get(j, ANYWHERE):
+            continue
+        goes_left = last <= threshold
+        if region == AT_ZERO:
+            goes_left = bool(nodes.decision[node] & DEFAULT_LEFT)
+        if segments and segments[-1].goes_left == goes_left:
+            region |= segments.pop().regions
+        segments.append(Segment(last, region, goes_left))
     below: list[tuple[int, Place, dict[int, int]]] = []
     for i, segment in enumerate(segments):
         child = nodes.left[node] if segment.goes_left else nodes.right[node]
@@ -556,34 +519,28 @@ def read_lightgbm_columns(parts: Text) -> Columns:
             "of features"
         )
     codes: dict[int, set[int]] = {}
-    given = parts.categorical_feature.split(",") if parts.categorical_feature else []
-    for j in to_numbers(given, "categorical_feature", int):
+    words = parts.categorical_feature.split(",") if parts.categorical_feature else []
+    for j in to_numbers(words, "categorical_feature", int):
         if not 0 <= j < len(names):
             raise ValueError(f"categorical_feature {j} is none of {len(names)}")
         codes[j] = set()
     for j, info in enumerate(infos):
         if not info.startswith("[") and info != "none":
-            listed = to_numbers(info.split(":"), f"feature_infos[{j}]", int)
-            codes[j] = {code for code in listed if code >= 0}  # -1: missing
-    return Columns(names, codes, read_lightgbm_categories(parts, sorted(codes)))
-
-
-def read_lightgbm_categories(
-    parts: Text, features: list[int]
-) -> dict[int, list[Category]]:
-    """Return what the codes of categorical features stand for, if that is known."""
+            own = to_numbers(info.split(":"), f"feature_infos[{j}]", int)
+            codes[j] = {code for code in own if code >= 0}  # -1: missing
+    # what the codes of categorical features stand for, if that is known
     listed = parse(parts.pandas_categorical)
     if listed is None or listed == []:
-        return {}
-    if len(items(listed, list, "pandas_categorical")) != len(features):
+        return Columns(names, codes, {})
+    if len(items(listed, list, "pandas_categorical")) != len(codes):
         raise ValueError(
             f"pandas_categorical has the categories of {len(listed)} features, but "
-            f"{len(features)} are categorical, so their features are unknown: train "
+            f"{len(codes)} are categorical, so their features are unknown: train "
             "with a DataFrame in which all of these, and no others, have a categorical "
             "dtype"
         )
     categories: dict[int, list[Category]] = {}
-    for i, (j, given) in enumerate(zip(features, listed, strict=True)):
+    for i, (j, given) in enumerate(zip(sorted(codes), listed, strict=True)):
         where = f"pandas_categorical[{i}]"
         categories[j] = [
             c if type(c) in (str, int) else checked(c, float, f"{where}[{k}]")
@@ -593,7 +550,7 @@ def read_lightgbm_categories(
             raise ValueError(f"{where} has a category twice")
         if len({isinstance(category, str) for category in categories[j]}) > 1:
             raise ValueError(f"{where} has categories that are text, and others")
-    return categories
+    return Columns(names, codes, categories)
 
 
 class Text(NamedTuple):
@@ -676,27 +633,3 @@ def to_numbers(words: Sequence[str], where: str, kind: type[N]) -> list[N]:
         if not math.isfinite(found[-1]):
             raise ValueError(f"{where}[{i}] is {excerpt(word)}, but must be finite")
     return found
-
-
-class Segment(NamedTuple):
-    """An interval of numbers that go to one side."""
-
-    last: float  # its largest number
-    regions: int  # which of NEGATIVE, AT_ZERO and POSITIVE it meets
-    goes_left: bool
-
-
-def zero_segments(threshold: float, default_left: bool, regions: int) -> list[Segment]:
-    """Return the intervals of a node's sides in the regions that reach it."""
-    segments: list[Segment] = []
-    for last in sorted({threshold, BELOW_ZERO, ZERO, LARGEST_THRESHOLD}):
-        region = POSITIVE
-        if last <= ZERO:
-            region = NEGATIVE if last <= BELOW_ZERO else AT_ZERO
-        if not region & regions:
-            continue
-        goes_left = default_left if region == AT_ZERO else last <= threshold
-        if segments and segments[-1].goes_left == goes_left:
-            region |= segments.pop().regions
-        segments.append(Segment(last, region, goes_left))
-    return segments

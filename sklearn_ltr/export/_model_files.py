@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -73,8 +74,29 @@ JSON_KINDS = {
 def text_of(model: object, wanted: str) -> str:
     """Return the text of a model, which may be in a file; `wanted` is for messages."""
     content, place = model, "it"
-    if isinstance(model, os.PathLike) or (isinstance(model, str) and is_path(model)):
-        content, place = read_file(model), f"the file {os.fspath(model)!r}"
+    is_path = isinstance(model, os.PathLike)
+    if isinstance(model, str):  # a path is one line, which no model is
+        begin = model.lstrip("\ufeff \t\r")
+        is_path = not (
+            begin.startswith(("{", "[{", '["', "[]", "<", "## "))
+            or begin == ""
+            or "\n" in model
+            or "\0" in model
+            or len(model) > LONGEST_PATH
+        )
+    if is_path:
+        path: Any = model
+        place = f"the file {os.fspath(path)!r}"
+        try:
+            content = Path(path).read_bytes()
+        except OSError as error:
+            if not isinstance(model, str) or error.errno not in NO_SUCH_FILE:
+                raise
+            is_text = error.errno != errno.ENOENT or re.search(r'[{}\[\]"<>]', model)
+            raise (ValueError if is_text else FileNotFoundError)(
+                f"there is no file {excerpt(model)}; or if this is the text of a "
+                "model, it is damaged or cut off: save the model again"
+            ) from None
     if isinstance(content, bytes | bytearray):
         content = decoded(bytes(content))
     if not isinstance(content, str):
@@ -85,32 +107,6 @@ def text_of(model: object, wanted: str) -> str:
     if not content.strip("\ufeff \t\r\n"):
         raise ValueError(f"{wanted}, and {place} is empty")
     return content.removeprefix("\ufeff")
-
-
-def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file; an error if the path is damaged text of a model."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        if isinstance(path, os.PathLike) or error.errno not in NO_SUCH_FILE:
-            raise
-        is_text = error.errno != errno.ENOENT or re.search(r'[{}\[\]"<>]', path)
-        raise (ValueError if is_text else FileNotFoundError)(
-            f"there is no file {excerpt(path)}; or if this is the text of a model, it "
-            "is damaged or cut off: save the model again"
-        ) from None
-
-
-def is_path(text: str) -> bool:
-    """Return whether a text is the path of a file: one line, which no model is."""
-    begin = text.lstrip("\ufeff \t\r")
-    return not (
-        begin.startswith(("{", "[{", '["', "[]", "<", "## "))
-        or begin == ""
-        or "\n" in text
-        or "\0" in text
-        or len(text) > LONGEST_PATH
-    )
 
 
 def decoded(content: bytes) -> str:
@@ -137,25 +133,15 @@ def json_model(text: str, library: str, key: str) -> dict[str, Any]:
 
 
 def no_model(text: str, message: str) -> ValueError:
-    """Return the error for a text that is of another kind."""
-    kind = recognize(text.lstrip())
-    if kind is not None:
-        return ValueError(f"this is {kind.what}: {kind.instead}")
-    return ValueError(message)
-
-
-def recognize(text: str) -> Kind | None:
-    """Return the kind of a text, None if it is not known."""
-    for pattern, kind in TEXT_KINDS.items():
-        if re.match(pattern, text):
-            return kind
-    try:
-        document = parse(text)
-    except ValueError:
-        return None
-    known = JSON_KINDS
-    while isinstance(document, list) and document:
-        document, known = document[0], {"nodeid": JSON_KINDS["nodeid"]}  # of trees
-    if not isinstance(document, dict):
-        return None
-    return next((kind for key, kind in known.items() if key in document), None)
+    """Return the error for a text that is of another kind, or of none that is known."""
+    text = text.lstrip()
+    kinds = (kind for pattern, kind in TEXT_KINDS.items() if re.match(pattern, text))
+    found = next(kinds, None)
+    if found is None:
+        with suppress(ValueError):
+            document, known = parse(text), JSON_KINDS
+            while isinstance(document, list) and document:  # of trees
+                document, known = document[0], {"nodeid": JSON_KINDS["nodeid"]}
+            if isinstance(document, dict):
+                found = next((known[key] for key in known if key in document), None)
+    return ValueError(f"this is {found.what}: {found.instead}" if found else message)

@@ -39,7 +39,7 @@ from sklearn_ltr.export._tree_model import (
     codes_of,
     joined,
 )
-from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
+from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -165,13 +165,15 @@ class OnnxGraph:
             self.add("Div", self.constant(np.array(float(len(members)))))
             return names
         steps, fitted, names = split_pipeline(estimator)
-        is_network = isinstance(fitted, NETWORKS)
-        trees = None if is_network else trees_alone(fitted, missing)
+        is_bag, is_network = (isinstance(fitted, c) for c in (BaggingRanker, NETWORKS))
+        trees = None if is_bag or is_network else trees_alone(fitted, missing)
         if missing == "zero" and (steps or is_network):
             steps = [Imputation(zeros_for_missing(names, steps)), *steps]
         for step in steps:
             self.add_step(step)
-        if trees is None:
+        if is_bag:
+            self.add_estimator(fitted, "branch")
+        elif trees is None:
             self.add_layers(layers_of(fitted))
         else:
             self.add_trees(trees)
@@ -181,9 +183,9 @@ class OnnxGraph:
         self, members: Sequence[BaseEstimator], weights: FloatArray, missing: str
     ) -> list[str]:
         """Add a weighted sum of models, from the first to the last."""
-        total = ""
+        given, total = self.last, ""
         for member, weight in zip(members, weights.tolist(), strict=True):
-            self.last = "X"
+            self.last = given
             names = self.add_estimator(member, missing)
             if weight != 1.0:
                 self.add("Mul", self.constant(np.array(weight)))
@@ -218,9 +220,10 @@ class OnnxGraph:
         def number(value: float) -> str:
             return self.constant(np.array(value))
 
-        self.add("Mul", number(0.5))
-        self.add("Sub", self.constant(step.center / 2))
-        self.add("Div", self.constant(step.scale / 2))
+        unit = unit_of(step.scale)
+        self.add("Mul", self.constant(unit))
+        self.add("Sub", self.constant(step.center * unit))
+        self.add("Div", self.constant(step.scale * unit))
         self.add("Clip", number(-LARGEST), number(LARGEST))
         z = self.last
         self.add("Div", number(LIMIT))

@@ -123,7 +123,30 @@ def read_step(name: str, step: BaseEstimator) -> Step:
         )
     check_is_fitted(step)
     if isinstance(step, SimpleImputer):
-        return imputation(name, step)
+        replaced, values = step.missing_values, step.statistics_.tolist()
+        if not (
+            isinstance(replaced, float)
+            and math.isnan(replaced)
+            and not step.add_indicator
+            and all(isinstance(value, Real) for value in values)
+        ):
+            raise ValueError(
+                f"the step {name!r} of the Pipeline must replace NaN in columns of "
+                "numbers, and add no column, to be exported: fit with "
+                "missing_values=nan, add_indicator=False"
+            )
+        is_left_out = np.isnan(np.array(values, dtype=np.float64))
+        if is_left_out.any():
+            raise ValueError(
+                f"the step {name!r} of the Pipeline leaves out column "
+                f"{int(np.argmax(is_left_out))}, of which it has seen no value: fit "
+                "with keep_empty_features=True, or without this column"
+            )
+        # it puts in the statistics in the dtype of its fit
+        plain = copy(step)
+        vars(plain).pop("feature_names_in_", None)
+        filled = plain.transform(np.full((1, len(values)), np.nan))
+        return Imputation(np.asarray(filled, dtype=np.float64)[0])
     if isinstance(step, SmoothClipScaler):
         return smooth_clip(step)
     if isinstance(step, TableVectorizer):
@@ -144,31 +167,3 @@ def read_step(name: str, step: BaseEstimator) -> Step:
 def smooth_clip(scaler: SmoothClipScaler) -> SmoothClip:
     """Return what a scaler of heavy tails computes."""
     return SmoothClip(scaler.center_.copy(), scaler.scale_.copy(), scaler.rms_.copy())
-
-
-def imputation(name: str, imputer: SimpleImputer) -> Imputation:
-    """Return what an imputer puts in for NaN; an error if it does anything else."""
-    replaced, values = imputer.missing_values, imputer.statistics_.tolist()
-    if not (
-        isinstance(replaced, float)
-        and math.isnan(replaced)
-        and not imputer.add_indicator
-        and all(isinstance(value, Real) for value in values)
-    ):
-        raise ValueError(
-            f"the step {name!r} of the Pipeline must replace NaN in columns of "
-            "numbers, and add no column, to be exported: fit with missing_values=nan, "
-            "add_indicator=False"
-        )
-    value = np.array(values, dtype=np.float64)
-    if np.isnan(value).any():
-        raise ValueError(
-            f"the step {name!r} of the Pipeline leaves out column "
-            f"{int(np.argmax(np.isnan(value)))}, of which it has seen no value: fit "
-            "with keep_empty_features=True, or without this column"
-        )
-    # it puts in the statistics in the dtype of its fit
-    plain = copy(imputer)
-    vars(plain).pop("feature_names_in_", None)
-    filled = plain.transform(np.full((1, len(value)), np.nan))
-    return Imputation(np.asarray(filled, dtype=np.float64)[0])

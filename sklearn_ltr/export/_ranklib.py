@@ -28,7 +28,6 @@ from sklearn_ltr.export._tree_model import (
     Place,
     Tree,
     TreeBuilder,
-    TreeModel,
     check_no_categories,
     errors_in,
     fold,
@@ -171,15 +170,21 @@ def from_ranklib(
     ):
         raise TypeError(f"n_features must be an integer or None, got {n_features!r}")
     text = text_of(model, "model must be the text of a model of RankLib, or its file")
-    return to_ranker(read_ranklib(text, n_features))
-
-
-def read_ranklib(text: str, n_features: int | None) -> TreeModel:
-    """Return the model that RankLib's XML describes."""
     lines = [line.strip() for line in text.split("\n")]
     name = next(filter(None, lines)).removeprefix("##").strip()
     if "<ensemble>" not in text or name.upper() not in OF_TREES:
-        raise no_ranklib_model(text, name)
+        if text.lstrip().startswith("##"):
+            raise ValueError(
+                f"this is RankLib's {excerpt(name)}, and only its models of trees are "
+                "read: MART, LambdaMART and Random Forests"
+            )
+        if text.lstrip().startswith("<ensemble>"):
+            raise ValueError(
+                "the first line must say which model of RankLib this is, as "
+                "'## LambdaMART'"
+            )
+        message = "this is no model of RankLib: its first line is not '## LambdaMART'"
+        raise no_model(text, message)
     # lines of comments become empty, so that an error of the XML names the right line
     plain = "\n".join("" if line.startswith("#") else line for line in lines)
     if "<!" in plain:
@@ -205,22 +210,7 @@ def read_ranklib(text: str, n_features: int | None) -> TreeModel:
             f"n_features must be at least the largest number of a feature, {used}, and "
             f"at most {MOST_WITHOUT_NAMES}, got {n_features}"
         )
-    return imported_model(made_up_names(int(n_features)), trees, {})
-
-
-def no_ranklib_model(text: str, name: str) -> ValueError:
-    """Return the error for a text that is no model of trees."""
-    if text.lstrip().startswith("##"):
-        return ValueError(
-            f"this is RankLib's {excerpt(name)}, and only its models of trees are "
-            "read: MART, LambdaMART and Random Forests"
-        )
-    if text.lstrip().startswith("<ensemble>"):
-        return ValueError(
-            "the first line must say which model of RankLib this is, as '## LambdaMART'"
-        )
-    message = "this is no model of RankLib: its first line is not '## LambdaMART'"
-    return no_model(text, message)
+    return to_ranker(imported_model(made_up_names(int(n_features)), trees, {}))
 
 
 def read_ranklib_tree(element: Element) -> Tree:
@@ -249,26 +239,23 @@ def read_ranklib_tree(element: Element) -> Tree:
             )
         limit = np.array([float32_of(node[1].text, "threshold")], dtype=np.float32)
         threshold = float(rounded_at_most(limit)[0])
+        word = (node[0].text or "").strip()
+        if not (word.isascii() and word.isdecimal() and len(word) < 10):
+            raise ValueError(f"feature must be a number from 1, got {excerpt(word)}")
+        feature = int(word)
+        if not 1 <= feature <= MOST_WITHOUT_NAMES:
+            raise ValueError(
+                f"feature must be a number from 1 to {MOST_WITHOUT_NAMES}, got "
+                f"{feature}"
+            )
         number = builder.add(
             place,
-            feature=read_column(node[0].text),
+            feature=feature - 1,
             threshold=threshold,
             missing_left=threshold >= 0,
         )
         waiting += [(node[3], (number, "right")), (node[2], (number, "left"))]
     return builder.tree()
-
-
-def read_column(text: str | None) -> int:
-    """Return the column of a feature's number."""
-    word = (text or "").strip()
-    if not (word.isascii() and word.isdecimal() and len(word) < 10):
-        raise ValueError(f"feature must be a number from 1, got {excerpt(word)}")
-    if not 1 <= int(word) <= MOST_WITHOUT_NAMES:
-        raise ValueError(
-            f"feature must be a number from 1 to {MOST_WITHOUT_NAMES}, got {int(word)}"
-        )
-    return int(word) - 1
 
 
 def float32_of(text: str | None, where: str) -> float:

@@ -254,8 +254,30 @@ class TreeModel:
         for m, tree in enumerate(self.trees):
             with errors_in(f"trees[{m}]"):
                 check_tree(tree, self.n_features, known)
-        if self.training is not None:
-            check_training(self.training, self.features)
+        if (training := self.training) is None:
+            return
+        if not 0 <= training.seed < 2**31:
+            raise ValueError(
+                f"training: seed must be in [0, 2**31), got {training.seed}"
+            )
+        if len(training.bin_thresholds) != self.n_features:
+            raise ValueError(
+                f"training: bin_thresholds are those of {len(training.bin_thresholds)} "
+                f"features, but there are {self.n_features}"
+            )
+        n_categories = {j: len(c) for j, c in categories_of(self.features).items()}
+        n_binned = {j: len(bins) for j, bins in training.category_bins.items()}
+        bins = [b for own in training.category_bins.values() for b in own]
+        if n_binned != n_categories or not all(0 <= b < MISSING_BIN for b in bins):
+            raise ValueError(
+                "training: category_bins must hold one of the bins from 0 to "
+                f"{MISSING_BIN - 1} for each category of each categorical feature"
+            )
+        if not all(0 <= b <= MISSING_BIN + 1 for b in training.shared_from.values()):
+            raise ValueError("training: shared_from must hold bins")
+        for name in ("shared_from", "mean_thresholds"):
+            if getattr(training, name).keys() != n_categories.keys():
+                raise ValueError(f"training: {name} must be those of {[*n_categories]}")
 
 
 class TreeBuilder:
@@ -373,30 +395,6 @@ def check_tree(tree: Tree, n_features: int, known: Mapping[int, set[Category]]) 
             )
 
 
-def check_training(training: TrainingState, features: Sequence[Feature]) -> None:
-    """Raise a ValueError unless there are bins for each feature."""
-    if not 0 <= training.seed < 2**31:
-        raise ValueError(f"training: seed must be in [0, 2**31), got {training.seed}")
-    if len(training.bin_thresholds) != len(features):
-        raise ValueError(
-            f"training: bin_thresholds are those of {len(training.bin_thresholds)} "
-            f"features, but there are {len(features)}"
-        )
-    n_categories = {j: len(c) for j, c in categories_of(features).items()}
-    n_binned = {j: len(bins) for j, bins in training.category_bins.items()}
-    bins = [b for feature_bins in training.category_bins.values() for b in feature_bins]
-    if n_binned != n_categories or not all(0 <= b < MISSING_BIN for b in bins):
-        raise ValueError(
-            "training: category_bins must hold one of the bins from 0 to "
-            f"{MISSING_BIN - 1} for each category of each categorical feature"
-        )
-    if not all(0 <= b <= MISSING_BIN + 1 for b in training.shared_from.values()):
-        raise ValueError("training: shared_from must hold bins")
-    for name in ("shared_from", "mean_thresholds"):
-        if getattr(training, name).keys() != n_categories.keys():
-            raise ValueError(f"training: {name} must be those of {[*n_categories]}")
-
-
 def fold(
     tree: Tree, leaf: Callable[[int], Part], split: Callable[[int, Part, Part], Part]
 ) -> Part:
@@ -509,55 +507,44 @@ def stack(base: TreeModel, top: TreeModel) -> TreeModel:
                 "init was fitted on other columns than the trees on top of it, but one "
                 "model of trees has one set of columns: fit both on the same"
             )
-    features = tuple(
-        join_features(one, other)
-        for one, other in zip(top.features, base.features, strict=True)
-    )
-    trees = [
-        extended(tree, model.features, features)
-        for model in (base, top)
-        for tree in model.trees
-    ]
+    features = []
+    for one, other in zip(top.features, base.features, strict=True):
+        if one.categories is None and other.categories is None:
+            features.append(one)
+            continue
+        if (
+            one.categories is None
+            or other.categories is None
+            or (one.categories and other.categories and one.is_text != other.is_text)
+        ):
+            raise ValueError(
+                f"feature {one.name!r} is not categorical in the same way for init and "
+                "for the trees on top of it: fit both with the same dtypes"
+            )
+        categories = tuple(sorted({*one.categories, *other.categories}))
+        is_text = one.is_text or other.is_text
+        features.append(replace(one, categories=categories, is_text=is_text))
+    trees = []
+    for model in (base, top):
+        for tree in model.trees:
+            sets: dict[int, tuple[Category, ...]] = {}
+            for node, given in tree.left_categories.items():
+                j, left = int(tree.feature[node]), set(given)
+                known = set(model.features[j].categories or ())
+                # categories that this model does not know go where unseen ones went
+                sets[node] = tuple(
+                    c
+                    for c in features[j].categories or ()
+                    if c in left or (c not in known and tree.missing_left[node])
+                )
+            trees.append(replace(tree, left_categories=sets))
     return replace(
         top,
         parameters={**top.parameters, "n_estimators": len(trees)},
-        features=features,
+        features=tuple(features),
         base_score=base.base_score,
         trees=tuple(trees),
         absent_is_missing=base.absent_is_missing or top.absent_is_missing,
         stages_changed=base.stages_changed or top.stages_changed,
         training=None,
     )
-
-
-def join_features(one: Feature, other: Feature) -> Feature:
-    """Return a feature with the categories of two."""
-    if one.categories is None and other.categories is None:
-        return one
-    if (
-        one.categories is None
-        or other.categories is None
-        or (one.categories and other.categories and one.is_text != other.is_text)
-    ):
-        raise ValueError(
-            f"feature {one.name!r} is not categorical in the same way for init and for "
-            "the trees on top of it: fit both with the same dtypes"
-        )
-    categories = sorted({*one.categories, *other.categories})
-    return replace(
-        one, categories=tuple(categories), is_text=one.is_text or other.is_text
-    )
-
-
-def extended(tree: Tree, old: Sequence[Feature], new: Sequence[Feature]) -> Tree:
-    """Return a tree that knows more categories, which go where unseen ones went."""
-    sets: dict[int, tuple[Category, ...]] = {}
-    for node, categories in tree.left_categories.items():
-        j = int(tree.feature[node])
-        known, left = set(old[j].categories or ()), set(categories)
-        sets[node] = tuple(
-            c
-            for c in new[j].categories or ()
-            if c in left or (c not in known and tree.missing_left[node])
-        )
-    return replace(tree, left_categories=sets)

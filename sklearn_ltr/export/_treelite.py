@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
-from sklearn_ltr.export._tree_model import Codes, Tree, category_tests, codes_of
+from sklearn_ltr.export._tree_model import category_tests, codes_of
 
 if TYPE_CHECKING:
     from treelite import Model
-    from treelite.model_builder import ModelBuilder
 
 __all__ = ["to_treelite"]
 
@@ -82,32 +81,27 @@ def to_treelite(estimator: TreesLike, *, missing: str = "branch") -> Model:
     )
     codes = codes_of(model)
     for tree in model.trees:
-        add_tree(builder, tree, codes)
+        tests = category_tests(tree, codes)
+        builder.start_tree()
+        for node, is_leaf in enumerate(tree.is_leaf.tolist()):
+            builder.start_node(node)
+            test: dict[str, Any] = {
+                "feature_id": int(tree.feature[node]),
+                "default_left": bool(tree.missing_left[node]),
+                "left_child_key": int(tree.left[node]),
+                "right_child_key": int(tree.right[node]),
+            }
+            if is_leaf:
+                builder.leaf(float(tree.value[node]))
+            elif node in tests:
+                builder.categorical_test(
+                    **test,
+                    category_list=tests[node].codes,
+                    category_list_right_child=test["default_left"],
+                )
+            else:
+                threshold = float(tree.threshold[node])
+                builder.numerical_test(**test, threshold=threshold, opname="<=")
+            builder.end_node()
+        builder.end_tree()
     return builder.commit()
-
-
-def add_tree(builder: ModelBuilder, tree: Tree, codes: Codes) -> None:
-    """Add a tree."""
-    tests = category_tests(tree, codes)
-    builder.start_tree()
-    for node, is_leaf in enumerate(tree.is_leaf.tolist()):
-        builder.start_node(node)
-        test: dict[str, Any] = {
-            "feature_id": int(tree.feature[node]),
-            "default_left": bool(tree.missing_left[node]),
-            "left_child_key": int(tree.left[node]),
-            "right_child_key": int(tree.right[node]),
-        }
-        if is_leaf:
-            builder.leaf(float(tree.value[node]))
-        elif node in tests:
-            builder.categorical_test(
-                **test,
-                category_list=tests[node].codes,
-                category_list_right_child=test["default_left"],
-            )
-        else:
-            threshold = float(tree.threshold[node])
-            builder.numerical_test(**test, threshold=threshold, opname="<=")
-        builder.end_node()
-    builder.end_tree()

@@ -17,7 +17,6 @@ from sklearn_ltr.export._float32 import limits
 from sklearn_ltr.export._tree_model import (
     Category,
     Tree,
-    TreeModel,
     category_tests,
     check_names,
     fold,
@@ -71,7 +70,14 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
     check_names(model.features, r"[\\\x00-\x1f]", "no rank feature has")
-    codes = [category_positions(model, j) for j in range(model.n_features)]
+    codes: list[dict[Category, int]] = []  # of each feature, positions of its text
+    for feature in model.features:
+        if feature.categories and not feature.is_text:
+            raise ValueError(
+                f"feature {feature.name!r} has categories that are numbers, but Vespa "
+                "compares text: make the column text and fit again"
+            )
+        codes.append({c: code for code, c in enumerate(feature.categories or ())})
     document = {
         "name": "tree",
         "version": "v4",
@@ -96,17 +102,6 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
         for m, tree in enumerate(model.trees)
     )
     return text.replace('"tree_info": []', f'"tree_info": [{trees}]', 1)
-
-
-def category_positions(model: TreeModel, j: int) -> dict[Category, int]:
-    """Return the position of each category of a feature, which must be text."""
-    feature = model.features[j]
-    if feature.categories and not feature.is_text:
-        raise ValueError(
-            f"feature {feature.name!r} has categories that are numbers, but Vespa "
-            "compares text: make the column text and fit again"
-        )
-    return {category: code for code, category in enumerate(feature.categories or ())}
 
 
 def tree_json(tree: Tree, codes: list[dict[Category, int]]) -> str:

@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._core.typing import FloatArray
-from sklearn_ltr.export._document import array, checked, excerpt, items, member
+from sklearn_ltr.export._document import (
+    array,
+    checked,
+    excerpt,
+    items,
+    items_of,
+    member,
+    objects,
+)
 from sklearn_ltr.export._estimators import TreesLike, trees_alone
 from sklearn_ltr.export._float32 import (
     LARGEST,
@@ -156,12 +164,38 @@ def xgboost_text(model: TreeModel) -> str:
         for m, tree in enumerate(model.trees)
     ]
     n_trees = len(trees)
+    # the categories of all features, by code, as XGBoost stores them
+    encoded: list[dict[str, object]] = []
+    order: list[int] = []  # of each feature's categories, which ascend already
+    sizes = [0]
+    for feature in model.features:
+        known = feature.categories or ()
+        if feature.categories is None or feature.is_text:
+            if not all(str(category).isascii() for category in known):
+                raise ValueError(
+                    f"feature {feature.name!r} has categories that are not ASCII, "
+                    "which XGBoost before 3.4 misreads: rename them and fit again"
+                )
+            texts = [str(category).encode() for category in known]
+            ends = np.cumsum([0, *map(len, texts)]).tolist() if texts else []
+            values = np.frombuffer(b"".join(texts), dtype=np.int8).tolist()
+            encoded.append({"offsets": ends, "values": values})
+            sizes.append(len(texts))
+        else:
+            n_codes = max((int(category) for category in known), default=-1) + 1
+            encoded.append({"type": INT64, "values": list(range(n_codes))})
+            sizes.append(n_codes)
+        order += range(sizes[-1])
     booster = {
         "gbtree_model_param": {"num_trees": str(n_trees), "num_parallel_tree": "1"},
         "iteration_indptr": list(range(n_trees + 1)),
         "tree_info": [0] * n_trees,
         "trees": trees,
-        "cats": categories_value(model),
+        "cats": {
+            "enc": encoded,
+            "feature_segments": np.cumsum(sizes).tolist(),
+            "sorted_idx": order,
+        },
     }
     learner = {
         "attributes": {},
@@ -230,8 +264,12 @@ def xgboost_tree_value(
         left[node], right[node], default_left[node] = test.other, test.child, True
         right_codes[node] = test.codes
     # nodes are renumbered level by level: those of the first inner node are 1 and 2,
-    # those of the second 3 and 4, ...
-    order = breadth_first(left, right)
+    # those of the second 3 and 4, ...: XGBoost looks for a right child after its left,
+    # which is undocumented, but true of all trees that it grows
+    order = [0]
+    for node in order:
+        if left[node] != -1:
+            order += [int(left[node]), int(right[node])]
     inner = np.flatnonzero(~tree.is_leaf[order])
     children = np.full((2, len(order)), -1)
     children[:, inner] = np.arange(1, len(order)).reshape(-1, 2).T
@@ -263,47 +301,6 @@ def xgboost_tree_value(
         "base_weights": float32_values(mean[order]),
         "loss_changes": float32_values(np.minimum(tree.gain[order], LARGEST)),
         "sum_hessian": float32_values(n_rows[order].astype(np.float64)),
-    }
-
-
-def breadth_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[int]:
-    """Return the nodes, level by level."""
-    # XGBoost looks for a right child after its left: undocumented, but true of all
-    # trees that it grows
-    order = [0]
-    for node in order:
-        if left[node] != -1:
-            order += [int(left[node]), int(right[node])]
-    return order
-
-
-def categories_value(model: TreeModel) -> dict[str, object]:
-    """Return the categories of all features, by code, as XGBoost stores them."""
-    encoded: list[dict[str, object]] = []
-    order: list[int] = []  # of each feature's categories, which ascend already
-    sizes = [0]
-    for feature in model.features:
-        known = feature.categories or ()
-        if feature.categories is None or feature.is_text:
-            if not all(str(category).isascii() for category in known):
-                raise ValueError(
-                    f"feature {feature.name!r} has categories that are not ASCII, "
-                    "which XGBoost before 3.4 misreads: rename them and fit again"
-                )
-            texts = [str(category).encode() for category in known]
-            ends = np.cumsum([0, *map(len, texts)]).tolist() if texts else []
-            values = np.frombuffer(b"".join(texts), dtype=np.int8).tolist()
-            encoded.append({"offsets": ends, "values": values})
-            sizes.append(len(texts))
-        else:
-            n_codes = max((int(category) for category in known), default=-1) + 1
-            encoded.append({"type": INT64, "values": list(range(n_codes))})
-            sizes.append(n_codes)
-        order += range(sizes[-1])
-    return {
-        "enc": encoded,
-        "feature_segments": np.cumsum(sizes).tolist(),
-        "sorted_idx": order,
     }
 
 
@@ -380,26 +377,90 @@ def from_xgboost(model: Booster | XGBModel | TextOrFile) -> LambdaMARTRanker:
     >>> abs(ours.predict([[2.0]]) - theirs.predict([[2.0]])) < 1e-6
     array([ True])
     """
-    booster, theirs = booster_of(model), None
-    if booster is not None:
-        model = bytes(booster.save_raw("json"))
-        theirs = partial(xgboost_scores, booster)
-    wanted = "model must be a fitted model of XGBoost, its text or its file"
-    return to_ranker(read_xgboost(text_of(model, wanted), theirs))
-
-
-def booster_of(model: object) -> Booster | None:
-    """Return the booster of an object of XGBoost, None for another object."""
-    booster: Any = model
-    if hasattr(model, "get_booster"):
-        booster, missing = model.get_booster(), getattr(model, "missing", None)
+    given: Any = model
+    theirs: Scores | None = None
+    if hasattr(given, "get_booster"):
+        given, missing = given.get_booster(), getattr(given, "missing", None)
         if missing is not None and not np.isnan(missing):
             raise ValueError(
                 f"the estimator takes {missing!r} for missing (its parameter missing), "
                 "but here only NaN is missing: give its get_booster(), and replace "
                 f"{missing!r} by NaN in the X that the ranker scores"
             )
-    return booster if hasattr(booster, "save_raw") else None
+    if hasattr(given, "save_raw"):
+        model, theirs = bytes(given.save_raw("json")), partial(xgboost_scores, given)
+    wanted = "model must be a fitted model of XGBoost, its text or its file"
+    document = json_model(text_of(model, wanted), "XGBoost", "learner")
+    learner = member(document, "learner", dict)
+    version = items_of(document, "version", int)
+    parameters = member(learner, "learner_model_param", dict, "learner")
+    booster = member(learner, "gradient_booster", dict, "learner")
+    gbtree = booster
+    if member(booster, "name", str, "gradient_booster") == "dart":
+        gbtree = member(booster, "gbtree", dict, "gradient_booster")
+    if member(gbtree, "name", str, "gradient_booster") != "gbtree":
+        raise ValueError(
+            f"gradient_booster.name is {excerpt(gbtree['name'])}: only models of "
+            'trees, "gbtree" and "dart", are read'
+        )
+    forest = member(gbtree, "model", dict, "gradient_booster")
+    n_classes = count(parameters, "num_class")
+    n_targets = count(parameters, "num_target") if "num_target" in parameters else 1
+    tree_info = array(forest, "tree_info", np.int64, "model")
+    if n_classes > 1 or n_targets > 1 or tree_info.any():
+        raise ValueError(
+            f"it has {max(n_classes, n_targets, 2)} scores or more for each row, for "
+            "classes or targets: give a model with one score"
+        )
+    # columns
+    n_features = count(parameters, "num_feature")
+    names = items(learner.get("feature_names", []), str, "learner.feature_names")
+    types = items(learner.get("feature_types", []), str, "learner.feature_types")
+    if not names and n_features > MOST_WITHOUT_NAMES:
+        raise ValueError(f"num_feature is {n_features}, and none of them has a name")
+    if (names and len(names) != n_features) or (types and len(types) != n_features):
+        raise ValueError(
+            f"num_feature is {n_features}, and there are {len(names)} feature_names "
+            f"and {len(types)} feature_types"
+        )
+    names = names or made_up_names(n_features)
+    # parts that this reader does not know are collected, and judged at the end
+    is_newer = tuple(version[:2]) > NEWEST_XGBOOST
+    unknown = [f"version {'.'.join(map(str, version))}"] * is_newer
+    for part, where in (
+        (learner, "learner"),
+        (booster, "gradient_booster"),
+        (gbtree, "gradient_booster"),
+        (forest, "model"),
+    ):
+        unknown += unknown_parts(part, XGBOOST_PARTS[where], where)
+    # trees
+    nodes = []
+    for m, tree in enumerate(member(forest, "trees", list, "model")):
+        with errors_in(f"trees[{m}]"):
+            nodes.append(read_xgboost_nodes(tree, n_features))
+            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"], f"trees[{m}]")
+    categories = read_xgboost_categories(forest, types, nodes, version)
+    trees = [build_tree(tree, categories) for tree in nodes]
+    # factors of trees, of which some were dropped in training: of a booster "dart", or,
+    # from 3.4 on, of any model; an updated one has more factors than trees
+    for part in (booster, forest):
+        if "weight_drop" in part:
+            weights = array(part, "weight_drop", np.float64, "gradient_booster")
+            if len(weights) < len(trees):
+                raise ValueError(
+                    f"weight_drop has {len(weights)} of {len(trees)} trees"
+                )
+            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=False)]
+    trees = trees[: n_trees_used(learner, forest, len(trees))]
+    codes = {
+        j: {category: code for code, category in enumerate(listed)}
+        for j, listed in categories.items()
+    }
+    score = base_score(learner, parameters)
+    found = imported_model(names, trees, codes, score, absent_is_missing=True)
+    check_unknown(unknown, "XGBoost", found, codes, theirs)
+    return to_ranker(found)
 
 
 def xgboost_scores(booster: Booster, X: FloatArray) -> ArrayLike:
@@ -420,74 +481,18 @@ def xgboost_scores(booster: Booster, X: FloatArray) -> ArrayLike:
     return scores
 
 
-def read_xgboost(text: str, theirs: Scores | None = None) -> TreeModel:
-    """Return the model that XGBoost's JSON describes."""
-    document = json_model(text, "XGBoost", "learner")
-    learner = member(document, "learner", dict)
-    version = items(member(document, "version", list), int, "version")
-    parameters = member(learner, "learner_model_param", dict, "learner")
-    booster = member(learner, "gradient_booster", dict, "learner")
-    gbtree = booster
-    if member(booster, "name", str, "gradient_booster") == "dart":
-        gbtree = member(booster, "gbtree", dict, "gradient_booster")
-    if member(gbtree, "name", str, "gradient_booster") != "gbtree":
-        raise ValueError(
-            f"gradient_booster.name is {excerpt(gbtree['name'])}: only models of "
-            'trees, "gbtree" and "dart", are read'
-        )
-    model = member(gbtree, "model", dict, "gradient_booster")
-    # parts that this reader does not know are collected, and judged at the end
-    check_one_score(parameters, model)
-    names, types = read_xgboost_columns(learner, count(parameters, "num_feature"))
-    is_newer = tuple(version[:2]) > NEWEST_XGBOOST
-    unknown = [f"version {'.'.join(map(str, version))}"] * is_newer
-    for part, where in (
-        (learner, "learner"),
-        (booster, "gradient_booster"),
-        (gbtree, "gradient_booster"),
-        (model, "model"),
-    ):
-        unknown += unknown_parts(part, XGBOOST_PARTS[where], where)
-    nodes = []
-    for m, tree in enumerate(member(model, "trees", list, "model")):
-        with errors_in(f"trees[{m}]"):
-            nodes.append(read_xgboost_nodes(tree, len(names)))
-            unknown += unknown_parts(tree, XGBOOST_PARTS["tree"], f"trees[{m}]")
-    categories = read_xgboost_categories(model, types, nodes, version)
-    trees = [build_tree(tree, categories) for tree in nodes]
-    # factors of trees, of which some were dropped in training: of a booster "dart", or,
-    # from 3.4 on, of any model; an updated one has more factors than trees
-    for part in (booster, model):
-        if "weight_drop" in part:
-            weights = array(part, "weight_drop", np.float64, "gradient_booster")
-            if len(weights) < len(trees):
-                raise ValueError(
-                    f"weight_drop has {len(weights)} of {len(trees)} trees"
-                )
-            trees = [t.scaled(float(w)) for t, w in zip(trees, weights, strict=False)]
-    trees = trees[: n_trees_used(learner, model, len(trees))]
-    codes = {
-        j: {category: code for code, category in enumerate(listed)}
-        for j, listed in categories.items()
-    }
-    score = base_score(learner, parameters)
-    found = imported_model(names, trees, codes, score, absent_is_missing=True)
-    check_unknown(unknown, "XGBoost", found, codes, theirs)
-    return found
-
-
 def n_trees_used(
-    learner: Mapping[str, object], model: Mapping[str, object], n_trees: int
+    learner: Mapping[str, object], forest: Mapping[str, object], n_trees: int
 ) -> int:
     """Return how many trees `predict` of an XGBRanker uses, of a model's."""
     attributes = learner.get("attributes", {})
     if type(attributes) is not dict or "best_iteration" not in attributes:
         return n_trees
     n_iterations = count(attributes, "best_iteration", "attributes") + 1
-    if "iteration_indptr" in model:
-        ends = array(model, "iteration_indptr", np.int64, "model").tolist()
+    if "iteration_indptr" in forest:
+        ends = array(forest, "iteration_indptr", np.int64, "model").tolist()
     else:  # versions before 2
-        parameters = member(model, "gbtree_model_param", dict, "model")
+        parameters = member(forest, "gbtree_model_param", dict, "model")
         n_parallel = 1
         if "num_parallel_tree" in parameters:
             n_parallel = count(parameters, "num_parallel_tree", "gbtree_model_param")
@@ -513,20 +518,6 @@ def count(
     return int(text)
 
 
-def check_one_score(
-    parameters: Mapping[str, object], model: Mapping[str, object]
-) -> None:
-    """Raise a ValueError unless each row has one score."""
-    n_classes = count(parameters, "num_class")
-    n_targets = count(parameters, "num_target") if "num_target" in parameters else 1
-    tree_info = array(model, "tree_info", np.int64, "model")
-    if n_classes > 1 or n_targets > 1 or tree_info.any():
-        raise ValueError(
-            f"it has {max(n_classes, n_targets, 2)} scores or more for each row, for "
-            "classes or targets: give a model with one score"
-        )
-
-
 def base_score(
     learner: Mapping[str, object], parameters: Mapping[str, object]
 ) -> float:
@@ -550,22 +541,6 @@ def base_score(
     except (ArithmeticError, ValueError) as error:
         raise ValueError(f"base_score={excerpt(text)}: {error}") from None
     return value
-
-
-def read_xgboost_columns(
-    learner: Mapping[str, object], n_features: int
-) -> tuple[list[str], list[str]]:
-    """Return the name of each column, and its type, which is "c" for categories."""
-    names = items(learner.get("feature_names", []), str, "learner.feature_names")
-    types = items(learner.get("feature_types", []), str, "learner.feature_types")
-    if not names and n_features > MOST_WITHOUT_NAMES:
-        raise ValueError(f"num_feature is {n_features}, and none of them has a name")
-    if (names and len(names) != n_features) or (types and len(types) != n_features):
-        raise ValueError(
-            f"num_feature is {n_features}, and there are {len(names)} feature_names "
-            f"and {len(types)} feature_types"
-        )
-    return names or made_up_names(n_features), types or [""] * n_features
 
 
 class XGBoostNodes(NamedTuple):
@@ -609,37 +584,33 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     indices = arrays["split_indices"]
     if not ((indices[tests] >= 0) & (indices[tests] < n_features)).all():
         raise ValueError(f"split_indices holds numbers that are none of {n_features}")
-    sets = read_sets(tree, n_nodes)
-    right_codes = {node: sets[node] for node in tests if node in sets}
-    return XGBoostNodes(**arrays, right_codes=right_codes)
-
-
-def read_xgboost_categories(
-    model: Mapping[str, object],
-    types: Sequence[str],
-    trees: Sequence[XGBoostNodes],
-    version: list[int],
-) -> dict[int, list[Category]]:
-    """Return the categories of each categorical feature, by code."""
-    largest = {j: -1 for j, kind in enumerate(types) if kind == "c"}
-    for tree in trees:
-        for node, codes in tree.right_codes.items():
-            j = int(tree.split_indices[node])
-            largest[j] = max(largest.get(j, -1), *codes, -1)
-    stored = stored_categories(model, tuple(version[:2]) >= COUNTS_BYTES)
-    categories: dict[int, list[Category]] = {}
-    for j in sorted(largest):
-        categories[j] = stored.get(j, [])
-        if not categories[j]:
-            # what no set holds goes left, so that more codes than there were do no harm
-            categories[j] = list(range(max(largest[j] + 1, LEAST_CODES)))
-        if largest[j] >= len(categories[j]) or len(set(categories[j])) < len(
-            categories[j]
-        ):
-            raise ValueError(
-                f"feature {j} has a category twice, or fewer than its trees test"
+    right_codes: dict[int, list[int]] = {}
+    types = array({"split_type": [0] * n_nodes} | tree, "split_type", np.int64, "tree")
+    if types.any():
+        nodes, starts, sizes, codes = (
+            array(tree, f"categories{key}", np.int64, "tree").tolist()
+            for key in ("_nodes", "_segments", "_sizes", "")
+        )
+        if not (
+            len(nodes) == len(starts) == len(sizes)
+            and len(types) == n_nodes
+            and nodes == np.flatnonzero(types).tolist()
+            and all(
+                0 <= i and 0 <= n <= len(codes) - i
+                for i, n in zip(starts, sizes, strict=True)
             )
-    return categories
+            and sum(sizes) <= len(codes)
+        ):
+            raise ValueError("categories_... do not divide the categories among nodes")
+        if not all(0 <= code < MOST_CODES for code in codes):
+            raise ValueError(
+                f"categories holds codes that are not from 0 to {MOST_CODES}"
+            )
+        reached = set(tests)
+        for node, i, n in zip(nodes, starts, sizes, strict=True):
+            if node in reached:
+                right_codes[node] = codes[i : i + n]
+    return XGBoostNodes(**arrays, right_codes=right_codes)
 
 
 def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) -> Tree:
@@ -675,69 +646,55 @@ def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) ->
     return builder.tree()
 
 
-def read_sets(tree: dict[str, Any], n_nodes: int) -> dict[int, list[int]]:
-    """Return the codes that nodes of categories send right."""
-    types = array({"split_type": [0] * n_nodes} | tree, "split_type", np.int64, "tree")
-    if not types.any():
-        return {}
-    nodes, starts, sizes, codes = (
-        array(tree, key, np.int64, "tree").tolist()
-        for key in (
-            "categories_nodes",
-            "categories_segments",
-            "categories_sizes",
-            "categories",
-        )
-    )
-    if not (
-        len(nodes) == len(starts) == len(sizes)
-        and len(types) == n_nodes
-        and nodes == np.flatnonzero(types).tolist()
-        and all(
-            0 <= i and 0 <= n <= len(codes) - i
-            for i, n in zip(starts, sizes, strict=True)
-        )
-        and sum(sizes) <= len(codes)
-    ):
-        raise ValueError("categories_... do not divide the categories among nodes")
-    if not all(0 <= code < MOST_CODES for code in codes):
-        raise ValueError(f"categories holds codes that are not from 0 to {MOST_CODES}")
-    return {
-        node: codes[i : i + n] for node, i, n in zip(nodes, starts, sizes, strict=True)
-    }
-
-
-def stored_categories(
-    model: Mapping[str, object], counts_bytes: bool
+def read_xgboost_categories(
+    forest: Mapping[str, object],
+    types: Sequence[str],
+    trees: Sequence[XGBoostNodes],
+    version: list[int],
 ) -> dict[int, list[Category]]:
-    """Return the categories of a DataFrame's columns, which XGBoost >= 3.1 stores."""
-    if "cats" not in model:
-        return {}
-    encoded = items(member(model["cats"], "enc", list, "cats"), dict, "cats.enc")
-    return {
-        j: stored_column(column, f"cats.enc[{j}]", counts_bytes)
-        for j, column in enumerate(encoded)
-    }
-
-
-def stored_column(
-    column: Mapping[str, object], where: str, counts_bytes: bool
-) -> list[Category]:
-    """Return the categories of a column: numbers, or text as bytes and offsets."""
-    values = member(column, "values", list, where)
-    if "offsets" not in column:
-        return [
-            v if type(v) is int else checked(v, float, f"{where}.values[{i}]")
-            for i, v in enumerate(values)
+    """Return the categories of each categorical feature, by code."""
+    largest = {j: -1 for j, kind in enumerate(types) if kind == "c"}
+    for tree in trees:
+        for node, codes in tree.right_codes.items():
+            j = int(tree.split_indices[node])
+            largest[j] = max(largest.get(j, -1), *codes, -1)
+    # XGBoost >= 3.1 stores those of a DataFrame's columns: numbers, or text as bytes
+    # and offsets
+    stored: dict[int, list[Category]] = {}
+    columns = objects(forest["cats"], "enc", "cats") if "cats" in forest else []
+    for j, (where, column) in enumerate(columns):
+        values = member(column, "values", list, where)
+        if "offsets" not in column:
+            stored[j] = [
+                v if type(v) is int else checked(v, float, f"{where}.values[{i}]")
+                for i, v in enumerate(values)
+            ]
+            continue
+        offsets = array(column, "offsets", np.int64, where).tolist()
+        text = array(column, "values", np.int8, where)
+        if (text < 0).any() and tuple(version[:2]) < COUNTS_BYTES:
+            raise ValueError(
+                f"{where} holds text that is not ASCII, of which XGBoost before 3.4 "
+                "has counted the characters in place of the bytes: train with other "
+                "names"
+            )
+        if any(
+            not 0 <= first <= last <= len(text) for first, last in pairwise(offsets)
+        ):
+            raise ValueError(f"{where}.offsets do not divide the text")
+        characters = text.tobytes()
+        stored[j] = [
+            characters[first:last].decode() for first, last in pairwise(offsets)
         ]
-    offsets = array(column, "offsets", np.int64, where).tolist()
-    codes = array(column, "values", np.int8, where)
-    if (codes < 0).any() and not counts_bytes:
-        raise ValueError(
-            f"{where} holds text that is not ASCII, of which XGBoost before 3.4 has "
-            "counted the characters in place of the bytes: train with other names"
-        )
-    if any(not 0 <= first <= last <= len(codes) for first, last in pairwise(offsets)):
-        raise ValueError(f"{where}.offsets do not divide the text")
-    text = codes.tobytes()
-    return [text[first:last].decode() for first, last in pairwise(offsets)]
+    categories: dict[int, list[Category]] = {}
+    for j in sorted(largest):
+        categories[j] = stored.get(j, [])
+        if not categories[j]:
+            # what no set holds goes left, so that more codes than there were do no harm
+            categories[j] = list(range(max(largest[j] + 1, LEAST_CODES)))
+        n_known = len(categories[j])
+        if largest[j] >= n_known or len(set(categories[j])) < n_known:
+            raise ValueError(
+                f"feature {j} has a category twice, or fewer than its trees test"
+            )
+    return categories

@@ -56,8 +56,13 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr._core.parameters import POSITIVE, integer, real
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
-from sklearn_ltr.inspection._models import find_model, hint, transform_for_model
-from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from sklearn_ltr.inspection._models import (
+    find_model,
+    hint,
+    metric_of,
+    transform_for_model,
+)
+from sklearn_ltr.metrics import Metric
 
 # Relative rounding error of a mean over queries.  A jump of M is far larger.
 MEAN_ROUNDING = 1e-12
@@ -100,8 +105,7 @@ class MeanMetric:
                 "RankNetRanker or a LambdaRankRanker, or a Pipeline, search or "
                 "CalibratedRanker of one"
             )
-        metric = ranker.metric if metric is None else metric  # of its `score`
-        self.metric = NDCG(10) if metric is None else get_metric(metric)
+        self.metric = metric_of(ranker, metric)
         X = transform_for_model(estimator, X)
         ranker.predict(X)  # raises if X is invalid, with the ranker's message
         self._X = check_array(X, accept_sparse="csr", dtype=np.float32, order="C")

@@ -114,7 +114,7 @@ def bpref_swap_factors(
                 below[start + p] = d * max(m - n_above, 0) - u
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BPref(BinaryMetric):
     """Binary preference: how often relevant documents are above other judged ones.
 

@@ -43,7 +43,7 @@ Gain = Literal["exponential", "linear"] | Sequence[float] | GainFunction
 Discount = Literal["log2", "letor"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CG(ClosedFormMetric):
     """Cumulative gain: the sum of the gains of the first k documents.
 
@@ -162,7 +162,7 @@ def cg_score(
     return compute_score(CG, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class DCG(CG):
     """Discounted cumulative gain: gains, less at lower ranks (Burges 2010, equation 5).
 
@@ -230,7 +230,7 @@ def dcg_score(
     return compute_score(DCG, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NDCG(DCG):
     """Normalised discounted cumulative gain: DCG over that of the best order, 0 to 1.
 

@@ -7,7 +7,6 @@ band(k)   =  curve(k) +- its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_sample_weight,
     check_scores,
-    predicted_scores,
 )
 from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
@@ -26,7 +24,11 @@ from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
 )
-from sklearn_ltr.plotting._arguments import group_rows, read_curves
+from sklearn_ltr.plotting._arguments import (
+    group_rows,
+    predicted_scores,
+    read_curves,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -269,7 +271,7 @@ class CutoffCurveDisplay(Display):
         means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         for i, k_i in enumerate(cutoffs):
-            bound = replace(metric, k=int(k_i)).bind(
+            bound = metric._with(k=int(k_i)).bind(
                 grades, queries.offsets, queries.query_ids
             )
             found = {ranker: bound.values(own) for ranker, own in scores.items()}

@@ -22,13 +22,12 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_scores,
     count_rows,
-    predicted_scores,
 )
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.plotting._arguments import Curves, check_dict
+from sklearn_ltr.plotting._arguments import Curves, check_dict, predicted_scores
 from sklearn_ltr.plotting._axes import (
     MAX_HEIGHT,
     Style,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.data import QueryIds, as_array, predicted_scores
+from sklearn_ltr._core.data import QueryIds, as_array
 from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
@@ -17,7 +17,11 @@ from sklearn_ltr.model_selection._comparison import (
     mean_and_standard_error,
     query_values,
 )
-from sklearn_ltr.plotting._arguments import read_items, read_names
+from sklearn_ltr.plotting._arguments import (
+    predicted_scores,
+    read_items,
+    read_names,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,

@@ -12,7 +12,7 @@ from sklearn_ltr._core.estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._core.trees.binning import MISSING_BIN, BinnedData
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.parameters import TreeParameters
-from sklearn_ltr._core.typing import FloatArray, IntArray
+from sklearn_ltr._core.typing import FloatArray
 
 FEATURES_PER_COUNT = 64  # whose rows are counted together
 
@@ -78,8 +78,12 @@ def why_no_split(
         last = min(first + FEATURES_PER_COUNT, n_features)
         columns = stored.columns_of(np.arange(first, last))
         counts = comm.sum(np.array([np.bincount(c, minlength=256) for c in columns]))
-        sides = map(n_rows_of_smaller_side, counts, n_categories[first:last])
-        smaller = max(smaller, *sides)
+        for own, n in zip(counts, n_categories[first:last], strict=True):
+            left = own[:n]  # a set of categories is at least one
+            if n == 0:
+                left = np.cumsum(own[:MISSING_BIN])
+                left = np.concatenate((left, left + own[MISSING_BIN]))
+            smaller = max(smaller, int(np.minimum(left, own.sum() - left).max()))
     has_queries = data.query_ids is not None
     rows = f"the {n_rows:,} rows to learn from"
     if has_queries:
@@ -105,14 +109,3 @@ def why_no_split(
         f"no split of {rows} lowers the cost; check that the rows of X are those of y, "
         f"that features differ{within}, and that monotonic_cst is not opposite to y"
     )
-
-
-def n_rows_of_smaller_side(counts: IntArray, n_categories: int) -> int:
-    """Return the most rows that a split of a feature can have on its smaller side."""
-    n_rows, n_missing = counts.sum(), counts[MISSING_BIN]
-    if n_categories > 0:  # a set of categories is at least one
-        left = counts[:n_categories]
-    else:
-        left = np.cumsum(counts[:MISSING_BIN])
-        left = np.concatenate((left, left + n_missing))
-    return int(np.minimum(left, n_rows - left).max())

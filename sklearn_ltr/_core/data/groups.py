@@ -373,7 +373,24 @@ def encode_ids(ids: list[Hashable], name: str) -> tuple[list[Hashable], IntArray
         distinct = list(dict.fromkeys(ids))
     except TypeError:  # an id that cannot be hashed is of no type that names queries
         distinct = ids
-    _check_types(distinct, ids, name)
+    for value in () if set(map(type, distinct)) <= {str, int} else distinct:
+        for part in elements(value):
+            is_id = isinstance(part, ID_TYPES) or type(part).__name__ == PERIOD
+            is_na = part is None or type(part).__name__ in ("NAType", "NaTType")
+            if isinstance(part, Decimal):  # a signalling NaN cannot be compared
+                is_na = part.is_nan()
+            if is_id and not is_na and part == part:  # NaN and NaT are not themselves
+                continue
+            row = next(row for row, other in enumerate(ids) if other is value)
+            if is_id or is_na:
+                _raise_missing(row, value, name)
+            kind = type(part).__name__
+            found = f"a {kind}" if part is value else f"a tuple with a {kind}"
+            raise TypeError(
+                f"{name} must hold numbers, text, dates, booleans or tuples of these, "
+                f"but row {row} holds {found}: name each query by a number or by text, "
+                "or by a tuple of what tells it from the others"
+            )
     # Ids that Python can compare are sorted as they are.  Where it cannot, as text and
     # numbers, they are sorted by the name of their kind; numbers of all types by value;
     # tuples by the first element that differs.
@@ -393,30 +410,6 @@ def encode_ids(ids: list[Hashable], name: str) -> tuple[list[Hashable], IntArray
             ) from None
     index_of = {label: index for index, label in enumerate(query_ids)}
     return query_ids, np.fromiter(map(index_of.__getitem__, ids), np.int64, len(ids))
-
-
-def _check_types(distinct: list[Hashable], ids: list[Hashable], name: str) -> None:
-    """Raise an error for the first row whose id is missing, or of another type."""
-    if set(map(type, distinct)) <= {str, int}:
-        return
-    for value in distinct:
-        for part in elements(value):
-            is_id = isinstance(part, ID_TYPES) or type(part).__name__ == PERIOD
-            is_na = part is None or type(part).__name__ in ("NAType", "NaTType")
-            if isinstance(part, Decimal):  # a signalling NaN cannot be compared
-                is_na = part.is_nan()
-            if is_id and not is_na and part == part:  # NaN and NaT are not themselves
-                continue
-            row = next(row for row, other in enumerate(ids) if other is value)
-            if is_id or is_na:
-                _raise_missing(row, value, name)
-            kind = type(part).__name__
-            found = f"a {kind}" if part is value else f"a tuple with a {kind}"
-            raise TypeError(
-                f"{name} must hold numbers, text, dates, booleans or tuples of these, "
-                f"but row {row} holds {found}: name each query by a number or by text, "
-                "or by a tuple of what tells it from the others"
-            )
 
 
 def elements(value: object) -> Iterator[object]:

@@ -39,7 +39,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
-from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
@@ -579,23 +579,25 @@ tuples, default=None
         with refit(self) as model:
             # read
             p = read_parameters(LambdaMARTParameters, model)
-            kept = keep_trees(vars(self), p)
+            so_far = trees_so_far(vars(self), p)
             given = FitArguments.of(**arguments)
-            tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
+            tasks = FitTasks(
+                self, model, "tree", p.n_estimators - so_far.n_trees, given
+            )
             with positions_may_be_used_by(self):  # if not by `init`
-                data = prepare(given, p, kept)
+                data = prepare(given, p, so_far)
             check_base_score_size(data, p.sigma)
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
 
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, kept, team)
+                binned = bin_data(data, p, so_far, team)
                 data = data._replace(learned=binned.rows)
-                task = ranking_task(p, data, kept.attributes, team)
+                task = ranking_task(p, data, so_far.attributes, team)
                 constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
-                fitted = boost_trees(binned, task, p, constraints, kept, tasks)
+                fitted = boost_trees(binned, task, p, constraints, so_far, tasks)
                 model.__dict__.update(fitted)
         tasks.end()
         return self
@@ -629,7 +631,8 @@ tuples, default=None
         # infinite values are refused before the base model gets them
         check_values = model.init_ is not None
         features = model._features.read(X, check_values=check_values)
-        base_score = model._base_scores(X, features.shape[0], init_score)
+        check_init_score_given(model._uses_init_score, init_score)
+        base_score = base_scores(model.init_, X, features.shape[0], init_score)
         return model._trees.scores(features, base_score, model.n_jobs)
 
     def staged_predict(
@@ -655,7 +658,8 @@ tuples, default=None
         """
         model = self._fitted()
         features = model._features.read(X)
-        base_score = model._base_scores(X, features.shape[0], init_score)
+        check_init_score_given(model._uses_init_score, init_score)
+        base_score = base_scores(model.init_, X, features.shape[0], init_score)
         yield from model._trees.stages(features, base_score)
 
     @documents_init_score
@@ -729,13 +733,6 @@ tuples, default=None
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _base_scores(
-        self, X: MatrixLike, n_rows: int, init_score: ArrayLike | None
-    ) -> FloatArray:
-        """Return F_0 of the rows of X, to predict."""
-        check_init_score_given(self._uses_init_score, init_score)
-        return base_scores(self.init_, X, n_rows, init_score)
 
     @property
     def _trees(self) -> FittedTrees:
