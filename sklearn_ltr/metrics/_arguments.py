@@ -26,7 +26,7 @@ AS_ROWS = (
 
 
 def explain_call(call: F) -> F:
-    """Return a call with `groups` that explains its arguments if called wrongly."""
+    """Return a call with `groups` that explains its arguments to wrong calls."""
     parameters = inspect.signature(call).parameters
     n_first = 1 if "self" in parameters else 0
     most = n_first + 2  # y_true and y_score
@@ -58,7 +58,7 @@ def explain_call(call: F) -> F:
 
 
 def explain_options(function: F, others: Advice = METRIC_ARGUMENTS) -> F:
-    """Return a function or constructor that explains its arguments if called wrongly."""
+    """Return a function or constructor that explains its arguments to wrong calls."""
     parameters = list(inspect.signature(function).parameters.values())
     names = [p.name for p in parameters if p.name != "self"]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]

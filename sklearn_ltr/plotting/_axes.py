@@ -43,7 +43,7 @@ def label_rows(ax: Axes, n_rows: int, labels: Sequence[str], step: int = 1) -> N
 
 
 def fit_labels(axis: Axis, n: float, width: float = 1.0) -> None:
-    """Make the labels of `n` ticks, `width` letters wide, smaller if they would touch."""
+    """Make labels of `n` ticks, of `width` letters, smaller if they would touch."""
     box, figure = axis.axes.get_window_extent(), axis.get_figure(root=True)
     length = box.height if axis.axis_name == "y" else box.width
     size = axis.get_ticklabels()[0].get_fontsize()
