@@ -141,7 +141,7 @@ class MAP(BinaryMetric):
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Sum of the precisions at ranks up to k of relevant documents, divided."""
+        """Return the sum of precisions at relevant documents of ranks up to k, divided."""
         relevant = self.relevance(ranked_grades)
         precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         found = (relevant * precision)[: self.k].sum()
@@ -150,7 +150,7 @@ class MAP(BinaryMetric):
         return float(found / divisor)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """1 / rank, zero from position k on."""
+        """Return 1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:

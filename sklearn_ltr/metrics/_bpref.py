@@ -143,7 +143,7 @@ class BPref(BinaryMetric):
     _swap_factors_kernel = bpref_swap_factors
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Mean over all relevant documents of 1 - min(others above, M) / M."""
+        """Return the mean over relevant documents of 1 - min(others above, M) / M."""
         relevant = self.relevance(ranked_grades)
         n_relevant = max(relevant.sum(), 1.0)
         most = max(min(n_relevant, (1.0 - relevant).sum()), 1.0)

@@ -152,7 +152,7 @@ class Recall(Precision):
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Share of the relevant documents that are at positions p < k."""
+        """Return the share of the relevant documents that are at positions p < k."""
         relevant = self.relevance(ranked_grades)
         k = self.cutoff(len(relevant))
         divisor = count_divisor(relevant.sum(), k, self.divide_by)
@@ -217,7 +217,7 @@ class RPrecision(Precision):
     short_name: ClassVar[str] = "r_precision"
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Share of the relevant documents that are at positions p < min(R, k)."""
+        """Return the share of relevant documents that are at positions p < min(R, k)."""
         relevant = self.relevance(ranked_grades)
         n_relevant = int(relevant.sum())
         found = relevant[: self.k][:n_relevant].sum()
@@ -290,14 +290,14 @@ class RBP(BinaryMetric):
         real(0, 1, "neither").read_as("persistence", self.persistence)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """(1 - p) times the sum of p^i over relevant positions i < k."""
+        """Return (1 - p) times the sum of p^i over relevant positions i < k."""
         relevant = self.relevance(ranked_grades)
         n = len(relevant)
         found = (relevant * self.discounts(n, self.cutoff(n))).sum()
         return float((1.0 - self.persistence) * found)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """p^i for positions i = 0 to k - 1, then 0."""
+        """Return p^i for positions i = 0 to k - 1, then 0."""
         steps = np.full(n, self.persistence, dtype=np.float64)
         steps[:1] = 1.0
         powers = np.cumprod(steps, dtype=np.float64)  # the same on any CPU
