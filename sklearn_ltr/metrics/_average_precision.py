@@ -141,7 +141,7 @@ class MAP(BinaryMetric):
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Return the sum of precisions at relevant documents of ranks up to k, divided."""
+        """Return the sum of precisions at relevant documents down to k, divided."""
         relevant = self.relevance(ranked_grades)
         precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         found = (relevant * precision)[: self.k].sum()

@@ -168,7 +168,7 @@ class ERR(ClosedFormMetric):
         return satisfies
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Return the sum of P(user reaches a position and is satisfied there) / rank."""
+        """Return the sum of P(user reaches a rank and is satisfied there) / rank."""
         satisfies = self.satisfaction(np.asarray(ranked_grades, dtype=np.float64))
         reaches = np.cumprod(np.append(1.0, 1.0 - satisfies[:-1]))
         n = len(satisfies)

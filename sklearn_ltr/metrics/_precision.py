@@ -217,7 +217,7 @@ class RPrecision(Precision):
     short_name: ClassVar[str] = "r_precision"
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Return the share of relevant documents that are at positions p < min(R, k)."""
+        """Return the share of relevant documents at positions p < min(R, k)."""
         relevant = self.relevance(ranked_grades)
         n_relevant = int(relevant.sum())
         found = relevant[: self.k][:n_relevant].sum()
