@@ -41,14 +41,14 @@ class ListBeforeFiles(argparse.Action):
         """Divide the words into values and files."""
         words = list(values or [])
         n_values = len(words)
-        while n_values > 1 and self._is_file(words[n_values - 1]):
+        while n_values > 1:
+            last = words[n_values - 1]
+            if self.is_value(last) or not os.path.exists(last):
+                break
             n_values -= 1
         given = getattr(namespace, self.dest) or []
         setattr(namespace, self.dest, [*given, *words[:n_values]])
         namespace.files = [*(namespace.files or []), *words[n_values:]]
-
-    def _is_file(self, word: str) -> bool:
-        return not self.is_value(word) and os.path.exists(word)
 
 
 def option(name: str) -> str:

@@ -107,7 +107,7 @@ class Measured:
 
     @cached_property
     def lists(self) -> EvaluatedLists:
-        """The ranked lists, which only some measures need."""
+        """Return the ranked lists, which only some measures need."""
         return self.lists_at(self.level)
 
     def lists_at(self, level: float | None) -> EvaluatedLists:
@@ -127,7 +127,7 @@ class Measured:
             return metric.per_query(**self.rows_of(metric))
 
     def tell_if_all_relevant(self, measures: dict[str, NamedMeasure]) -> None:
-        """Say that all grades are relevant to some measures, if it is so."""
+        """Print a hint if all grades are relevant to some of the measures."""
         low, high = self.judgements.min(), self.judgements.max()
         is_asked = any(measure.is_of_relevant for measure in measures.values())
         if is_asked and self.level is None and 0 < low < high:

@@ -83,12 +83,12 @@ def add_features(parser: argparse.ArgumentParser) -> None:
 
 
 def has_features(given: argparse.Namespace) -> bool:
-    """Whether an option of the features of LETOR files is given."""
+    """Return whether an option of the features of LETOR files is given."""
     return bool(given.n_features or given.sizes) or given.zero_based != "no"
 
 
 def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
-    """Read LETOR files that have the same features; those that none lists are 0."""
+    """Read LETOR files into tables of the same columns."""
     read = [load_file(path, given) for path in paths]
     if given.sizes is not None:  # queries are numbered in each file
         n_queries = np.cumsum([0] + [data.groups[-1] + 1 for data in read])
@@ -131,12 +131,12 @@ def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
 
 
 def names_in(data: Bunch) -> list[str]:
-    """Return the names of features of a file; none if it does not name them."""
+    """Return the names of features of a file, an empty list if it has none."""
     return data.data.feature_names.tolist() if has_names(data.data) else []
 
 
 def check_names(path: str, names: list[str], source: str, expected: list[str]) -> None:
-    """Raise a ValueError unless a file names its features as another, or a model."""
+    """Raise a ValueError unless a file and another, or a model, name features alike."""
     for number, pair in enumerate(zip_longest(names, expected), start=1):
         if pair[0] != pair[1]:
             raise ValueError(
@@ -146,7 +146,7 @@ def check_names(path: str, names: list[str], source: str, expected: list[str]) -
 
 
 def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
-    """Return the rows of all files; a ValueError if two of them have a query."""
+    """Return the rows of all files; raise a ValueError if two have the same query."""
     if len(read) == 1:
         return read[0]
     has_text = any(data.groups.dtype.kind == "U" for data in read)  # "007" is not "7"
@@ -170,7 +170,7 @@ def join_files(paths: Sequence[str], read: Sequence[Bunch]) -> Bunch:
 
 
 def load_file(path: str, given: argparse.Namespace) -> Bunch:
-    """Read a LETOR file by the options; messages name these, not Python's arguments."""
+    """Read a LETOR file; messages name the options of the command."""
     with warnings.catch_warnings():
         if given.zero_based == "auto":  # `load_alike` says what it took
             warnings.simplefilter("ignore", UserWarning)
@@ -191,7 +191,7 @@ def load_file(path: str, given: argparse.Namespace) -> Bunch:
 def load_for(
     model_path: str, path: str, given: argparse.Namespace
 ) -> tuple[BaseEstimator, Bunch]:
-    """Read a model, and its features of a LETOR file; further ones are left out."""
+    """Read a model, and the features of a LETOR file that the model knows."""
     model = load_model(model_path)
     if not hasattr(model, "n_features_in_"):
         raise ValueError(
@@ -221,7 +221,7 @@ def load_for(
 
 
 def is_model_file(path: str) -> bool:
-    """Whether a file is named as a model of this package."""
+    """Return whether a file is named as a model of this package."""
     return Path(path).suffix in MODEL_FORMATS
 
 

@@ -30,19 +30,19 @@ class EvaluatedLists(NamedTuple):
 
     @property
     def n_retrieved(self) -> IntArray:
-        """Number of documents of each list."""
+        """Return the number of documents of each list."""
         return np.array([len(ranked) for ranked in self.relevant], dtype=np.int64)
 
     @property
     def n_found(self) -> IntArray:
-        """Number of relevant documents of each list."""
+        """Return the number of relevant documents of each list."""
         return np.array([ranked.sum() for ranked in self.relevant], dtype=np.int64)
 
 
 def rank_lists(
     rows: Rows, level: float | None, stable: bool, tag: str
 ) -> EvaluatedLists:
-    """Return ranked lists; equal scores keep their order, or lower grades are first."""
+    """Return ranked lists; of equal scores, lower grades are first unless `stable`."""
     grades, groups = rows["y_true"], rows["groups"]
     is_missing = len(rows.get("y_missing", [])) > 0  # an empty column has no dtype
     if is_missing:
@@ -75,7 +75,7 @@ def rank_rows(
 
 
 def is_relevant(grades: FloatArray, level: float | None) -> BoolArray:
-    """Return which grades are relevant: those from `level` on, or above zero."""
+    """Return which grades are relevant: at least `level`, or above zero without it."""
     return grades > 0 if level is None else grades >= level
 
 

@@ -47,14 +47,14 @@ class NamedMeasure(NamedTuple):
 
     @property
     def is_of_relevant(self) -> bool:
-        """Whether it tells relevant documents from others, not grade from grade."""
+        """Return whether it tells only relevant documents from others."""
         if isinstance(self.compute, Metric):
             return getattr(self.compute, "relevant_from", 0) is None
         return self.level is None
 
 
 def geometric_mean(values: FloatArray) -> float:
-    """Return the geometric mean of queries, none of which counts 0."""
+    """Return the geometric mean, in which queries count at least a little above 0."""
     return float(np.exp(np.log(np.maximum(values, LEAST_OF_GEOMETRIC_MEAN)).mean()))
 
 
@@ -177,7 +177,7 @@ def is_measure(name: str) -> bool:
 def measures_of(
     name: str, for_run: bool, level: float | None
 ) -> dict[str, NamedMeasure]:
-    """Return the measures of a name, of which trec_eval's may have several cutoffs."""
+    """Return the measures of a name: several, if it has several cutoffs."""
     if name in SEVERAL:
         named = [measures_of(each, True, level) for each in SEVERAL[name]]
         return {each: of[each] for of in named for each in of}
@@ -202,7 +202,7 @@ def measures_of(
 
 
 def measure_of(name: str, level: float | None) -> NamedMeasure:
-    """Return the measure of a name with a cutoff, of ir_measures, or of ours."""
+    """Return the measure of a name in the form of any of the three libraries."""
     start, _, cutoff = name.rpartition("_")
     if (start in MEASURES or start == IPREC) and cutoff[:1].isdecimal():
         return measure_at(name, start, cutoff, level)
@@ -245,7 +245,7 @@ def measure_at(
 
 
 def read_recall(name: str, text: str | None) -> float:
-    """Return a recall; a ValueError if it is not a number from 0 to 1."""
+    """Return a recall, or raise a ValueError unless it is a number from 0 to 1."""
     if text is None or not RECALL.fullmatch(text) or text == "." or float(text) > 1:
         raise ValueError(
             f"metric {name!r}: give the recall, a number from 0 to 1, as in "

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.utils import Bunch
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker, metrics
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm, OneProcess
@@ -33,18 +32,19 @@ from sklearn_ltr._core.trees.growth.ahead_of_time import (
     grow_a_tree,
     kind_of_growth,
 )
-from sklearn_ltr._core.typing import FloatArray
+from sklearn_ltr._core.typing import FloatArray, IntArray
 
 # Enough rows times trees for a prediction that is worth compiling (`MOST_WALKS`)
 N_QUERIES, N_TREES = 300, 30
 
 
 @functools.cache
-def _data() -> Bunch:
-    """Return data to fit."""
+def _data() -> tuple[Any, IntArray, IntArray]:
+    """Return features, grades and queries to fit."""
     from sklearn_ltr.datasets import make_ranking
 
-    return make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
+    data = make_ranking(N_QUERIES, n_features=4, n_informative=2, random_state=0)
+    return data.data, data.target, data.groups
 
 
 class _FirstGrade(metrics.Metric):
@@ -84,7 +84,8 @@ def _let_threads_serve() -> None:
 
 
 def _fit_trees(kind: Callable[[FloatArray], Any]) -> None:
-    X, y, groups = kind(_data().data), _data().target, _data().groups
+    X, y, groups = _data()
+    X = kind(X)
     ranker = LambdaMARTRanker(n_estimators=N_TREES, subsample=0.5, random_state=0)
     ranker.set_params(early_stopping=True).fit(X, y, groups=groups)
     ranker.set_params(early_stopping=False).fit(X, y, groups=groups).predict(X)
@@ -93,32 +94,32 @@ def _fit_trees(kind: Callable[[FloatArray], Any]) -> None:
 
 def _fit_sparse_tables() -> None:
     for dtype in (np.float64, np.float32):
-        X = csr_matrix(_data().data.astype(dtype))
+        X = csr_matrix(_data()[0].astype(dtype))
         hash_values(X, np.arange(X.shape[0]), ONE_THREAD)  # as of large tables
     _fit_trees(csr_matrix)
 
 
 def _fit_categories() -> None:
-    data = _data()
-    X = np.abs(data.data).astype(np.int64)
+    X, y, groups = _data()
+    X = np.abs(X).astype(np.int64)
     for policy in POLICIES:
         ranker = LambdaMARTRanker(n_estimators=N_TREES, categorical_features=[0, 1])
         ranker.set_params(grow_policy=policy)
-        ranker.fit(X, data.target, groups=data.groups).predict(X)
+        ranker.fit(X, y, groups=groups).predict(X)
     ranker = LambdaMARTRanker(n_estimators=2, monotonic_cst=[1] * X.shape[1])
-    ranker.fit(X, data.target, groups=data.groups)
+    ranker.fit(X, y, groups=groups)
 
 
 def _fit_on_worker() -> None:
     from sklearn_ltr.dask._fit import WorkerRows, fit_rows
     from sklearn_ltr.dask._tables import PartRows
 
-    data = _data()
-    numbers, n_rows = np.arange(N_QUERIES), len(data.target)
-    others = {"y": data.target, "groups": data.groups}
+    X, y, groups = _data()
+    numbers, n_rows = np.arange(N_QUERIES), len(y)
+    others = {"y": y, "groups": groups}
     attributes = {"init_": None, "_uses_init_score": False}
-    for X in (data.data, data.data.astype(np.float32)):
-        rows = PartRows("X", [{"X": X}], [None], [n_rows])
+    for table in (X, X.astype(np.float32)):
+        rows = PartRows("X", [{"X": table}], [None], [n_rows])
         ranker = LambdaMARTRanker(n_estimators=2, subsample=0.5)
         given = [WorkerRows(rows, others, numbers)]
         fit_rows(vars(ranker) | attributes, 0, given, False, ONE_PROCESS)
@@ -131,60 +132,58 @@ class _OneOfTwo(OneProcess):
 
 
 def _compute_objectives() -> None:
-    data = _data()
+    X, y, groups = _data()
     for metric in (*_all_metrics(), None):
         ranker = LambdaMARTRanker(metric, n_estimators=2, random_state=0)
         ranker.set_params(regression_weight=1.0)
-        ranker.fit(data.data, data.target, groups=data.groups)
+        ranker.fit(X, y, groups=groups)
 
 
 def _weigh_documents() -> None:
-    data = _data()
-    options = {"groups": data.groups, "document_weight": np.ones(len(data.target))}
+    X, y, groups = _data()
+    options = {"groups": groups, "document_weight": np.ones(len(y))}
     trees = LambdaMARTRanker(None, n_estimators=2, regression_weight=1.0)
     network = RankNetRanker(max_iter=1, learning_rate_init=1e-6, tied_pairs=True)
     for ranker in (trees, network):
-        ranker.fit(data.data, data.target, **options)
+        ranker.fit(X, y, **options)
 
 
 def _fit_clicks() -> None:
-    data = _data()
-    clicks, groups = data.target > 0, data.groups
+    X, y, groups = _data()
+    clicks = y > 0
     sizes = np.unique(groups, return_counts=True)[1]
     positions = np.concatenate([np.arange(n) for n in sizes])
     for metric in ("ndcg", None):
         ranker = LambdaMARTRanker(metric, n_estimators=2, position_bias="pairwise")
-        ranker.fit(data.data, clicks, groups=groups, positions=positions)
+        ranker.fit(X, clicks, groups=groups, positions=positions)
         ranker.set_params(position_bias=None)
-        ranker.fit(data.data, clicks, groups=groups, propensities=np.ones(len(clicks)))
+        ranker.fit(X, clicks, groups=groups, propensities=np.ones(len(clicks)))
 
 
 def _fit_mart() -> None:
     from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 
-    data = _data()
+    X, y, groups = _data()
     options: dict[str, Any] = {"n_estimators": 2, "early_stopping": True}
-    MARTRegressor(**options).fit(data.data, data.target)
+    MARTRegressor(**options).fit(X, y)
     dart = MARTRegressor(n_estimators=2, dart={"rate_drop": 1, "skip_drop": 0})
-    dart.set_params(path_smooth=1.0).fit(data.data, data.target)
-    classifier = MARTClassifier(**options).fit(data.data, data.target > 0)
-    classifier.predict_proba(data.data)
+    dart.set_params(path_smooth=1.0).fit(X, y)
+    classifier = MARTClassifier(**options).fit(X, y > 0)
+    classifier.predict_proba(X)
 
 
 def _explain() -> None:
     from sklearn_ltr.inspection import shap_values
     from sklearn_ltr.mart import MARTRegressor
 
-    data = _data()
-    X = data.data
-    regressor = MARTRegressor(n_estimators=2).fit(X, data.target)
+    X, y, _ = _data()
+    regressor = MARTRegressor(n_estimators=2).fit(X, y)
     shap_values(regressor, X)
     shap_values(regressor, X, background=X)
 
 
 def _fit_networks() -> None:
-    data = _data()
-    X, y, groups = data.data, data.target, data.groups
+    X, y, groups = _data()
     for ranker in (
         LambdaRankRanker(),
         RankNetRanker(solver="sgd", tied_pairs=True),
@@ -197,8 +196,7 @@ def _fit_networks() -> None:
 
 
 def _fit_pairs() -> None:
-    data = _data()
-    X, y, groups = data.data, data.target, data.groups
+    X, y, groups = _data()
     query = np.flatnonzero(groups == groups[np.argmax(y)])
     best = query[np.argmax(y[query])]
     others = query[query != best]
@@ -211,20 +209,20 @@ def _fit_pairs() -> None:
 
 
 def _evaluate_metrics() -> None:
-    data = _data()
-    scores = data.data[:, 0]
+    X, y, groups = _data()
+    scores = X[:, 0]
     for metric in _all_metrics():
-        metric(data.target, scores, groups=data.groups)
-    metrics.rank_scores(scores, groups=data.groups)
+        metric(y, scores, groups=groups)
+    metrics.rank_scores(scores, groups=groups)
 
 
 def _blend() -> None:
     from sklearn_ltr.ensemble import best_blend
 
-    data = _data()
-    one, other = data.data[:, 0], data.data[:, 1]
+    X, y, groups = _data()
+    one, other = X[:, 0], X[:, 1]
     for metric in _all_metrics():
-        best_blend(one, other, data.target, groups=data.groups, metric=metric)
+        best_blend(one, other, y, groups=groups, metric=metric)
 
 
 # --- the steps ------------------------------------------------------------------------
@@ -264,7 +262,7 @@ STEPS: dict[str, Callable[[], object]] = {
 
 
 def main(*names: str) -> None:
-    """Take some steps, and then all others; print each when it is done."""
+    """Take some steps, then all others, and print the name of each when it is done."""
     leave_shipped_aside()
     logging.getLogger("sklearn_ltr").setLevel(logging.ERROR)  # no line that tells of it
     for name in dict.fromkeys([*names, *STEPS]):

@@ -166,7 +166,7 @@ def cross_validate_ranker(
 
 
 def parameter(text: str) -> tuple[str, object]:
-    """Return name and value of ``name=value``; a value that is no literal is text."""
+    """Return the name and the value of ``name=value``; other than literals are text."""
     name, found, value = text.partition("=")
     if not found:
         raise ValueError(f"--set {text}: give NAME=VALUE, such as n_estimators=500")

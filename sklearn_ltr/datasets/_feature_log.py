@@ -294,7 +294,7 @@ def _names_of(table: Any) -> Collection[Any]:
 
 
 def _keys(table: Any, argument: str, others: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return query and document of each row of a table with other columns, as text."""
+    """Return the query and the document of each row of a table, as text."""
     names = ("groups", "documents", *others)
     if not set(names) <= set(_names_of(table)):
         raise TypeError(
@@ -318,7 +318,7 @@ def _shown(keys: list[tuple[str, str]]) -> str:
 
 
 def _responses(source: Any, groups: Any) -> Iterator[tuple[str, Record]]:
-    """Yield query and response, in their order."""
+    """Yield the query and the value of each response, in their order."""
     found = [
         pair
         for record in read_records(source, "responses")
@@ -342,7 +342,7 @@ def _responses(source: Any, groups: Any) -> Iterator[tuple[str, Record]]:
 
 
 def _in_object(record: Record, query: Any) -> Iterator[tuple[Any, Record]]:
-    """Yield query and response: the object, those that it holds, or by query."""
+    """Yield the query and the value of each response in an object."""
     place, value = record.place, as_json(record.value)
     if not is_object(value):
         raise ValueError(f"{place}: {shown(value)} is no response of a search engine")
@@ -371,7 +371,7 @@ def _in_object(record: Record, query: Any) -> Iterator[tuple[Any, Record]]:
 
 
 def _listed(response: Mapping[str, Any]) -> Any:
-    """Return the hits of a response of any engine; None: it is none."""
+    """Return the hits of a response of any engine, None if it is no response."""
     within, root = response.get("response"), response.get("root")
     if is_object(within) and "docs" in within:  # Solr
         return within["docs"]
@@ -426,7 +426,7 @@ def _features(
 
 
 def _pairs(features: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each feature, in the three forms of the engines."""
+    """Yield the name and the value of each feature; engines write three forms."""
     pairs: list[tuple[Any, Any]] = [(None, None)]
     if is_object(features):  # Vespa
         pairs = list(features.items())

@@ -48,7 +48,7 @@ class TextLines:
         file: IO[bytes] | None = None,
         takes_json: bool = False,
     ) -> None:
-        """Take the path, an argument's, and the advice for files of another kind.
+        """Take the path, the name of its argument, and advice for files of other kinds.
 
         A file that is open already is read from its place on; `path` is its name.
         """
@@ -60,7 +60,7 @@ class TextLines:
         self.number = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield each line: they end in LF, CRLF or CR, as in Python's text files."""
+        """Yield each line, which ends in LF, CRLF or CR as in Python's text files."""
         opened = open(self.path, "rb") if self.file is None else nullcontext(self.file)
         with opened as file:
             try:
@@ -85,7 +85,7 @@ class TextLines:
                 ) from error
 
     def _open(self, file: IO[bytes]) -> IO[bytes]:
-        """Return the lines of an open file; a ValueError if these are not text."""
+        """Return the lines of an open file; raise a ValueError if they are not text."""
         head, stream = _begin(file)
         # by the content: names of pipes and of downloads have no suffix
         if head.startswith(b"\x1f\x8b"):
@@ -106,12 +106,12 @@ class TextLines:
         return stream
 
     def fault(self, what: str, number: int | None = None) -> ValueError:
-        """Return the error that names a line, the last one if no number is given."""
+        """Return an error that names a line, by default the last one."""
         line = self.number if number is None else number
         return ValueError(f"{self.name}: {self.path!r}, line {line}: {what}")
 
     def decode(self, text: bytes) -> str:
-        """Return text; a ValueError names the line if it is not in UTF-8."""
+        """Return text, or raise a ValueError that names the line if it is not UTF-8."""
         try:
             return text.decode()
         except UnicodeDecodeError as error:
@@ -145,14 +145,14 @@ def _begin(stream: IO[bytes]) -> tuple[bytes, IO[bytes]]:
 
 
 def read_path(path: Path, name: str = "path") -> str:
-    """Return a path as text; a TypeError if it is none."""
+    """Return a path as text, or raise a TypeError if it is none."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"{name} must be a string or a path-like object, got {path!r}")
     return os.fspath(path)
 
 
 def printable(text: bytes) -> str:
-    """Return text in quotes for a message: its two ends, whatever bytes it has."""
+    """Return text in quotes for a message, without the middle of a long text."""
     text = text.strip()
     if len(text) > LONGEST:
         text = text[:50] + b" ... " + text[-25:]
@@ -165,7 +165,7 @@ def printable(text: bytes) -> str:
 
 
 def read_float(text: bytes) -> float:
-    """Return a number written in ASCII; a ValueError if it is none."""
+    """Return a number written in ASCII, or raise a ValueError if it is none."""
     if b"_" in text:  # "1_0" is 10 in Python only
         raise ValueError(f"not a number: {text!r}")
     return float(text)

@@ -138,7 +138,7 @@ def read_judgments(
     given: Names | None = None,
     labels: Mapping[Any, float] | None = None,
 ) -> Qrels:
-    """Read judgements, an argument of this name, by the columns and labels given."""
+    """Read judgements, the argument `name`, by the given columns and labels."""
     if labels is not None and not is_object(labels):
         raise TypeError(f"grades must be a dict of grades by label, got {labels!r}")
     grade_of = {_label(label): grade for label, grade in (labels or {}).items()}
@@ -182,13 +182,13 @@ def read_judgments(
 
 
 def _label(value: Any) -> Any:
-    """Return a label to look up: "1.0" is 1."""
+    """Return a label to look up, a number for text such as "1.0"."""
     number = number_of(value)
     return str(value).strip() if number is None else number
 
 
 def _as_rows(value: Any, name: str) -> Any:
-    """Return the rows of a dict of columns, or another value itself."""
+    """Return the rows of a dict of columns, and any other value as it is."""
     held = value if is_object(value) else {}
     columns = {
         key: np.asarray(one, dtype=object).tolist()
@@ -226,7 +226,7 @@ def _key(
 def _of_row(
     place: str, row: Mapping[str, Any], table: str, given: Names
 ) -> Iterator[Judged]:
-    """Yield the judgement of a row, unless nobody has judged; errors name the table."""
+    """Yield the judgement of a row, if there is one."""
     query, document, grade = (
         _key(row, column, table, given, ARGUMENTS) for column in ARGUMENTS
     )
@@ -281,7 +281,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_nested(value: Any) -> bool:
-    """Return whether a value is a list or an object, and not of plain values."""
+    """Return whether a value is a list or an object that holds such."""
     if _is_plain(value):
         return False
     held = value.values() if is_object(value) else value

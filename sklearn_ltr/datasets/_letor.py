@@ -283,7 +283,7 @@ class Documents:
         self.named: dict[str, dict[str, str]] = {"qid:": {}, "feature ": {}}
 
     def read(self) -> bytes:
-        """Scikit-learn knows a file by this method, and iterates."""
+        """Raise an error: scikit-learn knows a file by this method, but iterates."""
         raise io.UnsupportedOperation("read")
 
     def __iter__(self) -> Iterator[bytes]:
@@ -338,7 +338,7 @@ class Documents:
                 )
 
     def fault(self, lowest: int) -> ValueError | None:
-        """Return what is wrong with the last line; None if it is none of its fields."""
+        """Return the error of the last line, or None if its fields are valid."""
         fields = self.line.partition(b"#")[0].split()
         what = _fault_of(fields, lowest, self.has_sizes)
         return self.lines.fault(what) if what else None
@@ -364,7 +364,7 @@ class Documents:
             )
 
     def feature_names(self, first: int, n_features: int, is_exact: bool) -> list[str]:
-        """Return the names of the columns; none if no comment names one."""
+        """Return the names of the columns, an empty list if no comment names one."""
         named = self.named["feature "]
         numbers = [str(number) for number in range(first, first + len(named))]
         fits = len(named) == n_features if is_exact else len(named) >= n_features
@@ -397,7 +397,7 @@ class Documents:
             )
 
     def dense(self, data: Any, names: list[str]) -> NDArray[np.floating]:
-        """Return an array; a ValueError names the longest line if it is too large."""
+        """Return an array, or raise a ValueError that says what makes it too large."""
         if names:
             data.resize(data.shape[0], len(names))
         try:
@@ -416,7 +416,7 @@ class Documents:
             ) from error
 
     def names_in(self, groups: NDArray[Any]) -> NDArray[np.str_]:
-        """Return the names of documents; of lines, if a query has words twice."""
+        """Return the names of documents, or of lines if a query has a name twice."""
         if self.has_words:
             rows = zip(groups.tolist(), self.names, strict=True)
             if len(set(rows)) < len(self.names):
@@ -424,7 +424,7 @@ class Documents:
         return np.array(self.names)
 
     def groups(self) -> IntArray | NDArray[np.str_]:
-        """Return the query ids: numbers, or text if one of them begins with a zero."""
+        """Return the query ids as numbers, or as text if one begins with a zero."""
         texts = {query: query.removeprefix(b"qid:").decode() for query in self.queries}
         if all(map(WHOLE.fullmatch, texts.values())):
             numbers = {query: int(text) for query, text in texts.items()}
@@ -445,14 +445,14 @@ def _is_query(field: bytes) -> bool:
 
 
 def _integer(digits: bytes) -> int:
-    """Return an integer, of its first 20 digits: more than 64 bits hold."""
+    """Return an integer, but of its first 20 digits only, more than 64 bits hold."""
     # Python refuses more than 4,300
     sign = b"-" if digits.startswith(b"-") else b""
     return int(b"%s0%s" % (sign, digits.lstrip(b"-0")[:20]))
 
 
 def _fault_of(fields: list[bytes], lowest: int, has_sizes: bool) -> str | None:
-    """Return what is wrong with the fields of a line, None if nothing is."""
+    """Return what is wrong with the fields of a line, or None."""
     if not fields:
         return None
     if not _is_number(fields[0]):
@@ -505,7 +505,7 @@ def _is_number(text: bytes) -> bool:
 
 
 def check_floating(dtype: DTypeLike) -> np.dtype[np.floating]:
-    """Return a floating type; a TypeError or ValueError that names it if it is none."""
+    """Return a floating type, or raise an error that names what is none."""
     try:
         found = np.dtype(dtype)
     except TypeError as error:

@@ -49,7 +49,7 @@ class Row(dict[str, Any]):
 
 
 def read_records(source: Any, name: str) -> Iterator[Record]:
-    """Yield the objects of a source, an argument's; the members of lists one by one."""
+    """Yield the objects of a source, the argument `name`, and the members of lists."""
     for place, value in _read_source(as_json(source), name):
         action = next(iter(value)) if is_object(value) and len(value) == 1 else None
         target = value[action] if action in BULK_ACTIONS else None
@@ -62,7 +62,7 @@ def read_records(source: Any, name: str) -> Iterator[Record]:
 
 
 def _read_source(source: Any, name: str) -> Iterator[Record]:
-    """Yield the objects of a source; of a bulk request, also where they go."""
+    """Yield the objects of a source, and the actions of a bulk request."""
     if isinstance(source, Mapping | list | tuple):
         yield from members(Record(name, source), "item")
     elif is_arrow(source) or is_frame(source):
@@ -88,7 +88,7 @@ def _read_source(source: Any, name: str) -> Iterator[Record]:
 
 
 def as_json(value: Any) -> Any:
-    """Return the dict that the response of an engine's client holds; or the value."""
+    """Return the dict in the response of an engine's client, or the value itself."""
     if isinstance(value, Mapping | list | tuple | str | int | float | None):
         return value
     held = (getattr(value, name, None) for name in ("body", "json", "raw_response"))
@@ -96,7 +96,7 @@ def as_json(value: Any) -> Any:
 
 
 def members(record: Record, word: str) -> Iterator[Record]:
-    """Yield the members of a list, of lists of lists, too; else the value itself."""
+    """Yield the members of a list and of lists in it, or the value itself."""
     place, value = record
     if not isinstance(value, list | tuple):
         yield record
@@ -108,7 +108,7 @@ def members(record: Record, word: str) -> Iterator[Record]:
 
 
 def sources(record: Record) -> Iterator[Record]:
-    """Yield the documents of an index: those of a search response, or the value."""
+    """Yield the documents in a search response, or the value itself."""
     place, value = record
     found = hits_of(value)
     if found is not None:
@@ -121,7 +121,7 @@ def sources(record: Record) -> Iterator[Record]:
 
 
 def hits_of(value: Any) -> list[Any] | None:
-    """Return the hits of a response of Elasticsearch; None: it is no response."""
+    """Return the hits of a response of Elasticsearch, None if it is no response."""
     hits = value.get("hits") if is_object(value) else None
     found = hits.get("hits") if is_object(hits) else None
     return found if isinstance(found, list) else None
@@ -158,7 +158,7 @@ def read_names(values: Any, name: str) -> list[str]:
 
 
 def number_of(value: Any) -> float | None:
-    """Return a number, which may be written as text; None if it is none."""
+    """Return a number, which may be written as text, or None."""
     try:
         if isinstance(value, str):
             return read_float(value.encode())
@@ -172,7 +172,7 @@ def number_of(value: Any) -> float | None:
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, the beginning of a long one."""
+    """Return a value for a message, shortened if it is long."""
     if isinstance(value, str):
         return printable(value.encode(errors="replace"))
     text = repr(value)
@@ -245,7 +245,7 @@ def _again(
 def _read_json(
     lines: TextLines, first: bytes, remaining: Iterator[bytes]
 ) -> Iterator[Record]:
-    """Yield the value of each line; or of the file, if the first line is none."""
+    """Yield the value of each line, or of the file if the first line is no value."""
     file, start = f"{lines.name}: {lines.path!r}", lines.number
     for line in chain([first], remaining):
         if line.isspace():
@@ -274,7 +274,7 @@ def _no_json(error: ValueError) -> str:
 def _read_rows(
     lines: TextLines, first: bytes, remaining: Iterable[bytes]
 ) -> Iterator[Record]:
-    """Yield rows by the names of their columns: of CSV, or qrels, which have none."""
+    """Yield the rows of CSV or of qrels, by the names of their columns."""
     texts = (
         lines.decode(line).rstrip("\r\n") + "\n" for line in chain([first], remaining)
     )

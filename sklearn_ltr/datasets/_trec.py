@@ -463,7 +463,7 @@ def _read_columns(
 
 
 def _grade(text: bytes) -> int:
-    """Return a grade; a ValueError if it is not an integer of 64 bits."""
+    """Return a grade, or raise a ValueError if it is no integer of 64 bits."""
     if not INTEGER.fullmatch(text):
         raise ValueError(
             f"the grade is not an integer, {printable(text)}: give other grades to "
@@ -477,7 +477,7 @@ def _grade(text: bytes) -> int:
 
 
 def _score(text: bytes) -> float:
-    """Return a score; a ValueError if it is not a finite number."""
+    """Return a score, or raise a ValueError if it is not finite."""
     try:
         score = read_float(text)
     except ValueError:
@@ -493,7 +493,7 @@ def _score(text: bytes) -> float:
 
 
 def _rows_to_write(groups: object, documents: object) -> tuple[list[Name], list[Name]]:
-    """Return topic and document of each row, if a file can hold them."""
+    """Return the topic and the document of each row, which a file must hold."""
     topics, names = read_run_rows(groups, documents)
     for name, column in (("groups", topics), ("documents", names)):
         for row, value in enumerate(column):
@@ -521,7 +521,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 
 def grade_of_unjudged(unjudged: Any) -> float | None:
-    """Return the grade of documents without a judgement; None: they are left out."""
+    """Return the grade of documents without a judgement, None to leave them out."""
     if isinstance(unjudged, str):
         return {"zero": 0.0, "drop": None}[
             Choice("zero", "drop").read_as("unjudged", unjudged)
@@ -535,7 +535,7 @@ def grade_of_unjudged(unjudged: Any) -> float | None:
 def read_run_rows(
     groups: object, documents: object, prefix: str = ""
 ) -> tuple[list[Name], list[Name]]:
-    """Return topic and document of each row, checked; `prefix` is for messages."""
+    """Return the checked topic and document of each row; messages have the prefix."""
     topics = _column(groups, f"{prefix}groups")
     names = _column(documents, f"{prefix}documents")
     if len(topics) != len(names):
@@ -620,7 +620,7 @@ def column_of(
     more: str = "",
     given: list[Any] | None = None,
 ) -> list[Any]:
-    """Return the one name of a column, or those given; none if it need not be there."""
+    """Return the one name of a column, or those given; [] if it may be missing."""
     names = tuple(names)
     found = columns_named(names, column) if given is None else given
     missing = [name for name in found or [column] if name not in names]

@@ -197,7 +197,7 @@ class _Search:
     impressed: set[str] = field(default_factory=set)
 
     def offsets(self) -> set[int]:
-        """Return what was added to places of the recorded list to make ordinals."""
+        """Return the differences between ordinals and places in the recorded list."""
         return {
             ordinal - place
             for place, name in enumerate(self.listed)
@@ -205,14 +205,14 @@ class _Search:
         }
 
     def first_ordinal(self) -> int | None:
-        """Return the ordinal of the first place; None: the search does not tell."""
+        """Return the ordinal of the first place, None if the search does not tell."""
         offsets = self.offsets()
         ordinals = {at for name in self.impressed for at in self.seen[name]}
         first = min(offsets if self.listed else ordinals, default=None)
         return first if len(offsets) < 2 and first in (0, 1) else None
 
     def positions(self, first: int) -> dict[str, int] | str:
-        """Return the position of each shown object; or what contradicts them."""
+        """Return the position of each shown object, or what is wrong with the list."""
         places = [
             (at - first, name)
             for name in self.seen
@@ -246,7 +246,7 @@ class _Log:
         self.later_pages: list[str] = []
 
     def add(self, record: Record) -> None:
-        """Add a query or an event; a ValueError if it is neither."""
+        """Add a query or an event, or raise a ValueError if it is neither."""
         place, value = record
         if not is_object(value) or not {ACTION, QUERY_ID} & value.keys():
             raise ValueError(
@@ -282,7 +282,7 @@ class _Log:
     def assign_events(
         self, actions: frozenset[str], impressions: frozenset[str]
     ) -> None:
-        """Give each event to its search: of its query_id and text, or the only one."""
+        """Give each event to the search of its query_id and text, or the only one."""
         texts_of = {
             query_id: {text for text in texts if texts[text].listed} or set(texts)
             for query_id, texts in self.searches.items()
@@ -350,7 +350,7 @@ class _Log:
 
 
 def _field(record: Mapping[str, Any], names: tuple[str, ...], place: str) -> Any:
-    """Return a field within others, or the column of a table, of one of its names."""
+    """Return the value of a field that has several names, nested or in a table."""
     found: dict[str, Any] = {}
     for name in names:
         value: Any = record.get(name)

@@ -97,13 +97,13 @@ def drift_of_columns(X_reference: MatrixLike, X: MatrixLike) -> dict[str, Drift]
 
 
 def shortened(names: list[str]) -> str:
-    """Return names of columns for a message: the first ones, and how many there are."""
+    """Return the first names of columns, and how many there are, for a message."""
     shown = ", ".join(map(repr, names[:3]))
     return shown if len(names) <= 3 else f"{shown}, ... ({len(names)} in all)"
 
 
 def drift_of_numbers(before: FloatArray, now: FloatArray) -> Drift:
-    """Return the drift of numbers, in bins of about equal population before."""
+    """Return the drift of numbers, by bins that hold about as many rows before."""
     thresholds = find_bin_thresholds(before.copy(), N_BINS)
     last = len(thresholds) + 1  # the bin of missing values
     counts = [
@@ -123,7 +123,7 @@ def drift_of_numbers(before: FloatArray, now: FloatArray) -> Drift:
 
 
 def drift_of_categories(before: LabelColumn, now: LabelColumn) -> Drift:
-    """Return the drift of categories, of which the rarer ones share a bin."""
+    """Return the drift of categories; those that are rarer share a bin."""
     known = np.bincount(before.codes[before.codes >= 0], minlength=len(before.labels))
     # the most frequent first; equally frequent ones by name, as labels have no order
     by_name = sorted(range(len(known)), key=lambda code: str(before.labels[code]))
@@ -147,7 +147,7 @@ def drift_of_categories(before: LabelColumn, now: LabelColumn) -> Drift:
 
 
 def drift_of_counts(bins: list[str], before: IntArray, now: IntArray) -> Drift:
-    """Return the drift of rows counted by bin, but for bins that are empty twice."""
+    """Return the drift of counts by bin; bins that are empty in both are left out."""
     used = np.flatnonzero(before + now)
     before, now = before[used], now[used]
     # half a row more in each bin, as otherwise an empty one would make PSI infinite

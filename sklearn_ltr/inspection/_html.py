@@ -10,6 +10,8 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any
 
+from sklearn_ltr.model_selection._comparison import as_html
+
 CLASS = "sklearn-ltr-report"
 # Colors of text and background are those of the page or the notebook, light or dark.
 # Pictures have a white background of their own.
@@ -119,16 +121,9 @@ def figures(values: Iterable[tuple[str, str]]) -> str:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[object]], kind: str = ""
 ) -> str:
-    """Return a table of text and numbers; of `kind` "words", all is text."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
-    return (
-        f'<div class="wide"><table class="{kind}">\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody></table></div>"
-    )
+    """Return a table of numbers and text, all aligned as text for `kind` "words"."""
+    cells = as_html([header, *rows], f' class="{kind}"', between="\n")
+    return f'<div class="wide">{cells}</div>'
 
 
 def bars(counts: Iterable[tuple[str, int]]) -> str:
@@ -145,7 +140,7 @@ def bars(counts: Iterable[tuple[str, int]]) -> str:
 
 
 def details(shown: str, hidden: str) -> str:
-    """Return `shown`, and `hidden` behind a click; `hidden` alone if that is empty."""
+    """Return `shown` and, behind a click, `hidden`; or `hidden` alone."""
     if not shown:
         return hidden
     return f"{shown}\n<details><summary>Numbers</summary>\n{hidden}\n</details>"
@@ -166,7 +161,7 @@ def picture(
     plot: Callable[[Any], object],
     n_panels: int = 1,
 ) -> str:
-    """Return what `plot` draws on one Axes or several; "" without matplotlib."""
+    """Return what `plot` draws on its axes, or "" without matplotlib."""
     if not can_draw():
         return ""
     import matplotlib.style

@@ -128,24 +128,24 @@ class MeanMetric:
 
     def evaluate(self, weight_vectors: Iterable[FloatArray]) -> FloatArray:
         """Return M at each of several vectors of all weights, (n_vectors,)."""
+        values = []
         with ThreadTeam(self._n_threads) as team:
-            return np.array([self._evaluate_one(w, team) for w in weight_vectors])
-
-    def _evaluate_one(self, weights: FloatArray, team: ThreadTeam) -> float:
-        """Return M at one vector of weights."""
-        start = 0
-        with np.errstate(over="ignore"):  # `predict` checks that scores are finite
-            for array in self.network.parameters:
-                array[...] = weights[start : start + array.size].reshape(array.shape)
-                start += array.size
-        try:
-            scores = predict(self.network, self._X, team)
-        except FloatingPointError:
-            raise ValueError(
-                "the scores of X are not finite after so long a step of the weights: "
-                "take smaller steps"
-            ) from None
-        return self._bound.mean(self._queries.sort(scores), self._query_weights)
+            for weights in weight_vectors:
+                start = 0
+                for array in self.network.parameters:
+                    own = weights[start : start + array.size]
+                    with np.errstate(over="ignore"):  # `predict` checks the scores
+                        array[...] = own.reshape(array.shape)
+                    start += array.size
+                try:
+                    scores = self._queries.sort(predict(self.network, self._X, team))
+                except FloatingPointError:
+                    raise ValueError(
+                        "the scores of X are not finite after so long a step of the "
+                        "weights: take smaller steps"
+                    ) from None
+                values.append(self._bound.mean(scores, self._query_weights))
+        return np.array(values)
 
     def exceeds_trained(self, values: FloatArray) -> NDArray[np.bool_]:
         """Return whether values are above M(w*) by more than rounding."""
@@ -158,25 +158,19 @@ class MeanMetric:
         # name is the expression that finds it in the network: ``coefs[0][3, 1]``.
         network = self.network
         if not isinstance(network, MultilayerPerceptron):
-            return names_of_entries({"parameters": network.parameters})
-        if network.intercepts:
+            layers = {"parameters": network.parameters}
+        elif network.intercepts:
             layers = {"coefs": network.coefs, "intercepts": network.intercepts}
-            return names_of_entries(layers)
-        if self.feature_names is None:
+        elif self.feature_names is None:
             return [f"x{feature}" for feature in range(len(self.trained))]
-        return [str(name) for name in self.feature_names]
-
-
-def names_of_entries(
-    arrays: Mapping[str, Sequence[NDArray[np.floating]]],
-) -> list[str]:
-    """Name every entry of lists of arrays: ``coefs[0][3, 1]``."""
-    return [
-        f"{name}[{number}]{list(index)}"
-        for name, list_of_arrays in arrays.items()
-        for number, array in enumerate(list_of_arrays)
-        for index in np.ndindex(array.shape)
-    ]
+        else:
+            return [str(name) for name in self.feature_names]
+        return [
+            f"{name}[{number}]{list(index)}"
+            for name, arrays in layers.items()
+            for number, array in enumerate(arrays)
+            for index in np.ndindex(array.shape)
+        ]
 
 
 def directions_needed(delta: float, p0: float) -> int:

@@ -243,6 +243,6 @@ def shap_values(
 
 
 def read_bins(model: BaseEstimator, X: MatrixLike, name: str) -> Any:
-    """Return X as the trees of a model see it: checked, with bins for categories."""
+    """Return X as the trees of a model see it, with numbers of bins for categories."""
     table = model._features.read(X, name)
     return model._mapper.categories.encode(table)

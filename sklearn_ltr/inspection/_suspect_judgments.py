@@ -165,7 +165,7 @@ def suspect_judgments(
 
 
 def row_keys(X: Any) -> NDArray[np.uint64]:
-    """Return numbers for each row that its content determines, and its index."""
+    """Return numbers that the content and the index of each row determine."""
     import pandas as pd
 
     if issparse(X):

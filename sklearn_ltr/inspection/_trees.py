@@ -209,7 +209,7 @@ def find_trees(
 
 
 def values_and_rows(tree: Tree) -> tuple[FloatArray, IntArray]:
-    """Return the value of each node, and its training rows; -1 if not known."""
+    """Return the value of each node, and its training rows, -1 if they are unknown."""
     value, n_rows = node_means(tree)
     if n_rows[0] == 0:
         value[~tree.is_leaf] = np.nan

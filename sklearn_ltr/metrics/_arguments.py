@@ -26,7 +26,7 @@ AS_ROWS = (
 
 
 def explain_call(call: F) -> F:
-    """Make a call with `groups` explain its arguments if it gets others."""
+    """Return a call with `groups` that explains its arguments to wrong calls."""
     parameters = inspect.signature(call).parameters
     n_first = 1 if "self" in parameters else 0
     most = n_first + 2  # y_true and y_score
@@ -58,7 +58,7 @@ def explain_call(call: F) -> F:
 
 
 def explain_options(function: F, others: Advice = METRIC_ARGUMENTS) -> F:
-    """Make a function or an ``__init__`` explain its arguments if it gets others."""
+    """Return a function or constructor that explains its arguments to wrong calls."""
     parameters = list(inspect.signature(function).parameters.values())
     names = [p.name for p in parameters if p.name != "self"]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -96,7 +96,7 @@ def advise(unknown: str, known: list[str], others: Advice) -> str:
 
 
 def has_lists(grades: Any) -> bool:
-    """Return whether grades are a table with several columns, a list per query."""
+    """Return whether grades are in a table with a row for each query."""
     shape = getattr(grades, "shape", None)
     if shape is not None:
         return len(shape) == 2 and shape[1] > 1

@@ -141,7 +141,7 @@ class MAP(BinaryMetric):
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Sum of the precisions at ranks up to k of relevant documents, divided."""
+        """Return the sum of precisions at relevant documents down to k, divided."""
         relevant = self.relevance(ranked_grades)
         precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         found = (relevant * precision)[: self.k].sum()
@@ -150,11 +150,11 @@ class MAP(BinaryMetric):
         return float(found / divisor)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """1 / rank, zero from position k on."""
+        """Return 1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / number of relevant documents, or of k where that is less."""
+        """Return 1 / number of relevant documents, or 1 / k where k is less."""
         return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
 
 

@@ -143,7 +143,7 @@ class BPref(BinaryMetric):
     _swap_factors_kernel = bpref_swap_factors
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Mean over all relevant documents of 1 - min(others above, M) / M."""
+        """Return the mean over relevant documents of 1 - min(others above, M) / M."""
         relevant = self.relevance(ranked_grades)
         n_relevant = max(relevant.sum(), 1.0)
         most = max(min(n_relevant, (1.0 - relevant).sum()), 1.0)
@@ -151,11 +151,11 @@ class BPref(BinaryMetric):
         return float((relevant * terms)[: self.k].sum() / (n_relevant * most))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / (R M)."""
+        """Return 1 / (R M)."""
         return 1.0 / (count_relevant(judged) * self._limits(judged))
 
     def _limits(self, judged: JudgedLists) -> IntArray:
-        """M, the number of others above which make a term 0; at least 1."""
+        """Return M, the number of other documents above that makes a term 0."""
         n_relevant = count_relevant(judged).astype(np.int64)
         is_other, starts = judged.gain == 0, judged.offsets[:-1]
         n_others = np.add.reduceat(is_other, starts, dtype=np.int64)

@@ -174,18 +174,18 @@ class ClosedFormMetric(Metric):
     def gains(
         self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
-        """Gain (or relevance, or probability of satisfying) of each document."""
+        """Return the gain, relevance or probability of satisfying of each document."""
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """Discount of positions 0 to n - 1, zero from k on: 1, unless it falls."""
+        """Return the discount of n positions, zero from k on: 1, unless it falls."""
         return cut_at(k, np.ones(n))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """Factor of each query: 1, unless a metric normalises."""
+        """Return the factor of each query: 1, unless a metric normalises."""
         return np.ones(len(judged.offsets) - 1)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
-        """Cutoff of each query: k, unless it depends on the query."""
+        """Return the cutoff of each query: k, unless it depends on the query."""
         # metrics with kernels of their own may use it for another number of each query
         return np.full(len(judged.offsets) - 1, judged.k, dtype=np.int64)
 
@@ -305,7 +305,7 @@ class BinaryMetric(ClosedFormMetric):
         values.read_as("relevant_from", self.relevant_from)
 
     def relevance(self, grades: ArrayLike) -> FloatArray:
-        """1.0 for relevant documents, 0.0 for the others."""
+        """Return 1.0 for relevant documents, 0.0 for the others."""
         if self.relevant_from is None:
             return (np.asarray(grades) > 0).astype(np.float64)
         return (np.asarray(grades) >= self.relevant_from).astype(np.float64)
@@ -313,7 +313,7 @@ class BinaryMetric(ClosedFormMetric):
     def gains(
         self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
-        """Relevance of each document."""
+        """Return the relevance of each document."""
         return self.relevance(grades)
 
 

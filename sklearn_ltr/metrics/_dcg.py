@@ -91,7 +91,7 @@ class CG(ClosedFormMetric):
         object.__setattr__(self, "gain", tuple(values.tolist()))
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Sum over positions p < k of gain_p * discount_p."""
+        """Return the sum over positions p < k of gain_p * discount_p."""
         n = len(ranked_grades)
         gains = gain_of(self.gain, np.asarray(ranked_grades, dtype=np.float64))
         return float((gains * self.discounts(n, self.cutoff(n))).sum())
@@ -99,7 +99,7 @@ class CG(ClosedFormMetric):
     def gains(
         self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
-        """Gain of each document; a ValueError names a query without one."""
+        """Return the gain of each document; a ValueError names a query without one."""
         gain = self.gain
         if isinstance(gain, tuple):
             bad = (grades >= len(gain)) | (grades != np.floor(grades))
@@ -194,7 +194,7 @@ class DCG(CG):
         Choice("log2", "letor").read_as("discount", self.discount)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """Discount of positions 0 to n - 1, zero from k on."""
+        """Return the discount of positions 0 to n - 1, zero from k on."""
         # "letor" counts ranks 1 and 2 alike; the base of the logarithm cancels in NDCG
         is_log2, ranks = self.discount == "log2", np.arange(1, n + 1, dtype=np.float64)
         shifted = 1.0 + ranks if is_log2 else np.maximum(ranks, 2.0)
@@ -266,7 +266,7 @@ class NDCG(DCG):
         Choice("cut", "zero").read_as("short_lists", self.short_lists)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """DCG@k over the DCG@k of the best order; 0 if that is 0."""
+        """Return the DCG@k over the DCG@k of the best order; 0 if that is 0."""
         n = len(ranked_grades)
         if self.short_lists == "zero" and self.k is not None and n < self.k:
             return 0.0
@@ -275,7 +275,7 @@ class NDCG(DCG):
         return float(super().value(ranked_grades) / best) if best > 0 else 0.0
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / (DCG@k of the best order), 0 where that is 0."""
+        """Return 1 / (DCG@k of the best order), 0 where that is 0."""
         gain, discount, offsets, k, n_ranked = judged
         n_queries = len(n_ranked)
         order = np.empty(len(gain), dtype=np.int64)

@@ -162,13 +162,13 @@ class ERR(ClosedFormMetric):
         return self._with(max_grade=grade)
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
-        """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""
+        """Return R = (2^grade - 1) / 2^max_grade, the probability to satisfy."""
         most = float(grades.max()) if self.max_grade is None else self.max_grade
         satisfies: FloatArray = exp2_of(grades - most) - exp2_of(-most)
         return satisfies
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Sum of P(user reaches the position and is satisfied there) / rank."""
+        """Return the sum of P(user reaches a rank and is satisfied there) / rank."""
         satisfies = self.satisfaction(np.asarray(ranked_grades, dtype=np.float64))
         reaches = np.cumprod(np.append(1.0, 1.0 - satisfies[:-1]))
         n = len(satisfies)
@@ -178,7 +178,7 @@ class ERR(ClosedFormMetric):
     def gains(
         self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
-        """Probability of each document to satisfy."""
+        """Return the probability of each document to satisfy."""
         most = LARGEST_GRADE if self.max_grade is None else self.max_grade
         largest = grades.max()
         if largest > most:
@@ -190,7 +190,7 @@ class ERR(ClosedFormMetric):
         return self.satisfaction(grades)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """1 / rank, zero from position k on."""
+        """Return 1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
 

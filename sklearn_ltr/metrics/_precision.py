@@ -86,7 +86,7 @@ class Precision(BinaryMetric):
         return float(relevant[: self.k].sum() / (self.k or len(relevant)))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / k; without k, 1 / length of the list."""
+        """Return 1 / k or, without k, 1 / length of the list."""
         n_queries = len(judged.n_ranked)
         if self.k is None:
             return 1.0 / np.maximum(judged.n_ranked, 1)
@@ -152,14 +152,14 @@ class Recall(Precision):
         DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Share of the relevant documents that are at positions p < k."""
+        """Return the share of the relevant documents that are at positions p < k."""
         relevant = self.relevance(ranked_grades)
         k = self.cutoff(len(relevant))
         divisor = count_divisor(relevant.sum(), k, self.divide_by)
         return float(relevant[: self.k].sum() / divisor)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / number of relevant documents, or of k where that is less."""
+        """Return 1 / number of relevant documents, or 1 / k where k is less."""
         return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
 
 
@@ -217,14 +217,14 @@ class RPrecision(Precision):
     short_name: ClassVar[str] = "r_precision"
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Share of the relevant documents that are at positions p < min(R, k)."""
+        """Return the share of relevant documents at positions p < min(R, k)."""
         relevant = self.relevance(ranked_grades)
         n_relevant = int(relevant.sum())
         found = relevant[: self.k][:n_relevant].sum()
         return float(found / max(n_relevant, 1))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 / R."""
+        """Return 1 / R."""
         return 1.0 / count_relevant(judged)
 
     def _limits(self, judged: JudgedLists) -> IntArray:
@@ -290,21 +290,21 @@ class RBP(BinaryMetric):
         real(0, 1, "neither").read_as("persistence", self.persistence)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """(1 - p) times the sum of p^i over relevant positions i < k."""
+        """Return (1 - p) times the sum of p^i over relevant positions i < k."""
         relevant = self.relevance(ranked_grades)
         n = len(relevant)
         found = (relevant * self.discounts(n, self.cutoff(n))).sum()
         return float((1.0 - self.persistence) * found)
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """p^i for positions i = 0 to k - 1, then 0."""
+        """Return p^i for positions i = 0 to k - 1, then 0."""
         steps = np.full(n, self.persistence, dtype=np.float64)
         steps[:1] = 1.0
         powers = np.cumprod(steps, dtype=np.float64)  # the same on any CPU
         return cut_at(k, powers)
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
-        """1 - p."""
+        """Return 1 - p."""
         return np.full(len(judged.n_ranked), 1.0 - float(self.persistence))
 
 

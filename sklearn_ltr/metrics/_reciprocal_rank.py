@@ -124,11 +124,11 @@ class MRR(BinaryMetric):
     _swap_factors_kernel = first_relevant_swap_factors
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """1 / rank, zero from position k on."""
+        """Return 1 / rank, zero from position k on."""
         return reciprocal_ranks(n, k)
 
     def value(self, ranked_grades: FloatArray) -> float:
-        """Discount of the first relevant document, 0 if there is none above k."""
+        """Return the discount of the first relevant document, 0 if it is below k."""
         positions = np.flatnonzero(self.relevance(ranked_grades))
         n = len(ranked_grades)
         discount = self.discounts(n, self.cutoff(n))
@@ -182,7 +182,7 @@ class HitRate(MRR):
     short_name: ClassVar[str] = "hit_rate"
 
     def discounts(self, n: int, k: int) -> FloatArray:
-        """1, zero from position k on."""
+        """Return 1, zero from position k on."""
         return cut_at(k, np.ones(n))
 
 

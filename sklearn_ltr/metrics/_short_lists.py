@@ -45,7 +45,7 @@ def sort_by_length(offsets: IntArray, first: int, last: int, queries: IntArray) 
 
 @subkernel
 def _length_class(offsets: IntArray, query: int) -> int:
-    """Return the length of a short list; one more than that of all for other lists."""
+    """Return the length of a list, LONGEST_SHORT + 1 if it is longer or empty."""
     length = offsets[query + 1] - offsets[query]
     return uint64(length if 0 < length <= LONGEST_SHORT else LONGEST_SHORT + 1)
 

@@ -15,7 +15,7 @@ import html
 import inspect
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -723,16 +723,20 @@ def queries_needed(standard_error: float, n: int, difference: float) -> int:
     return math.ceil(n * Fraction(float(z) * standard_error / difference) ** 2)
 
 
-def as_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in HTML, its first row as titles."""
+def as_html(
+    rows: Iterable[Sequence[object]], attributes: str = "", between: str = ""
+) -> str:
+    """Return a table in HTML, its first row as titles; `between` separates lines."""
 
-    def line(row: Sequence[str], tag: str) -> str:
-        cells = (f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row)
+    def line(row: Sequence[object], tag: str) -> str:
+        cells = (f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row)
         return f"<tr>{''.join(cells)}</tr>"
 
     title, *body = rows
-    lines = "".join(line(row, "td") for row in body)
-    return f"<table><thead>{line(title, 'th')}</thead><tbody>{lines}</tbody></table>"
+    head = f"<thead>{line(title, 'th')}</thead>"
+    lines = between.join(line(row, "td") for row in body)
+    parts = f"<table{attributes}>", head, "<tbody>", lines, "</tbody></table>"
+    return between.join(parts)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -32,7 +32,7 @@ def read_items(
     *,
     finite: bool = True,
 ) -> FloatArray:
-    """Return one number for each item (a query, feature, ...), `n` or at least one."""
+    """Return a number for each item, such as a query: `n` of them, or at least one."""
     numbers = read_numbers(values, count_rows(values, argument), argument, item)
     if len(numbers) != (n or max(1, len(numbers))):
         how_many = "" if n is None else f", {n} in all"
@@ -57,7 +57,7 @@ def read_curves(
     *,
     finite: bool = True,
 ) -> Curves:
-    """Return an array of each curve, by name, with a number for each item."""
+    """Return the array of each curve by its name, with a number for each item."""
     check_dict(curves, argument, each)
     return {
         name: read_items(curve, f"{argument}[{name!r}]", item, n, finite=finite)

@@ -25,7 +25,7 @@ MAX_LINE_LENGTH = {"x": 50, "y": 40}  # of what is written along an axis
 
 
 def style_axes(ax: Axes, *, grid: str) -> None:
-    """Remove the upper and right spines, and labels of nothing; draw a light grid."""
+    """Remove two spines, and labels of axes without data, and draw a light grid."""
     if not ax.has_data():
         ax.set(xlabel="", ylabel="")
     ax.spines[["top", "right"]].set_visible(False)
@@ -43,7 +43,7 @@ def label_rows(ax: Axes, n_rows: int, labels: Sequence[str], step: int = 1) -> N
 
 
 def fit_labels(axis: Axis, n: float, width: float = 1.0) -> None:
-    """Make the labels of `n` ticks, so wide in letters, smaller if they would touch."""
+    """Make labels of `n` ticks, of `width` letters, smaller if they would touch."""
     box, figure = axis.axes.get_window_extent(), axis.get_figure(root=True)
     length = box.height if axis.axis_name == "y" else box.width
     size = axis.get_ticklabels()[0].get_fontsize()

@@ -372,7 +372,7 @@ def check_baseline(baseline: str | None, rankers: Mapping[str, Any]) -> str | No
 def name_each(
     given: T | Mapping[str, T], name: str | None, argument: str
 ) -> dict[str, T]:
-    """Return a dict of several estimators or scores, or a single one under its name."""
+    """Return estimators or scores by name, also a single one."""
     if isinstance(given, Mapping):
         if not given:
             raise ValueError(f"{argument} is an empty dict: give at least one entry")

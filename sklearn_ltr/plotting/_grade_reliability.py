@@ -292,7 +292,7 @@ def reliability(
     weight: FloatArray,
     n_bins: int,
 ) -> dict[str, FloatArray]:
-    """Return means of bins between quantiles of the predictions; rows by query."""
+    """Return means of bins between quantiles of predictions, of rows by query."""
     inner = np.linspace(0, 1, n_bins + 1)[1:-1]
     edges = np.unique(np.quantile(predicted, inner)) if n_bins > 1 else np.empty(0)
     bin_of_row = np.searchsorted(edges, predicted, side="right")

@@ -294,6 +294,7 @@ class ParetoDisplay(Display):
         """
         ax = self._set_axes(ax, (6.4, 4.8), grid="both")
         from matplotlib.colors import to_rgba
+        from matplotlib.text import Text
 
         self.curves_: list[ErrorbarContainer] = []
         self.fronts_: list[Line2D] = []
@@ -305,47 +306,36 @@ class ParetoDisplay(Display):
             for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
                 if errors is not None:
                     style[axis] = errors[name]
-            light = to_rgba(style["color"], 0.35)
-            self._draw_curve(ax, x, y, {"ecolor": light} | style)
-            self._write_names(ax, name, text_kwargs)
+            # the points and their bars
+            linestyle = style.pop("linestyle", "-")
+            style = {"ecolor": to_rgba(style["color"], 0.35)} | style
+            self.curves_.append(ax.errorbar(x, y, **style, linestyle="none"))
+            # others than those of the front are hollow, and a line is over the front
+            (points, *_), front = self.curves_[-1].lines, is_on_front(x, y)
+            order = np.argsort(x, kind="stable")
+            for shown, look in (
+                (~front, {"markerfacecolor": "white"}),
+                (order[front[order]], {"linestyle": linestyle}),
+            ):
+                (line,) = ax.plot(x[shown], y[shown])
+                line.update_from(points)
+                line.set(zorder=points.get_zorder() + 0.1, **look)
+            self.fronts_.append(line)
+            # names are above the front, and below what is not on it
+            names = self.point_names.get(name, ())
+            for text, a, b, above in zip(names, x, y, front, strict=False):
+                beside: Style = {"xytext": (4, 4)}
+                if not above:
+                    beside = {"xytext": (-4, -4), "ha": "right", "va": "top"}
+                offset = {"textcoords": "offset points", **beside}
+                own = read_style(text_kwargs, Text, fontsize="small", **offset)
+                self.texts_.append(ax.annotate(escape_label(text), (a, b), **own))
         has_bars = self.x_errors is not None or self.y_errors is not None
         suffix = " (mean ± standard error, unpaired)" if has_bars else ""
         write_label(ax.xaxis, escape_label(self.x_name) + suffix)
         write_label(ax.yaxis, escape_label(self.y_name) + suffix)
         self.legend_ = draw_legend(ax)
         return self
-
-    def _draw_curve(
-        self, ax: Axes, x: FloatArray, y: FloatArray, style: dict[str, Any]
-    ) -> None:
-        """Draw the points of a curve, a line over its front, and the others hollow."""
-        linestyle = style.pop("linestyle", "-")
-        self.curves_.append(ax.errorbar(x, y, **style, linestyle="none"))
-        (points, *_), front = self.curves_[-1].lines, is_on_front(x, y)
-        order = np.argsort(x, kind="stable")
-        for shown, look in (
-            (~front, {"markerfacecolor": "white"}),
-            (order[front[order]], {"linestyle": linestyle}),
-        ):
-            (line,) = ax.plot(x[shown], y[shown])
-            line.update_from(points)
-            line.set(zorder=points.get_zorder() + 0.1, **look)
-        self.fronts_.append(line)
-
-    def _write_names(self, ax: Axes, name: str, given: Style | None) -> None:
-        """Write the names of points: above the front, and below what is not on it."""
-        from matplotlib.text import Text
-
-        x, y = self.x[name], self.y[name]
-        for text, a, b, above in zip(
-            self.point_names.get(name, ()), x, y, is_on_front(x, y), strict=False
-        ):
-            beside: Style = {"xytext": (4, 4)}
-            if not above:
-                beside = {"xytext": (-4, -4), "ha": "right", "va": "top"}
-            offset = {"textcoords": "offset points", **beside}
-            style = read_style(given, Text, fontsize="small", **offset)
-            self.texts_.append(ax.annotate(escape_label(text), (a, b), **style))
 
 
 def split_columns(points: Any, argument: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -23,7 +23,6 @@ from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import LineCollection, PathCollection
 
 MAX_LABEL_LENGTH = 48  # characters
 
@@ -177,9 +176,9 @@ class RankerComparisonDisplay(Display):
         rows = np.arange(n)
         ax.axvline(0, color="black", linewidth=0.8)
         style = read_style(interval_kwargs, colors=colors, linewidths=2.5)
-        self.intervals_: LineCollection = ax.hlines(rows, self.low, self.high, **style)
+        self.intervals_ = ax.hlines(rows, self.low, self.high, **style)
         style = read_style(dot_kwargs, color=colors, s=40, zorder=3)
-        self.dots_: PathCollection = ax.scatter(self.mean_differences, rows, **style)
+        self.dots_ = ax.scatter(self.mean_differences, rows, **style)
         labels = [escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
         label_rows(ax, n, labels)
         ax.set_xlabel(

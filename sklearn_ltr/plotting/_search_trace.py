@@ -27,8 +27,6 @@ from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import PathCollection
-    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 
 
@@ -204,16 +202,15 @@ class SearchTraceDisplay(Display):
         steps = {"drawstyle": "steps-post", "linewidth": 1.8}
         steps |= next(next_styles(ax, markers=False))
         style = read_style(dot_kwargs, PathCollection, **dots)
-        self.dots_: PathCollection = ax.scatter(x, self.scores, **style)
+        self.dots_ = ax.scatter(x, self.scores, **style)
         style = line_style(best_kwargs, label="best so far", **steps)
-        self.best_line_: Line2D
         (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **style)
         self.blend_line_: Line2D | None = None
         if self.blend_score is not None:
             dots = {"label": "blend", "color": "black", "linestyle": ":"}
             style = line_style(blend_kwargs, **dots)
             self.blend_line_ = ax.axhline(self.blend_score, **style)
-        self.legend_: Legend = draw_legend(ax, loc="lower right")
+        self.legend_ = draw_legend(ax, loc="lower right")
         if self.elapsed is None:
             set_integer_ticks(ax.xaxis)
         what = "candidate" if self.elapsed is None else "seconds of the search"

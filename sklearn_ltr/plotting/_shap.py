@@ -306,7 +306,7 @@ def why(document: str, other: str, values: FloatArray) -> str:
 
 
 def rows_of(X: Any, rows: list[int] | slice) -> NDArray[np.object_]:
-    """Return some rows of a table of any kind: (n_rows, n_features) object."""
+    """Return some rows of a table of any kind, (n_rows, n_features) of objects."""
     table: NDArray[Any] = X.toarray() if issparse(X) else np.asarray(X)
     return table[rows].astype(object)
 
@@ -613,7 +613,7 @@ class ShapBeeswarmDisplay(Display):
 def read_shap_table(
     values: RowsLike, names: ArrayLike | None
 ) -> tuple[FloatArray, NDArray[np.object_], IntArray]:
-    """Return finite values, a row per document; names of features; their order."""
+    """Return the values of each document, and names and the order of features."""
     if np.ndim(values) != 2 or np.size(values) == 0:
         raise ValueError(
             "values must hold a row for each document and a column for each feature, "

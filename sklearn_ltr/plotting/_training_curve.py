@@ -261,7 +261,7 @@ class TrainingCurveDisplay(Display):
         return self
 
     def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
-        """Draw a curve; its value before any step does not extend the axis limits."""
+        """Draw a curve, whose value before any step does not extend the axis limits."""
         # That value is often far from all others.
         limits = panel.dataLim.frozen()
         (line,) = panel.plot(self.steps, values, **style)

@@ -174,8 +174,24 @@ class RankingScorer:
     ) -> None:
         RESPONSE_METHODS.read_as("response_method", response_method)
         check_label(label)
-        self._shown = _shown(metric)
-        self.metrics = _by_name(self._shown)
+        self._shown: MetricLike | list[MetricLike] | dict[str, MetricLike]
+        if isinstance(metric, Mapping):
+            self._shown = dict(metric)
+            self.metrics = {name: get_metric(one) for name, one in metric.items()}
+        elif isinstance(metric, str | Metric) or not isinstance(metric, Iterable):
+            self._shown, one = metric, get_metric(metric)
+            self.metrics = {one.name: one}
+        else:
+            self._shown = list(metric)
+            several = [get_metric(one) for one in self._shown]
+            self.metrics = {one.name: one for one in several}
+            if len(self.metrics) < len(several):
+                raise ValueError(
+                    f"metric has two of one name, {[one.name for one in several]}: "
+                    "give a dict with a name for each"
+                )
+        if not self.metrics:
+            raise ValueError("metric is empty: give at least one")
         self.response_method, self.label = response_method, label
         self._requests: dict[str, RequestValue] = dict(DEFAULT_REQUESTS)
 
@@ -377,35 +393,6 @@ def missing_groups_error(scorer: RankingScorer) -> MissingGroupsError:
         "value per row. To functions that never hand them on, such as "
         "permutation_importance, give functools.partial(scorer, groups=groups)."
     )
-
-
-def _shown(metric: Metrics) -> ShownMetrics:
-    """Return what was given as metric: one, a list or a dict of them."""
-    if isinstance(metric, Mapping):
-        return dict(metric)
-    if isinstance(metric, str | Metric) or not isinstance(metric, Iterable):
-        return metric
-    return list(metric)
-
-
-def _by_name(metric: ShownMetrics) -> dict[str, Metric]:
-    """Return the metrics of a scorer by name, at least one."""
-    if isinstance(metric, dict):
-        named = {name: get_metric(one) for name, one in metric.items()}
-    elif not isinstance(metric, list):
-        one = get_metric(metric)
-        named = {one.name: one}
-    else:
-        several = [get_metric(one) for one in metric]
-        named = {one.name: one for one in several}
-        if len(named) < len(several):
-            raise ValueError(
-                f"metric has two of one name, {[one.name for one in several]}: give a "
-                "dict with a name for each"
-            )
-    if not named:
-        raise ValueError("metric is empty: give at least one")
-    return named
 
 
 def _response(
