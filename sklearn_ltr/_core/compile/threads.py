@@ -356,7 +356,7 @@ class _OneBlasThread:
         """Lift the limit in a forked child, which has no other thread of its parent."""
         is_limited, self._n_inside = self._n_inside > 0, len(self._entries())
         if is_limited and self._n_inside == 0:
-            self._restore(self._before)
+            self._restore([library.num_threads for library in _blas_libraries()])
         self._lock.release()
 
 
