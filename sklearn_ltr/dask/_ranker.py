@@ -21,12 +21,9 @@ from sklearn_ltr._core.data import (
     QueryGroups,
 )
 from sklearn_ltr._core.data.rows import n_rows
-from sklearn_ltr._core.estimators.attributes import (
-    Attribute,
-    Attributes,
-    known_by_reading,
-)
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.estimators.preparation import known_by_reading
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._core.typing import (

@@ -8,7 +8,6 @@ from typing import Any
 
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
-from sklearn_ltr._core.typing import FeaturesLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +40,6 @@ class BoostingParameters(TreeParameters, FitParameters):
     {n_jobs}
         Set 1 if several fits run at once, as in a search with its own `n_jobs`.
     """
-
-    @property
-    def categorical(self) -> FeaturesLike:
-        """The features that hold categories."""
-        return self.categorical_features
 
     def check_continues(self, attributes: Mapping[str, Any]) -> None:
         """Raise a ValueError unless the trees of the last fit can be continued."""
