@@ -16,12 +16,9 @@ from sklearn_ltr._core.boosting.base_model import start_from_base_model
 from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY, FitArguments, QueryGroups
 from sklearn_ltr._core.data.rows import n_rows
-from sklearn_ltr._core.estimators.attributes import (
-    Attribute,
-    Attributes,
-    known_by_reading,
-)
+from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.estimators.preparation import known_by_reading
 from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters

@@ -140,7 +140,7 @@ def to_tree_model(estimator: TreesLike) -> TreeModel:
         classes=getattr(fitted, "classes_", None),
         sigma=float(getattr(fitted, "_sigma", parameters.get("sigma", 1.0))),
         uses_init_score=getattr(fitted, "_uses_init_score", False),
-        absent_is_missing=fitted._absent_is_missing,
+        absent_is_missing=vars(fitted).get("_absent_is_missing", False),
         stages_changed=fitted._stages_changed,
         training=training_state(fitted),
     )

@@ -108,7 +108,6 @@ class BaseMART(CallbackSupportMixin, Estimator):
     ensemble_: TreeEnsemble
     _categories: FeatureCategories
     _is_imported = False  # trees of another library
-    _absent_is_missing = False  # what a sparse X does not store
     _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {
         **TREE_ATTRIBUTES,
@@ -156,7 +155,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
             targets, and weights that are negative or not finite.  If scores diverge.
             The estimator is left as it was.
         """
-        arguments = locals()
+        arguments = dict(locals())
         with refit(self) as model:
             # read
             p = read_parameters(model._parameters, model)

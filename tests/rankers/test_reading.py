@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -180,6 +181,21 @@ def test_the_error_names_the_cause_for_which_no_swap_counts(make, metric, y, mes
     with pytest.raises(ValueError, match=message) as raised:
         make(metric=metric).fit(X, y, groups=GROUPS)
     assert "nothing to learn" in str(raised.value)
+
+
+@pytest.mark.parametrize("make", RANKERS)
+def test_a_debugger_adds_no_argument_to_a_fit(make):
+    """Until Python 3.12, tracing writes new local variables into those of the start."""
+
+    def trace(frame, event, argument):
+        return trace if frame.f_code.co_name == "fit" else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        make().fit(X, Y, groups=GROUPS)
+    finally:
+        sys.settrace(before)
 
 
 @pytest.mark.parametrize("make", RANKERS)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 from sklearn_ltr._core.boosting.dart import Dart, DartChoice
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
-from sklearn_ltr._core.typing import FeaturesLike
 
 DartValue = float | Mapping[str, float | None] | None
 
@@ -57,11 +56,6 @@ class BoostingParameters(TreeParameters, FitParameters):
     """
 
     dart: Annotated[Dart | None, DartChoice()]
-
-    @property
-    def categorical(self) -> FeaturesLike:
-        """The features that hold categories."""
-        return self.categorical_features
 
     def check_continues(self, attributes: Mapping[str, Any]) -> None:
         """Raise a ValueError unless the trees of the last fit can be continued."""

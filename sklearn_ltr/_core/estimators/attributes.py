@@ -41,14 +41,3 @@ FEATURES: Attributes = {
         "(n_features,)", when="the columns of X have names", by_reading=True
     ),
 }
-
-
-def known_by_reading(
-    declared: Attributes, values: Mapping[str, object]
-) -> dict[str, object]:
-    """Return the values that were found while the arguments of `fit` were read."""
-    return {
-        name: values[name]
-        for name, attribute in declared.items()
-        if attribute.by_reading and name in values
-    }

@@ -35,7 +35,7 @@ from sklearn_ltr._core.estimators.arguments import (
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.parameters import BOOL, Choice, Verbosity, integer, real
 from sklearn_ltr._core.saving import KEY, checksum_of
-from sklearn_ltr._core.typing import FeaturesLike, Seed
+from sklearn_ltr._core.typing import Seed
 
 __all__ = [
     "Estimator",
@@ -122,11 +122,6 @@ class FitParameters(ABC):
 
     # the data of a fit, in the order of `prepare`; all workers call these together, and
     # `known` takes the fitted attributes that are found
-
-    @property
-    def categorical(self) -> FeaturesLike:
-        """The features that hold categories; none but of trees."""
-        return None
 
     @abstractmethod
     def read_rows(

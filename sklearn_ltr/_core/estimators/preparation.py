@@ -18,7 +18,7 @@ from sklearn_ltr._core.data.feature_reader import (
     SuppliedX,
     given_values,
 )
-from sklearn_ltr._core.estimators.attributes import known_by_reading
+from sklearn_ltr._core.estimators.attributes import Attributes
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
 
@@ -33,6 +33,12 @@ class SoFar(Protocol):
     @property
     def attributes(self) -> Mapping[str, Any]:
         """The fitted attributes of the last fit; empty for a new one."""
+
+
+def known_by_reading(declared: Attributes, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fitted attributes that were found while arguments were read."""
+    names = [name for name, attribute in declared.items() if attribute.by_reading]
+    return {name: values[name] for name in names if name in values}
 
 
 def prepare(
@@ -54,7 +60,8 @@ def prepare(
     of_columns = dict(X.known) if is_new and isinstance(X, SuppliedX) else {}
     reader = FeatureReader(given.estimator, known | of_columns)
     if not (of_columns or reader.is_for_network):
-        reader.learn_categories(given_values(X), p.categorical)
+        features = getattr(p, "categorical_features", None)
+        reader.learn_categories(given_values(X), features)
     train, sets = p.read_rows(given, reader, known, comm)
     if comm is ONE_PROCESS and not reader.is_for_network:  # these warn of scales, too
         warn_of_ranges(train.X, train.rows, sets, reader.categories.feature)

@@ -486,7 +486,6 @@ class LambdaMARTRanker(BaseRanker):
     _categories: FeatureCategories
     _takes_labels = True
     _is_imported = False  # trees of another library, or joined from two models
-    _absent_is_missing = False  # what a sparse X does not store
     _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
@@ -575,7 +574,7 @@ tuples, default=None
             both `y` and `pairs` with ``metric=None``, or one of them alone with a
             metric.  The estimator is left as it was.
         """
-        arguments = locals()
+        arguments = dict(locals())
         with refit(self) as model:
             # read
             p = read_parameters(LambdaMARTParameters, model)

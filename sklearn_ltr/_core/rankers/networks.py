@@ -254,7 +254,7 @@ default=None
             `pairs` without a metric, or one of them alone with one, or if the network
             diverges.  The estimator is left as it was.
         """
-        arguments = locals()
+        arguments = dict(locals())
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
             so_far = network_so_far(vars(self) if p.warm_start else {}, p)
@@ -300,7 +300,7 @@ pairs, pair_probabilities, pair_weights : array-likes
         ValueError, TypeError
             As by `fit`.  The estimator is left as it was.
         """
-        arguments = locals()
+        arguments = dict(locals())
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
             so_far = network_so_far(vars(self), p)
