@@ -18,7 +18,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--version", action="version", version=f"sklearn_ltr {__version__}"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _commands.add_commands(commands)
+    for add_command in _commands.COMMANDS:
+        add_command(commands)
     given, left = parser.parse_known_args(arguments)
     # argparse takes files up to the first option after them
     if left and (not hasattr(given, "files") or any(w.startswith("-") for w in left)):

@@ -7,7 +7,6 @@ JSON (``.json``) or a pickle (``.pkl``), or of another library.
 
 from __future__ import annotations
 
-from sklearn_ltr._commands.arguments import Commands
 from sklearn_ltr._commands.comparing import add_compare
 from sklearn_ltr._commands.compiling import add_compile
 from sklearn_ltr._commands.converting import add_convert
@@ -28,9 +27,3 @@ COMMANDS = (
     add_convert,
     add_compile,
 )
-
-
-def add_commands(commands: Commands) -> None:
-    """Add the commands, with their arguments, to the parser."""
-    for add_command in COMMANDS:
-        add_command(commands)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_ltr._commands.arguments import (
     Commands,
@@ -23,7 +21,6 @@ from sklearn_ltr._commands.files import (
     has_features,
     is_model_file,
 )
-from sklearn_ltr._commands.measures import NamedMeasure
 from sklearn_ltr.model_selection._comparison import compare_values
 
 
@@ -70,37 +67,6 @@ def add_compare(commands: Commands) -> None:
 
 def run_compare(given: argparse.Namespace) -> None:
     """Print a table of the differences for each metric."""
-    check_compare(given)
-    measures = read_measures(given, given.models is None)
-    if left_out := [name for name in measures if not is_mean(measures[name])]:
-        raise ValueError(
-            f"metric {left_out[0]!r} is not a mean over queries, so there is nothing "
-            "to compare: give another metric"
-        )
-    queries, values = {}, {}
-    for path in given.compared:
-        measured = measured_file(path, given.models is None, given)
-        queries[path] = measured.lists.labels
-        values[path] = {name: measured.values(one) for name, one in measures.items()}
-    measured.tell_if_all_relevant(measures)
-    check_same_queries(queries)
-    n_queries = len(next(iter(queries.values())))
-    for i, name in enumerate(measures):
-        result = compare_values(
-            {path: found[name] for path, found in values.items()},
-            np.ones(n_queries),
-            name,
-            baseline=given.compared[0] if given.baseline else None,
-            difference=given.difference,
-            confidence_level=0.95,
-            n_resamples=9999,
-            rng=np.random.RandomState(given.seed),
-        )
-        print(result if i == 0 else f"\n{result}")
-
-
-def check_compare(given: argparse.Namespace) -> None:
-    """Read which files are compared; refuse too few, or one that is given twice."""
     found = ", ".join(given.files) or "none"
     if given.models is None:
         if len(given.files) < 3:
@@ -125,21 +91,37 @@ def check_compare(given: argparse.Namespace) -> None:
     if twice := [path for path in given.compared if given.compared.count(path) > 1]:
         given.refuse(given, f"{twice[0]} is given twice: give two different files")
 
-
-def is_mean(measure: NamedMeasure) -> bool:
-    """Whether the printed value of all queries is the mean of their values."""
-    return measure.summary is np.mean
-
-
-def check_same_queries(labels: dict[str, NDArray[Any]]) -> None:
-    """Raise a ValueError that names a query that one run has and another lacks."""
-    queries = {path: set(of_file.tolist()) for path, of_file in labels.items()}
+    measures = read_measures(given, given.models is None)
+    for name, measure in measures.items():
+        if measure.summary is not np.mean:
+            raise ValueError(
+                f"metric {name!r} is not a mean over queries, so there is nothing to "
+                "compare: give another metric"
+            )
+    queries, values = {}, {}
+    for path in given.compared:
+        measured = measured_file(path, given.models is None, given)
+        queries[path] = measured.lists.labels.tolist()
+        values[path] = {name: measured.values(one) for name, one in measures.items()}
+    measured.tell_if_all_relevant(measures)
     everything = set().union(*queries.values())
-    for path, found in queries.items():
-        if missing := everything - found:
+    for path, own in queries.items():
+        if missing := everything.difference(own):
             query = min(missing, key=str)
             other = next(p for p, has in queries.items() if query in has)
             raise ValueError(
                 f"query {query} is judged and in {other}, but not in {path}: give -c "
                 "to count a query without a list as 0, or runs of the same queries"
             )
+    for i, name in enumerate(measures):
+        result = compare_values(
+            {path: of_file[name] for path, of_file in values.items()},
+            np.ones(len(everything)),
+            name,
+            baseline=given.compared[0] if given.baseline else None,
+            difference=given.difference,
+            confidence_level=0.95,
+            n_resamples=9999,
+            rng=np.random.RandomState(given.seed),
+        )
+        print(result if i == 0 else f"\n{result}")

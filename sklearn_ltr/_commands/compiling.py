@@ -49,21 +49,17 @@ def run_compile(given: argparse.Namespace) -> None:
     elif given.cpu is None or given.into is None:
         given.refuse(given, "--cpu and --into go together")
     else:
-        compile_for(given.cpu, given.into)
-
-
-def compile_for(level: str, folder: Path) -> None:
-    """Compile all kernels for a level of CPUs, into a folder of files."""
-    # the steps run what they compile
-    own = cpus.levels_of(cpus.features_of_this_cpu())
-    if level not in own:
-        has = f"it has {own[0]}" if own else "it has none of the levels"
-        raise ValueError(f"this CPU cannot run code for {level}: {has}")
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as cache:
-        compile_all(cpus.environment_for(level) | {"NUMBA_CACHE_DIR": cache})
-        for file in Path(cache).rglob("*.nbc"):
-            file.replace(folder / file.name)
+        # the steps run what they compile
+        own = cpus.levels_of(cpus.features_of_this_cpu())
+        if given.cpu not in own:
+            has = f"it has {own[0]}" if own else "it has none of the levels"
+            raise ValueError(f"this CPU cannot run code for {given.cpu}: {has}")
+        given.into.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=given.into) as cache:
+            of_cpu = cpus.environment_for(given.cpu)
+            compile_all(of_cpu | {"NUMBA_CACHE_DIR": cache})
+            for file in Path(cache).rglob("*.nbc"):
+                file.replace(given.into / file.name)
 
 
 def compile_all(environment: dict[str, str]) -> None:

@@ -6,7 +6,6 @@ import argparse
 import json
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
 
 from sklearn_ltr._commands.arguments import Commands, option
 from sklearn_ltr._commands.files import READERS, WRITERS, load_model, write_file
@@ -75,7 +74,16 @@ def run_convert(given: argparse.Namespace) -> None:
     if needed:
         raise ValueError(f"--to {given.to} needs {' and '.join(needed)}")
     if "features" in options:
-        options["features"] = load_features(given.features)
+        form = 'a JSON object, {"name of a feature": {what the engine computes}, ...}'
+        wrong = f"--features {given.features} must be {form}"
+        try:
+            text = Path(given.features).read_text(encoding="utf-8-sig")
+            features = load_json(text)
+        except ValueError as error:
+            raise ValueError(f"{wrong}: {error}") from error
+        if not isinstance(features, dict):
+            raise ValueError(f"{wrong}, not a {type(features).__name__}")
+        options["features"] = features
     try:
         content = write(load_model(given.model, given.format), **options)
     except ValueError as error:
@@ -87,17 +95,3 @@ def run_convert(given: argparse.Namespace) -> None:
     elif given.to == "onnx":
         content = content.SerializeToString()
     write_file(given.output, content)
-
-
-def load_features(path: str) -> dict[str, Any]:
-    """Read what a search engine computes for each feature."""
-    form = 'a JSON object, {"name of a feature": {what the engine computes}, ...}'
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        features = load_json(text)
-    except ValueError as error:
-        raise ValueError(f"--features {path} must be {form}: {error}") from error
-    if not isinstance(features, dict):
-        found = type(features).__name__
-        raise ValueError(f"--features {path} must be {form}, not a {found}")
-    return features

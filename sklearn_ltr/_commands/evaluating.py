@@ -140,8 +140,17 @@ class Measured:
 
 def run_evaluate(given: argparse.Namespace) -> None:
     """Print the metrics of a model or a run, as trec_eval does."""
-    is_run = given.model is None
-    read_files(given)
+    is_run, found = given.model is None, ", ".join(given.files) or "none"
+    if is_run and given.run_file is None:
+        if len(given.files) != 2:
+            needed = "give judgements and a run, or a LETOR file and --model"
+            given.refuse(given, f"{needed}, got {found}")
+        given.run_file = given.files.pop()
+    if len(given.files) != 1:
+        given.refuse(given, f"give one file with the judgements, got {found}")
+    if is_run and has_features(given):
+        given.refuse(given, f"{OF_FEATURES} are about files of a --model")
+    (given.judged,) = given.files
     measures = read_measures(given, is_run)
     measured = measured_file(given.run_file if is_run else given.model, is_run, given)
     measured.tell_if_all_relevant(measures)
@@ -162,43 +171,32 @@ def read_measures(given: argparse.Namespace, for_run: bool) -> dict[str, NamedMe
     return measures
 
 
-def read_files(given: argparse.Namespace) -> None:
-    """Read which file is the run, and which has the judgements."""
-    found = ", ".join(given.files) or "none"
-    if given.model is None and given.run_file is None:
-        if len(given.files) != 2:
-            needed = "give judgements and a run, or a LETOR file and --model"
-            given.refuse(given, f"{needed}, got {found}")
-        given.run_file = given.files.pop()
-    if len(given.files) != 1:
-        given.refuse(given, f"give one file with the judgements, got {found}")
-    if given.run_file is not None and has_features(given):
-        given.refuse(given, f"{OF_FEATURES} are about files of a --model")
-    (given.judged,) = given.files
-
-
 def measured_file(path: str, is_run: bool, given: argparse.Namespace) -> Measured:
-    """Return the rows of a run, or of a model."""
-    return (measured_run if is_run else measured_model)(path, given)
+    """Return the rows of a run or of a model, cut at the given --max-documents."""
+    most = given.max_documents
+    if not is_run:
+        model, data = load_for(path, given.judged, given)
+        scores = model.predict(data.data)
+        rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
+        if most is not None:
+            _, query = np.unique(data.groups, return_inverse=True)
+            first = rank_rows(query, scores, data.target)[1] < most
+            rows = {name: column[first] for name, column in rows.items()} | {
+                "y_missing": data.target[~first],
+                "groups_missing": data.groups[~first],
+            }
+        return Measured(lambda metric: rows, False, path, given.level, data.target)
 
-
-def measured_model(path: str, given: argparse.Namespace) -> Measured:
-    """Return the rows of a LETOR file, which are the same for all metrics."""
-    model, data = load_for(path, given.judged, given)
-    scores = model.predict(data.data)
-    rows: Rows = {"y_true": data.target, "y_score": scores, "groups": data.groups}
-    if given.max_documents is not None:
-        rows = without_last(rows, given.max_documents)
-    return Measured(lambda metric: rows, False, path, given.level, data.target)
-
-
-def measured_run(path: str, given: argparse.Namespace) -> Measured:
-    """Return the rows of a run for a metric; bpref has those with a judgement."""
     run = load_run(path)
     load_judgements = load_letor_judgements if is_letor(given.judged) else load_qrels
     qrels = load_judgements(given.judged)
-    if given.max_documents is not None:
-        run = first_documents(run, given.max_documents)
+    if most is not None:  # in trec_eval's order
+        _, query = np.unique(run.groups, return_inverse=True)
+        _, names = np.unique(run.documents, return_inverse=True)
+        first = rank_rows(query, run.scores, -names)[1] < most
+        columns = {name: run[name] for name in ("groups", "documents", "scores")}
+        kept = {name: column[first] for name, column in columns.items()}
+        run = Run(**kept, tag=run.tag)
     counts = qrels.grades >= 0  # the others are as if not judged
     judged = set(zip(qrels.groups[counts], qrels.documents[counts], strict=True))
     has_judged = not judged.isdisjoint(zip(run.groups, run.documents, strict=True))
@@ -213,29 +211,7 @@ def measured_run(path: str, given: argparse.Namespace) -> Measured:
             negative="unjudged",  # as trec_eval
         )
 
-    def rows_of(metric: object) -> Rows:
+    def rows_of(metric: object) -> Rows:  # bpref has those with a judgement
         return join("drop" if isinstance(metric, BPref) and has_judged else "zero")
 
     return Measured(rows_of, True, run.tag, given.level, qrels.grades)
-
-
-def first_documents(run: Run, most: int) -> Run:
-    """Return the first documents of each list of a run, in trec_eval's order."""
-    _, query = np.unique(run.groups, return_inverse=True)
-    _, names = np.unique(run.documents, return_inverse=True)
-    _, positions = rank_rows(query, run.scores, -names)
-    columns = {name: run[name] for name in ("groups", "documents", "scores")}
-    kept = {name: column[positions < most] for name, column in columns.items()}
-    return Run(**kept, tag=run.tag)
-
-
-def without_last(rows: Rows, most: int) -> Rows:
-    """Return rows in which only the first `most` of each list count as retrieved."""
-    _, query = np.unique(rows["groups"], return_inverse=True)
-    _, positions = rank_rows(query, rows["y_score"], rows["y_true"])
-    first = positions < most
-    kept = {name: column[first] for name, column in rows.items()}
-    return kept | {
-        "y_missing": rows["y_true"][~first],
-        "groups_missing": rows["groups"][~first],
-    }

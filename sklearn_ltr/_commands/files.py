@@ -96,8 +96,19 @@ def load_alike(paths: Sequence[str], given: argparse.Namespace) -> list[Bunch]:
             data.groups += first
     if given.zero_based == "auto":
         if any(data.zero_based for data in read):
+            n_features = given.n_features
             for path, data in zip(paths, read, strict=True):
-                count_from_zero(path, data, given.n_features)
+                if data.zero_based:
+                    continue
+                data.data, data.zero_based = np.pad(data.data, ((0, 0), (1, 0))), True
+                if n_features is not None:
+                    if data.data[:, n_features:].any():
+                        raise ValueError(
+                            f"{path}: feature {n_features} is beyond --n-features "
+                            f"{n_features}, counted from 0, as in another file: raise "
+                            "it"
+                        )
+                    data.data = data.data[:, :n_features]
         else:
             print(
                 f"{', '.join(paths)}: the features are taken to be numbered from 1, "
@@ -175,20 +186,6 @@ def load_file(path: str, given: argparse.Namespace) -> Bunch:
             for argument, option in OPTIONS.items():
                 message = message.replace(argument, option)
             raise ValueError(message) from error
-
-
-def count_from_zero(path: str, data: Bunch, n_features: int | None) -> None:
-    """Add column 0 to a file whose lines do not list this number."""
-    if data.zero_based:
-        return
-    data.data, data.zero_based = np.pad(data.data, ((0, 0), (1, 0))), True
-    if n_features is not None:
-        if data.data[:, n_features:].any():
-            raise ValueError(
-                f"{path}: feature {n_features} is beyond --n-features {n_features}, "
-                "counted from 0, as in another file: raise it"
-            )
-        data.data = data.data[:, :n_features]
 
 
 def load_for(

@@ -235,18 +235,13 @@ def measure_at(
         if cutoff is not None:
             raise ValueError(f"metric {name!r}: {start} takes no cutoff; leave it out")
         return LIST_MEASURES[start]
-    k = None if cutoff is None else read_cutoff(name, cutoff)
+    if cutoff is not None and (not CUTOFF.fullmatch(cutoff) or int(cutoff) < 1):
+        raise ValueError(
+            f"metric {name!r}: a cutoff must be an integer >= 1, got {cutoff!r}"
+        )
+    k = None if cutoff is None else int(cutoff)
     summary = geometric_mean if start.startswith("gm_") else np.mean
     return NamedMeasure(at_level(MEASURES[start](k), level), summary)
-
-
-def read_cutoff(name: str, text: str) -> int:
-    """Return a cutoff; a ValueError if it is not an integer >= 1."""
-    if not CUTOFF.fullmatch(text) or int(text) < 1:
-        raise ValueError(
-            f"metric {name!r}: a cutoff must be an integer >= 1, got {text!r}"
-        )
-    return int(text)
 
 
 def read_recall(name: str, text: str | None) -> float:

@@ -86,11 +86,19 @@ def run_read(given: argparse.Namespace) -> None:
         raise ValueError("--ubi writes clicks without features: leave --features out")
     if len(given.inputs) > (2 if given.ubi else 1):
         raise ValueError(f"too many inputs: {' '.join(given.inputs)}")
-    write = write_clicks if given.ubi else write_letor if is_letor else write_judgements
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            written = write(given)
+            if given.ubi:
+                written = write_clicks(given)
+            elif is_letor:
+                written = write_letor(given)
+            else:
+                judged, number, comments = read_judgements(given, TOPIC.fullmatch)
+                queries = [number[query] for query in judged.groups.tolist()]
+                rows = judged.grades, queries, judged.documents
+                write_qrels(given.output, *rows, comments)
+                written = f"{len(queries)} judgements of {len(number)} queries"
         except ValueError as error:
             in_python = r"load_judgments\(\.\.\., (\w+)=\.\.\.\)"
             raise ValueError(re.sub(in_python, r"--\1", str(error))) from error
@@ -130,14 +138,6 @@ def write_clicks(given: argparse.Namespace) -> str:
         rows.writerows(zip(*(column.tolist() for column in log.values()), strict=True))
     n_lists = len(set(log.sessions.tolist()))
     return f"{len(log.clicks)} shown documents of {n_lists} lists"
-
-
-def write_judgements(given: argparse.Namespace) -> str:
-    """Write qrels; return what was written."""
-    judged, number, comments = read_judgements(given, TOPIC.fullmatch)
-    queries = [number[query] for query in judged.groups.tolist()]
-    write_qrels(given.output, judged.grades, queries, judged.documents, comments)
-    return f"{len(queries)} judgements of {len(number)} queries"
 
 
 def write_letor(given: argparse.Namespace) -> str:

@@ -85,10 +85,34 @@ def add_train(commands: Commands) -> None:
 
 def run_train(given: argparse.Namespace) -> None:
     """Train a ranker, print its progress, and write it; or cross-validate it."""
-    check_train(given)
+    if not given.files:
+        given.refuse(given, "give the LETOR files to train on, got none")
+    if given.model is None and given.folds is None:
+        given.refuse(given, "give --model FILE to write, or --folds K")
+    if given.valid is not None and given.folds is not None:
+        given.refuse(
+            given,
+            "--valid is for one model: with --folds, hold out queries of each fold by "
+            "--set early_stopping=True",
+        )
+    learns_by_metric = "metric" in signature(RANKERS[given.ranker]).parameters
+    if given.metric and given.folds is None and not learns_by_metric:
+        given.refuse(
+            given,
+            f"--metric has no effect on {given.ranker}, which does not learn by one: "
+            "leave it out, or give --folds",
+        )
+    if given.model is not None:
+        folder = Path(given.model).parent
+        format_of(given.model)  # raises an error for other endings
+        if not folder.is_dir():
+            raise ValueError(
+                f"{given.model}: there is no folder {str(folder)!r}; make it"
+            )
+
     parameters: dict[str, object] = {"random_state": given.seed}
     parameters["verbose"] = 0 if given.quiet else 1
-    if given.metric is not None and learns_by_metric(given.ranker):
+    if given.metric is not None and learns_by_metric:
         parameters["metric"] = given.metric
     parameters.update(map(parameter, given.set or []))
     ranker = RANKERS[given.ranker](**parameters)
@@ -112,37 +136,6 @@ def run_train(given: argparse.Namespace) -> None:
         write_file(given.model, WRITERS[format_of(given.model)](ranker))
         if not given.quiet:
             print(f"wrote {given.model}")
-
-
-def check_train(given: argparse.Namespace) -> None:
-    """Refuse arguments that do not go together, before a file is read."""
-    if not given.files:
-        given.refuse(given, "give the LETOR files to train on, got none")
-    if given.model is None and given.folds is None:
-        given.refuse(given, "give --model FILE to write, or --folds K")
-    if given.valid is not None and given.folds is not None:
-        given.refuse(
-            given,
-            "--valid is for one model: with --folds, hold out queries of each fold by "
-            "--set early_stopping=True",
-        )
-    if given.metric and given.folds is None and not learns_by_metric(given.ranker):
-        given.refuse(
-            given,
-            f"--metric has no effect on {given.ranker}, which does not learn by one: "
-            "leave it out, or give --folds",
-        )
-    if given.model is None:
-        return
-    folder = Path(given.model).parent
-    format_of(given.model)  # raises an error for other endings
-    if not folder.is_dir():
-        raise ValueError(f"{given.model}: there is no folder {str(folder)!r}; make it")
-
-
-def learns_by_metric(name: str) -> bool:
-    """Return whether a ranker has a metric to train for."""
-    return "metric" in signature(RANKERS[name]).parameters
 
 
 def cross_validate_ranker(

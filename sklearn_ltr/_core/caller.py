@@ -26,14 +26,16 @@ NOT_THE_CALLER = (
 )
 
 
-class Found(NamedTuple):
+class DeferredWarning(NamedTuple):
     """A warning that is given later, or elsewhere."""
 
     message: str
     category: type[Warning]
 
 
-_collected: ContextVar[list[Found] | None] = ContextVar("_collected", default=None)
+_collected: ContextVar[list[DeferredWarning] | None] = ContextVar(
+    "_collected", default=None
+)
 
 
 def warn_caller(
@@ -47,7 +49,7 @@ def warn_caller(
     """
     found = _collected.get()
     if found is not None and not at_once:
-        found.append(Found(message, category))
+        found.append(DeferredWarning(message, category))
     elif sys.version_info >= (3, 12):
         warnings.warn(message, category, skip_file_prefixes=NOT_THE_CALLER)
     else:
@@ -55,9 +57,9 @@ def warn_caller(
 
 
 @contextmanager
-def collected_warnings() -> Iterator[list[Found]]:
+def collected_warnings() -> Iterator[list[DeferredWarning]]:
     """Give the list that takes the warnings of this block, in this thread."""
-    found: list[Found] = []
+    found: list[DeferredWarning] = []
     token = _collected.set(found)
     try:
         yield found

@@ -104,6 +104,8 @@ OTHER_NAMES = with_advice(
         (
             "use_best_model early_stopping_rounds early_stopping_round od_wait od_type"
         ): "n_iter_no_change: with X_val given, or early_stopping=True",
+        "metric": "none: LambdaMARTRanker and LambdaRankRanker learn for a metric; "
+        "scoring of RankNetRanker is what validation data are measured by",
         "custom_metric feval": "scoring: a Metric of your own",
         "fobj": "objective",
         "loss loss_function": "metric: what is trained for",
@@ -197,12 +199,24 @@ OTHER_ATTRIBUTES = with_advice(
         "calc_leaf_indexes": "apply: the leaf of each row",
         "inplace_predict": "predict",
         "predict_proba decision_function predict_log_proba": "none: predict has the "
-        "scores, and sklearn_ltr.calibration.CalibratedRanker probabilities of grades",
+        "scores, and predict_relevance of sklearn_ltr.calibration.CalibratedRanker the "
+        "probability of a grade or better",
         "get_shap_values shap_values": _SHAP,
         "is_fitted": "none: sklearn.utils.validation.check_is_fitted asks it",
         "plot_importance": "none: sklearn_ltr.plotting.FeatureImportancesDisplay "
         "draws it",
         "plot_metric": "none: sklearn_ltr.plotting.TrainingCurveDisplay draws it",
+    }
+)
+
+#: classes
+OTHER_CLASSES = by_name(
+    {
+        "LGBMRanker XGBRanker CatBoostRanker LambdaMART": "LambdaMARTRanker",
+        "LambdaRank": "LambdaRankRanker",
+        "RankNet": "RankNetRanker",
+        "LGBMRegressor XGBRegressor CatBoostRegressor MART": "MARTRegressor",
+        "LGBMClassifier XGBClassifier CatBoostClassifier": "MARTClassifier",
     }
 )
 

@@ -7,6 +7,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sklearn_ltr._core.other_libraries import OTHER_CLASSES
+
 PACKAGE = Path(__file__).parents[1]
 
 
@@ -24,8 +26,9 @@ def publish(namespace: dict[str, Any]) -> None:
 
 def find_elsewhere(module: str, name: str) -> NoReturn:
     """Raise an AttributeError for a name that a module has not, with where it is."""
-    if not name.startswith("_") and (owner := public_names().get(name)):
-        raise AttributeError(f"{name} is not in {module}: from {owner} import {name}")
+    ours = OTHER_CLASSES.get(name, name)
+    if not name.startswith("_") and (owner := public_names().get(ours)):
+        raise AttributeError(f"{name} is not in {module}: from {owner} import {ours}")
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 

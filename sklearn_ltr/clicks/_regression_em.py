@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.caller import DeferredWarning, collected_warnings, warn_caller
 from sklearn_ltr._core.compile import ONE_THREAD
 from sklearn_ltr._core.data import count_rows, read_numbers
 from sklearn_ltr._core.data.features import as_table
@@ -262,7 +262,7 @@ class AttractionRegression:
     ----------
     fitted : classifier
         The last one.
-    warnings : list of Found
+    warnings : list of DeferredWarning
         What this package has warned of in its fit; those of earlier steps are dropped.
     """
 
@@ -274,7 +274,7 @@ class AttractionRegression:
         self._classes = np.repeat([1, 0], len(rows))
         self._shown = cells.by_unit(cells.shown)
         self.fitted: BaseEstimator | None = None
-        self.warnings: list[Found] = []
+        self.warnings: list[DeferredWarning] = []
 
     def __call__(self, attracted: FloatArray) -> FloatArray:
         """Return gamma of each pair, from the fraction that attracted, (n_pairs,)."""

@@ -22,8 +22,8 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.boosting.base_model import check_base_score_size
 from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.warm_start import keep_trees
-from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.boosting.warm_start import trees_so_far
+from sklearn_ltr._core.caller import DeferredWarning, collected_warnings, warn_caller
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, ValidationSet
@@ -362,7 +362,7 @@ def fit_on_worker(
     numbers: list[IntArray],
     parts: list[list[tuple[Partition | PartitionGraph, IntArray | None]]],
     expected: tuple[str | None, bool],
-) -> tuple[str, bytes, list[Found], int, int]:
+) -> tuple[str, bytes, list[DeferredWarning], int, int]:
     """Learn from the rows of one worker together with the other workers; run on it."""
     # The lists have an entry for the training data and, if there are any, one for the
     # validation data: `numbers` of this worker's queries among all, in the order of
@@ -413,8 +413,8 @@ def fit_rows(
     # `attributes` are the ranker's parameters and the trees of a warm start;
     # `arguments` hold the rows of training and, if this worker has any, of validation
     p = read_parameters(LambdaMARTParameters, SimpleNamespace(**attributes))
-    kept = keep_trees(attributes, p, seed)
-    if kept.is_new:
+    so_far = trees_so_far(attributes, p, seed)
+    if so_far.is_new:
         arguments[0].X.learn_columns(LambdaMARTRanker, p.categorical_features, comm)
     train, *validation = (rows.arguments() for rows in arguments)
     sets: list[ValidationSet | None] = [
@@ -423,20 +423,20 @@ def fit_rows(
     ]
     if is_validated and not sets:
         sets = [None]
-    data = prepare(train._replace(validation=sets), p, kept, comm)
+    data = prepare(train._replace(validation=sets), p, so_far, comm)
     check_base_score_size(data, p.sigma)
     # `init_`, which the worker was given, is not sent back
     known = data.reader.attributes
     steps = None
     if keep_trees_so_far is not None:
-        steps = Steps(keep_trees_so_far, kept.n_trees, known)
+        steps = Steps(keep_trees_so_far, so_far.n_trees, known)
     with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size, comm)) as team:
-        binned = bin_data(data, p, kept, team, comm)
+        binned = bin_data(data, p, so_far, team, comm)
         data = data._replace(learned=binned.rows)
-        task = ranking_task(p, data, kept.attributes, team, comm)
+        task = ranking_task(p, data, so_far.attributes, team, comm)
         constraints = p.constraints(data.reader)
         del data  # trees need no X, and no rows in the order they came in
-        return known | boost_trees(binned, task, p, constraints, kept, steps)
+        return known | boost_trees(binned, task, p, constraints, so_far, steps)
 
 
 class Steps:

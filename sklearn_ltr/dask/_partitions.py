@@ -21,7 +21,7 @@ from sklearn_ltr._core.data import QueryGroups, check_grades, read_numbers
 from sklearn_ltr._core.data.features import CATEGORICAL, check_finite, is_frame
 from sklearn_ltr._core.data.groups import QueryIds
 from sklearn_ltr._core.data.labels import n_label_columns, read_label_grades
-from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.data.rows import check_indices, index_rows, n_rows
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 Graph = dict[Any, Any]
@@ -197,6 +197,9 @@ def read_columns(X: Any, argument: str) -> tuple[Any, list[str]]:
 
     Raise a ValueError that names the first infinite value.
     """
+    if issparse(X):
+        check_indices(X, argument)
+        X = X.tocsr()
     if not is_frame(X):
         if X.dtype.kind == "f":
             check_finite(X, argument, allow_nan=True)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.boosting.base_model import start_from_base_model
-from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY, FitArguments, QueryGroups
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.attributes import (
@@ -173,14 +173,14 @@ shape (n_documents, n_labels)
                     ) from error
             warn_if_unused(self, given.columns)
             client = current_client()
-            kept = keep_trees(vars(self), p)
-            known = known_by_reading(self._attributes, kept.attributes)
+            so_far = trees_so_far(vars(self), p)
+            known = known_by_reading(self._attributes, so_far.attributes)
             start_from_base_model(p.init, given, rows, known)
             # the trees that a warm start keeps, and the base model
             start = local_ranker(self)
             start.__dict__.update(known)
             fitted, traffic = fit_on_cluster(
-                client, start, p, kept.seed, arguments, validation
+                client, start, p, so_far.seed, arguments, validation
             )
             model.__dict__.update(known | fitted, traffic_=traffic)
         return self

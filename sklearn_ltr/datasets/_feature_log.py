@@ -143,7 +143,11 @@ def load_feature_log(
     )
     rows: dict[tuple[str, str], dict[str, float | None]] = {}
     for query, response in _responses(responses, groups):
-        for hit in _hits(response):
+        listed = _listed(response.value)  # or the value itself is a hit
+        held = response if listed is None else Record(response.place, listed)
+        for hit in members(held, "hit"):
+            if not is_object(hit.value):
+                raise ValueError(f"{hit.place}: {shown(hit.value)} is no hit")
             key = (query, _document(hit, id_field))
             features = _features(hit, log, asked)
             if rows.setdefault(key, features) != features:
@@ -374,16 +378,6 @@ def _listed(response: Mapping[str, Any]) -> Any:
     if is_object(root):  # Vespa; without children if there are no hits
         return root.get("children", [])
     return hits_of(response)
-
-
-def _hits(response: Record) -> Iterator[Record]:
-    """Yield the hits of a response, or the value itself if it is a hit."""
-    listed = _listed(response.value)
-    held = response if listed is None else Record(response.place, listed)
-    for hit in members(held, "hit"):
-        if not is_object(hit.value):
-            raise ValueError(f"{hit.place}: {shown(hit.value)} is no hit")
-        yield hit
 
 
 def _logs(hit: Mapping[str, Any], log: str | None) -> dict[str, Any]:

@@ -142,8 +142,18 @@ def load_letor(
     n_features = integer(1, optional=True).read_as("n_features", n_features)
     zero_based = Choice(True, False, "auto").read_as("zero_based", zero_based)
     dtype = check_floating(dtype)
-    listed = None if sizes is None else _read_sizes(sizes)
-    documents, data, target = _read_rows(path, listed is not None, zero_based, dtype)
+    listed: list[int] = []
+    if sizes is not None:
+        lines = TextLines(sizes, "give a text file of the size of each query", "sizes")
+        for line in lines:
+            for field in line.partition(b"#")[0].split():
+                if not SIZE.fullmatch(field):
+                    raise lines.fault(
+                        f"{printable(field)} is no size: give the number of documents "
+                        "of each query"
+                    )
+                listed.append(int(field.partition(b".")[0]))
+    documents, data, target = _read_rows(path, sizes is not None, zero_based, dtype)
     documents.check_found()
     first = documents.highest + 1 - data.shape[1]
     if zero_based == "auto" and first == 1:
@@ -157,10 +167,16 @@ def load_letor(
         documents.check_highest(first, n_features)
         data.resize(len(target), n_features)
     names = documents.feature_names(first, data.shape[1], n_features is not None)
-    if listed is None:
+    if sizes is None:
         groups = documents.groups()
+    elif sum(listed) == len(target):
+        groups = np.repeat(np.arange(len(listed)), listed)
     else:
-        groups = _groups_of_sizes(listed, documents, sizes)
+        raise ValueError(
+            f"sizes: {os.fspath(sizes)!r} has {len(listed)} queries of {sum(listed)} "
+            f"documents, but {documents.lines.path!r} has {len(target)} documents: "
+            "give the file of sizes that belongs to it"
+        )
     return LetorData(
         data=documents.dense(data, names),
         target=target,
@@ -192,33 +208,6 @@ def _read_rows(
             return _read_rows(path, has_sizes, zero_based, dtype, False)
         raise fault or error from error
     return documents, data, target
-
-
-def _read_sizes(path: Path) -> list[int]:
-    """Read the sizes of queries, whole numbers."""
-    lines = TextLines(path, "give a text file of the size of each query", "sizes")
-    sizes = []
-    for line in lines:
-        for field in line.partition(b"#")[0].split():
-            if not SIZE.fullmatch(field):
-                raise lines.fault(
-                    f"{printable(field)} is no size: give the number of documents of "
-                    "each query"
-                )
-            sizes.append(int(field.partition(b".")[0]))
-    return sizes
-
-
-def _groups_of_sizes(sizes: list[int], documents: Documents, path: Any) -> IntArray:
-    """Return the query of each document, 0, 1, ...; a ValueError for another sum."""
-    n_documents = len(documents.numbers)
-    if sum(sizes) != n_documents:
-        raise ValueError(
-            f"sizes: {os.fspath(path)!r} has {len(sizes)} queries of {sum(sizes)} "
-            f"documents, but {documents.lines.path!r} has {n_documents} documents: "
-            "give the file of sizes that belongs to it"
-        )
-    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def is_letor(path: Path) -> bool:

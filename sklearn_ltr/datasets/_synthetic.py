@@ -178,7 +178,12 @@ def make_ranking(
     real(0, 1).read_as("zeros", zeros)
     real(0, 1).read_as("missing", missing)
     real(0).read_as("noise", noise)
-    _check_shares(grade_shares)
+    n_grades = count_rows(grade_shares, "grade_shares")
+    shares = read_numbers(grade_shares, n_grades, "grade_shares", "grade")
+    if not np.all(shares >= 0) or not abs(shares.sum() - 1) <= 1e-6:
+        raise ValueError(
+            f"grade_shares must be numbers >= 0 that sum to 1, got {grade_shares!r}"
+        )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     sizes = query_sizes(rng, n_queries, round(n_queries * n_documents))
     groups = np.repeat(np.arange(n_queries), sizes)
@@ -194,7 +199,13 @@ def make_ranking(
     query_latent = np.zeros(len(groups), dtype=np.float32)
     for j, feature in enumerate(features):
         is_query_feature = n_informative <= j < n_informative + n_query_features
-        latent = _latent(rng, sizes, constant=is_query_feature)
+        # rho is the variance of a latent between queries
+        rho = np.float32(1 if is_query_feature else rng.uniform(0, 0.5))
+        query_part = rng.standard_normal(n_queries, dtype=np.float32)
+        latent = np.repeat(np.sqrt(rho) * query_part, sizes)
+        if not is_query_feature:
+            document_part = rng.standard_normal(len(latent), dtype=np.float32)
+            latent += np.sqrt(1 - rho) * document_part
         if j < n_informative:
             latents[j] = latent
         elif j == n_informative and is_query_feature:
@@ -216,24 +227,3 @@ def make_ranking(
         informative=informative,
         query_features=query_features,
     )
-
-
-def _latent(rng: Generator, sizes: IntArray, constant: bool) -> Latents:
-    """Draw one latent, (n_rows,) float32; rho is its variance between queries."""
-    rho = np.float32(1 if constant else rng.uniform(0, 0.5))
-    query_part = rng.standard_normal(len(sizes), dtype=np.float32)
-    latent = np.repeat(np.sqrt(rho) * query_part, sizes)
-    if not constant:
-        document_part = rng.standard_normal(len(latent), dtype=np.float32)
-        latent += np.sqrt(1 - rho) * document_part
-    return latent
-
-
-def _check_shares(grade_shares: Sequence[float]) -> None:
-    """Raise a ValueError unless the shares of the grades are numbers that sum to 1."""
-    n_grades = count_rows(grade_shares, "grade_shares")
-    shares = read_numbers(grade_shares, n_grades, "grade_shares", "grade")
-    if not np.all(shares >= 0) or not abs(shares.sum() - 1) <= 1e-6:
-        raise ValueError(
-            f"grade_shares must be numbers >= 0 that sum to 1, got {grade_shares!r}"
-        )

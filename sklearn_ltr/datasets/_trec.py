@@ -349,9 +349,30 @@ def join_run(
     Choice("qrels", "both").read_as("topics", topics)
     grade = grade_of_unjudged(unjudged) or 0.0
     Choice("error", "unjudged").read_as("negative", negative)
-    retrieved, scores = _read_run(run)
-    judgements = _read_qrels(qrels)
-    _check_same_types(retrieved[0], next(iter(judgements)))
+    groups, documents, given = read_table(run, "run", "scores")
+    groups, documents = read_run_rows(groups, documents, "run.")
+    queries = QueryGroups.from_groups(groups, len(groups))
+    scores = queries.unsort(check_scores(given, queries, "run.scores"))
+    retrieved = list(zip(groups, documents, strict=True))
+    groups, documents, given = read_table(qrels, "qrels", "grades")
+    groups, documents = read_run_rows(groups, documents, "qrels.")
+    grades = read_numbers(given, len(groups), "qrels.grades")
+    check_each(
+        np.isfinite(grades),
+        grades,
+        lambda row: f"row {row} (query {groups[row]!r})",
+        "qrels.grades must be finite",
+    )
+    keys = zip(groups, documents, strict=True)
+    judgements = dict(zip(keys, grades.tolist(), strict=True))
+    firsts = zip(retrieved[0], next(iter(judgements)), strict=True)
+    for column, (a, b) in zip(("groups", "documents"), firsts, strict=True):
+        if isinstance(a, str) != isinstance(b, str):
+            raise TypeError(
+                f"run.{column} has names such as {a!r} and qrels.{column} such as "
+                f"{b!r}: give strings in both, or integers; those of load_letor "
+                "become what is written by groups.astype(str)"
+            )
     # only judged topics count, as in trec_eval
     counted = {topic for topic, _ in judgements}
     common = counted & {topic for topic, _ in retrieved}
@@ -363,7 +384,15 @@ def join_run(
         )
     if topics == "both":
         counted = common
-    judgements = _without_negative(judgements, negative)
+    for (topic, document), own in judgements.items():
+        if own < 0 and negative == "error":
+            raise ValueError(
+                f"qrels.grades has the negative grade {own:g} (document {document!r} "
+                f'of query {topic!r}): give negative="unjudged" to count such '
+                "documents as not judged, as trec_eval does, or "
+                "np.maximum(qrels.grades, 0) to count them as judged not relevant"
+            )
+    judgements = {key: own for key, own in judgements.items() if own >= 0}
     rows = [
         row
         for row, key in enumerate(retrieved)
@@ -551,61 +580,20 @@ def _column(values: object, name: str) -> list[Name]:
     return column
 
 
-def _read_run(run: NamedColumns) -> tuple[list[tuple[Name, Name]], NDArray[np.float64]]:
-    """Return topic and document of each row, and the scores."""
-    groups, documents, scores = read_table(run, "run", "scores")
-    topics, documents = read_run_rows(groups, documents, "run.")
-    queries = QueryGroups.from_groups(topics, len(topics))
-    scores = queries.unsort(check_scores(scores, queries, "run.scores"))
-    return list(zip(topics, documents, strict=True)), scores
-
-
-def _read_qrels(qrels: NamedColumns) -> Judgements:
-    """Return the grade of each topic and document."""
-    groups, documents, grades = read_table(qrels, "qrels", "grades")
-    topics, documents = read_run_rows(groups, documents, "qrels.")
-    grades = read_numbers(grades, len(topics), "qrels.grades")
-    check_each(
-        np.isfinite(grades),
-        grades,
-        lambda row: f"row {row} (query {topics[row]!r})",
-        "qrels.grades must be finite",
-    )
-    return dict(zip(zip(topics, documents, strict=True), grades.tolist(), strict=True))
-
-
-def _without_negative(judgements: Judgements, negative: str) -> Judgements:
-    """Leave out judgements below zero, or raise a ValueError that names the first."""
-    if negative == "error":
-        for (topic, document), grade in judgements.items():
-            if grade < 0:
-                raise ValueError(
-                    f"qrels.grades has the negative grade {grade:g} (document "
-                    f'{document!r} of query {topic!r}): give negative="unjudged" to '
-                    "count such documents as not judged, as trec_eval does, or "
-                    "np.maximum(qrels.grades, 0) to count them as judged not relevant"
-                )
-    return {key: grade for key, grade in judgements.items() if grade >= 0}
-
-
-def _check_same_types(one: tuple[Name, Name], other: tuple[Name, Name]) -> None:
-    """Raise a TypeError if run and judgements name things by other types."""
-    for column, a, b in zip(("groups", "documents"), one, other, strict=True):
-        if isinstance(a, str) != isinstance(b, str):
-            raise TypeError(
-                f"run.{column} has names such as {a!r} and qrels.{column} such as "
-                f"{b!r}: give strings in both, or integers; those of load_letor "
-                "become what is written by groups.astype(str)"
-            )
-
-
 def read_table(values: Any, name: str, numbers: str) -> list[Any]:
     """Return topics, documents and numbers of a table or of a dict of dicts."""
     wanted = ("groups", "documents", numbers)
     table = values.to_pandas() if is_arrow(values) else values
     is_dict = isinstance(table, Mapping)
     if is_dict and any(isinstance(listed, Mapping) for listed in table.values()):
-        return _read_nested(table, name, numbers)
+        for topic, listed in table.items():
+            if not isinstance(listed, Mapping):
+                raise TypeError(
+                    f"{name}[{topic!r}] is a {type(listed).__name__}: give a dict of "
+                    f"{numbers} by document for each topic"
+                )
+        rows = [(q, d, n) for q, listed in table.items() for d, n in listed.items()]
+        return [[row[place] for row in rows] for place in range(3)]
     if not is_dict and not is_frame(table):
         advice = "a list of rows becomes a frame by pandas.DataFrame(rows)"
         if is_lazy(table):
@@ -651,15 +639,3 @@ def column_of(
             f"{', '.join(known)}{more}"
         )
     return [] if missing else found
-
-
-def _read_nested(values: Mapping[Any, Any], name: str, numbers: str) -> list[Any]:
-    """Return topics, documents and numbers of a dict of dicts."""
-    for topic, listed in values.items():
-        if not isinstance(listed, Mapping):
-            raise TypeError(
-                f"{name}[{topic!r}] is a {type(listed).__name__}: give a dict of "
-                f"{numbers} by document for each topic"
-            )
-    rows = [(q, d, n) for q, listed in values.items() for d, n in listed.items()]
-    return [[row[place] for row in rows] for place in range(3)]

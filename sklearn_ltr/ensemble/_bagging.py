@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, get_routing_for_object
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.caller import Found, collected_warnings
+from sklearn_ltr._core.caller import DeferredWarning, collected_warnings
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import (
     COLUMNS,
@@ -543,29 +543,27 @@ def fit_member(
     rows: FitRows,
     validation: Mapping[str, object],
     in_parallel: bool,
-) -> tuple[BaseEstimator, list[Found]]:
+) -> tuple[BaseEstimator, list[DeferredWarning]]:
     """Fit one member to the queries drawn for it; return it, and what it warns of."""
     threads = joblib.parallel_config("sequential") if in_parallel else nullcontext()
     with sklearn.config_context(enable_metadata_routing=True), threads:
-        is_given_val = "X_val" in requested_metadata(member, validation)
-        if not is_given_val and has_copies(rows.queries, drawn):
-            if dividing_parameters(member, rows.columns):
-                # it would hold out rows, and is given those of whole queries instead
-                columns = rows.data.columns
-                unit = columns.users
-                if unit is None:
-                    unit = first_copies(rows.queries.query_ids)
-                held_out = draw_held_out(
-                    unit[drawn],
-                    member.validation_fraction,
-                    member.random_state,
-                    None if columns.order is None else columns.order[drawn],
-                    "queries" if columns.users is None else "users",
-                )
-                X_val, y_val, others = take_queries(rows, np.unique(drawn[held_out]))
-                validation = {"X_val": X_val, "y_val": y_val}
-                validation |= {f"{name}_val": column for name, column in others.items()}
-                drawn = drawn[~held_out]
+        if (
+            has_copies(rows.queries, drawn)
+            and "X_val" not in requested_metadata(member, validation)
+            and dividing_parameters(member, rows.columns)
+        ):
+            # a regressor that would hold out rows is given those of whole queries
+            columns = rows.data.columns
+            what, unit = "users", columns.users
+            if unit is None:
+                what, unit = "queries", first_copies(rows.queries.query_ids)
+            dates = None if columns.order is None else columns.order[drawn]
+            fraction, own_seed = member.validation_fraction, member.random_state
+            held_out = draw_held_out(unit[drawn], fraction, own_seed, dates, what)
+            X_val, y_val, others = take_queries(rows, np.unique(drawn[held_out]))
+            validation = {"X_val": X_val, "y_val": y_val}
+            validation |= {f"{name}_val": column for name, column in others.items()}
+            drawn = drawn[~held_out]
         X, y, metadata = take_queries(rows, drawn)
         given = requested_metadata(member, {**metadata, **validation})
         with collected_warnings() as found:
@@ -654,15 +652,14 @@ def dividing_parameters(estimator: BaseEstimator, columns: Collection[str]) -> s
         if isinstance(params[owner] if owner else estimator, BaseRanker):
             continue
         stops = f"{owner}__early_stopping".removeprefix("__") in params
-        if (
-            (name in ("early_stopping", "oob_score") and value is True)
-            or (name == "n_iter_no_change" and value is not None and not stops)
-            or (
-                name == "cv"
-                and not isinstance(value, str)
-                and getattr(value, "_holds_out_by", None) not in columns
-            )
-        ):
+        divides = {
+            "early_stopping": value is True,
+            "n_iter_no_change": value is not None and not stops,
+            "oob_score": value is True,
+            "cv": not isinstance(value, str)
+            and getattr(value, "_holds_out_by", None) not in columns,
+        }
+        if divides.get(name, False):
             found.add(path)
     return found
 
@@ -670,11 +667,12 @@ def dividing_parameters(estimator: BaseEstimator, columns: Collection[str]) -> s
 def divides_rows(fitted: Any) -> bool:
     """Return whether a fitted model has divided rows, or a model within it."""
     model = nested(fitted)[-1]
-    _, parts = part_of(model)
-    base = getattr(model, "init_", None)
-    within = [*(parts if isinstance(parts, list) else []), *([base] if base else [])]
-    own = getattr(model, "_divides_rows", False)
-    return bool(own or any(map(divides_rows, within)))
+    if getattr(model, "_divides_rows", False):
+        return True
+    _, parts = part_of(model)  # of a bag or a blend
+    parts = parts if isinstance(parts, list) else []
+    within = [*parts, getattr(model, "init_", None)]
+    return any(divides_rows(part) for part in within if hasattr(part, "predict"))
 
 
 def refuse_copies(estimator: BaseEstimator, dividing: set[str]) -> NoReturn:

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
 from sklearn_ltr._core.data import FitArguments
 from sklearn_ltr._core.data.cross_validation import KnownQueries
+from sklearn_ltr._core.data.features import column_kinds, find_features
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
@@ -301,7 +302,7 @@ class BlendedRanker(MetaRanker):
             without_grades * chooses,
         )
         if p.rankers is None:
-            candidates = make_rankers(p.metric, draw_seed(p.random_state))
+            candidates = make_rankers(p.metric, draw_seed(p.random_state), X)
         else:
             candidates = unnamed(p.rankers)
             if p.random_state is not None and not isinstance(p.cv, str):
@@ -412,16 +413,25 @@ class BlendedRanker(MetaRanker):
 
 
 def make_rankers(
-    metric: str | Metric | None, seed: int | None = None
+    metric: str | Metric | None, seed: int | None = None, X: MatrixLike | None = None
 ) -> list[BaseEstimator]:
-    """Return the rankers that are blended if none are given."""
+    """Return the rankers that are blended if none are given, to be fitted to X."""
     trees = BaggingRanker(LambdaMARTRanker(metric=metric), 5, random_state=seed)
     network = LambdaRankRanker(metric=metric, random_state=seed)
+    requests = dict.fromkeys(("sample_weight", *PAIR_ARGUMENTS), True)
+    vectorized = []
     with sklearn.config_context(enable_metadata_routing=True):
-        network.set_fit_request(
-            sample_weight=True, **dict.fromkeys(PAIR_ARGUMENTS, True)
-        )
-        return [trees, make_pipeline(TableVectorizer(), network)]
+        for ranker in (trees, network):
+            # what transformers put out for users is not what rankers here are given
+            vectorizer = TableVectorizer().set_output(transform="default")
+            ranker.set_fit_request(**requests)
+            vectorized.append(make_pipeline(vectorizer, ranker))
+    # trees read numbers and categories, and no dates, durations, or other text
+    kinds = [] if X is None else column_kinds(X)
+    others = [j for j, kind in enumerate(kinds) if kind != "number"]
+    if len(np.setdiff1d(others, find_features(X, "from_dtype", "X"))) > 0:
+        return vectorized
+    return [trees, vectorized[1]]
 
 
 def is_named(entry: object) -> TypeGuard[tuple[str, BaseEstimator]]:
@@ -494,7 +504,7 @@ def lambdarank_weights(
     held_out: HeldOut, metric: Metric, random_state: Seed
 ) -> FloatArray:
     """Return the weights of a linear LambdaRank trained on the standardised scores."""
-    scaler = StandardScaler()
+    scaler = StandardScaler().set_output(transform="default")
     X = scaler.fit_transform(np.column_stack(held_out.scores))
     grades = held_out.data.grades
     ranker = LambdaRankRanker(

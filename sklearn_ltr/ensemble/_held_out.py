@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._core.caller import Found, collected_warnings, warn_caller
+from sklearn_ltr._core.caller import DeferredWarning, collected_warnings, warn_caller
 from sklearn_ltr._core.data import HELD_OUT_BY, TrainingData, check_scores
 from sklearn_ltr._core.data.feature_reader import given_values
 from sklearn_ltr._core.data.query_values import forward_folds
@@ -130,7 +130,7 @@ def fit_and_predict(
     y: ArrayLike | None,
     metadata: Mapping[str, Any],
     X_test: MatrixLike,
-) -> tuple[ArrayLike, list[Found]]:
+) -> tuple[ArrayLike, list[DeferredWarning]]:
     """Fit a ranker to some rows; return its scores of others, and warnings."""
     with collected_warnings() as found:
         return ranker.fit(X, y, **metadata).predict(X_test), found

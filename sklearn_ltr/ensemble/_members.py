@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_ltr._core.caller import Found, warn_caller
+from sklearn_ltr._core.caller import DeferredWarning, warn_caller
 from sklearn_ltr._core.data import (
     HELD_OUT_BY,
     FitArguments,
@@ -24,7 +24,7 @@ from sklearn_ltr._core.data.features import check_columns
 from sklearn_ltr._core.data.groups import first_copies
 from sklearn_ltr._core.data.labels import n_label_columns
 from sklearn_ltr._core.data.pairs import GivenPairs
-from sklearn_ltr._core.data.rows import index_rows, n_rows
+from sklearn_ltr._core.data.rows import check_table, index_rows, n_rows
 from sklearn_ltr._core.estimators.monitor import Abandonment
 from sklearn_ltr._core.parts import GIVEN, nested
 from sklearn_ltr._core.rankers.base import BaseRanker
@@ -106,6 +106,7 @@ def read_rows(
     `without_grades` is the error for pairs without y, where grades are measured.
     """
     X, y, groups, pairs = given.X, given.y, given.groups, given.pairs
+    check_table(X, "X")
     judged = pairs.are_given()
     if y is None and judged:
         n_documents = n_rows(X)
@@ -156,7 +157,7 @@ def check_taken(rows: FitRows, taken: Sequence[Mapping[str, object]]) -> None:
             )
 
 
-def warn_of_members(by_member: Sequence[Sequence[Found]]) -> None:
+def warn_of_members(by_member: Sequence[Sequence[DeferredWarning]]) -> None:
     """Warn once of each category that members of an ensemble have warned of."""
     first: dict[type[Warning], str] = {}
     for found in by_member:
@@ -209,6 +210,7 @@ def predict_scores(
     members: Sequence[BaseEstimator], X: MatrixLike, name: str
 ) -> list[FloatArray]:
     """Return the scores of documents by fitted members, each (n_documents,) float64."""
+    check_table(X, "X")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] == 0:  # which scikit-learn's estimators refuse
         check_columns(members[0], X, "X")

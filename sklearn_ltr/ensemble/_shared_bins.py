@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.boosting.bins import fit_threads, learn_bins
-from sklearn_ltr._core.boosting.warm_start import KeptTrees
+from sklearn_ltr._core.boosting.warm_start import TreesSoFar
 from sklearn_ltr._core.caller import collected_warnings
 from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import ThreadTeam
@@ -67,7 +67,7 @@ class SharedBins(SuppliedX):
         # each of them holds out, starts from its base model, and warns, itself
         p = replace(p, early_stopping=False, init=None)
         with collected_warnings():
-            data = prepare(given._replace(estimator=type(ranker)), p, KeptTrees(seed))
+            data = prepare(given._replace(estimator=type(ranker)), p, TreesSoFar(seed))
         # rows of queries without pairs are needed only where they are held out
         rows, learned = data.train if hold_out else data.learned, data.learned
         categorical = data.reader.categories.feature

@@ -95,6 +95,8 @@ STATE: dict[type[BaseEstimator], dict[str, float | None]] = {
     },
     SmoothClipScaler: {"center": None, "scale": INF, "rms": INF},
 }  # fmt: skip
+#: kinds of columns of a TableVectorizer that are numbers of days
+IN_DAYS = {"dates": "date", "zoned_dates": "zoned date", "durations": "duration"}
 
 
 def model_value(model: BaseEstimator) -> Document:
@@ -537,8 +539,8 @@ def read_pipeline(document: Document, where: str) -> Pipeline:
                     f"{own} takes {step.n_features_in_} columns, but the step before "
                     f"it makes {n_columns}"
                 )
-            if hasattr(step, "feature_names_in_"):  # it was fitted on frames
-                before.set_output(transform="pandas")
+            was_frame = hasattr(step, "feature_names_in_")  # in the fit of the step
+            before.set_output(transform="pandas" if was_frame else "default")
         steps.append((name, step))
     if not steps:
         raise ValueError(f"{place(where, 'steps')} must hold at least one step")
@@ -604,7 +606,10 @@ def vectorizer_value(step: TableVectorizer) -> Document:
     scaler = step.scaler_
     return {
         **columns_value(step, features),
-        "dates": np.flatnonzero(step.kinds_ == "date").tolist(),
+        **{
+            key: np.flatnonzero(step.kinds_ == kind).tolist()
+            for key, kind in IN_DAYS.items()
+        },
         "center": [] if scaler is None else scaler.center_.tolist(),
         "scale": [] if scaler is None else numbers_value(scaler.scale_, INF, "scale_"),
         "rms": [] if scaler is None else scaler.rms_.tolist(),
@@ -633,7 +638,8 @@ def read_vectorizer(
     indicated = read_choice(document, "indicated", step._numbers, where)
     step._indicated = np.searchsorted(step._numbers, indicated)
     step.kinds_ = np.full(len(features), "number", dtype=object)
-    step.kinds_[read_choice(document, "dates", step._numbers, where)] = "date"
+    for key, kind in IN_DAYS.items():
+        step.kinds_[read_choice(document, key, step._numbers, where)] = kind
     tables = objects(document, "tables", where)
     if len(tables) != len(categorical):
         raise ValueError(

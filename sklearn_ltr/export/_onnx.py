@@ -38,7 +38,7 @@ from sklearn_ltr.export._tree_model import (
     joined,
 )
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
-from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT
+from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto
@@ -164,8 +164,8 @@ class OnnxGraph:
             self.add("Div", self.constant(np.array(float(len(members)))))
             return names
         steps, fitted, names = split_pipeline(estimator)
-        is_network = isinstance(fitted, NETWORKS)
-        trees = None if is_network else trees_alone(fitted, missing)
+        is_bag, is_network = (isinstance(fitted, c) for c in (BaggingRanker, NETWORKS))
+        trees = None if is_bag or is_network else trees_alone(fitted, missing)
         if missing == "zero" and (steps or is_network):
             zeros = np.zeros(len(names))  # categories stay missing
             for step in steps:
@@ -174,7 +174,9 @@ class OnnxGraph:
             steps = [Imputation(zeros), *steps]
         for step in steps:
             self.add_step(step)
-        if trees is None:
+        if is_bag:
+            self.add_estimator(fitted, "branch")
+        elif trees is None:
             self.add_layers(perceptron_of(fitted))
         else:
             self.add_trees(trees)
@@ -184,9 +186,9 @@ class OnnxGraph:
         self, members: Sequence[BaseEstimator], weights: FloatArray, missing: str
     ) -> list[str]:
         """Add a weighted sum of models, from the first to the last."""
-        total = ""
+        given, total = self.last, ""
         for member, weight in zip(members, weights.tolist(), strict=True):
-            self.last = "X"
+            self.last = given
             names = self.add_estimator(member, missing)
             if weight != 1.0:
                 self.add("Mul", self.constant(np.array(weight)))
@@ -221,9 +223,10 @@ class OnnxGraph:
         def number(value: float) -> str:
             return self.constant(np.array(value))
 
-        self.add("Mul", number(0.5))
-        self.add("Sub", self.constant(step.center_ / 2))
-        self.add("Div", self.constant(step.scale_ / 2))
+        unit = unit_of(step.scale_)
+        self.add("Mul", self.constant(unit))
+        self.add("Sub", self.constant(step.center_ * unit))
+        self.add("Div", self.constant(step.scale_ * unit))
         self.add("Clip", number(-LARGEST), number(LARGEST))
         z = self.last
         self.add("Div", number(LIMIT))

@@ -27,6 +27,7 @@ from sklearn_ltr._core.data.features import (
     get_column,
     is_frame,
 )
+from sklearn_ltr._core.data.rows import check_indices
 from sklearn_ltr._core.trees.binning import find_bin_thresholds
 from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
 
@@ -44,9 +45,10 @@ class Drift(NamedTuple):
     now: IntArray
 
 
-def named_table(X: MatrixLike) -> tuple[Any, list[str]]:
+def named_table(X: Any, name: str) -> tuple[Any, list[str]]:
     """Return X as a table whose columns can be read, and their names."""
-    table: Any = X if issparse(X) else as_table(X)
+    check_indices(X, name)
+    table: Any = X.tocsc() if issparse(X) else as_table(X)
     if is_frame(table):
         return table, [str(name) for name in table.columns]
     return table, [f"x{column}" for column in range(table.shape[1])]
@@ -68,8 +70,8 @@ def drift_of_columns(X_reference: MatrixLike, X: MatrixLike) -> dict[str, Drift]
             "X_reference must be a table with a row for each document, got "
             f"{type(X_reference).__name__} of shape {shape}"
         )
-    before, old_names = named_table(X_reference)
-    now, names = named_table(X)
+    before, old_names = named_table(X_reference, "X_reference")
+    now, names = named_table(X, "X")
     if before.shape[1] != len(names) or (
         is_frame(before) and is_frame(now) and old_names != names
     ):

@@ -32,7 +32,7 @@ saddle point; random directions test for that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from copy import deepcopy
 from dataclasses import dataclass, field
 from math import ceil, log, log1p
@@ -56,8 +56,13 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.networks import MultilayerPerceptron, Network, predict
 from sklearn_ltr._core.parameters import POSITIVE, integer, real
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
-from sklearn_ltr.inspection._models import find_model, hint, transform_for_model
-from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from sklearn_ltr.inspection._models import (
+    find_model,
+    hint,
+    metric_of,
+    transform_for_model,
+)
+from sklearn_ltr.metrics import Metric
 
 # Relative rounding error of a mean over queries.  A jump of M is far larger.
 MEAN_ROUNDING = 1e-12
@@ -100,8 +105,7 @@ class MeanMetric:
                 "RankNetRanker or a LambdaRankRanker, or a Pipeline, search or "
                 "CalibratedRanker of one"
             )
-        metric = ranker.metric if metric is None else metric  # of its `score`
-        self.metric = NDCG(10) if metric is None else get_metric(metric)
+        self.metric = metric_of(ranker, metric)
         X = transform_for_model(estimator, X)
         ranker.predict(X)  # raises if X is invalid, with the ranker's message
         self._X = check_array(X, accept_sparse="csr", dtype=np.float32, order="C")
@@ -370,19 +374,12 @@ def local_optimality(
     step = step_size * mean.norm
     n = directions_needed(delta, p0) if n_directions is None else int(n_directions)
     rng = check_random_state(random_state)
-    directions = unit_vectors(rng, n, len(mean.trained))
-    values = mean.evaluate(mean.trained + step * u for u in directions)
+    normal = (rng.standard_normal(len(mean.trained)) for _ in range(n))
+    values = mean.evaluate(
+        mean.trained + step * (u / np.linalg.norm(u)) for u in normal
+    )
     ascends = mean.exceeds_trained(values)
     return LocalOptimality(mean.metric, mean.value, values, ascends, step, delta, p0)
-
-
-def unit_vectors(
-    rng: np.random.RandomState, n: int, n_weights: int
-) -> Iterator[FloatArray]:
-    """Draw directions uniformly on the unit sphere, one at a time."""
-    for _ in range(n):
-        u = rng.standard_normal(n_weights)
-        yield u / np.linalg.norm(u)
 
 
 @dataclass(frozen=True, eq=False)
@@ -504,12 +501,40 @@ def weight_curves(
     """
     mean = MeanMetric(ranker, X, y, groups, metric, sample_weight)
     names = mean.weight_names()
-    index = np.arange(len(names))
+    every = np.arange(len(names))
+    index = every
     if weights is not None:
-        index = read_weight_indices(weights, names)
+        if isinstance(weights, str | Mapping | Set) or not hasattr(weights, "__iter__"):
+            raise ValueError(
+                f"weights must be a list of indices or names, got {weights!r}"
+            )
+        given = weights.tolist() if isinstance(weights, np.ndarray) else list(weights)
+        index_of = {name: i for i, name in enumerate(names)}
+        indices = [index_of.get(w, -1) if isinstance(w, str) else w for w in given]
+        for w, i in zip(given, indices, strict=True):
+            is_integer = isinstance(i, Integral) and not isinstance(i, bool)
+            if not is_integer or not 0 <= i < len(names):
+                raise ValueError(
+                    f"weights holds {w!r}: give indices from 0 to {len(names) - 1}, or "
+                    f"names, {', '.join(names[:3])}, ..."
+                )
+        if not indices:
+            raise ValueError("weights is empty: name at least one, or None for all")
+        index = np.array(indices, dtype=np.int64)
+    changes = DEFAULT_MOVES
+    if moves is not None:
+        changes = read_numbers(moves, count_rows(moves, "moves"), "moves", "point")
+        if not len(changes) or not np.isfinite(changes).all():
+            raise ValueError(
+                f"moves must be a list of finite numbers, at least one, got {moves!r}"
+            )
     root_mean_square = mean.norm / np.sqrt(len(names))
-    moved = mean.trained[index, None] + root_mean_square * read_moves(moves)
-    flat = mean.evaluate(change_one_weight(mean.trained, index, moved))
+    moved = mean.trained[index, None] + root_mean_square * changes
+    flat = mean.evaluate(
+        np.where(every == i, value, mean.trained)
+        for i, points in zip(index, moved, strict=True)
+        for value in points
+    )
     values = flat.reshape(moved.shape)
     return WeightCurves(
         mean.metric,
@@ -520,47 +545,3 @@ def weight_curves(
         values,
         np.logical_not(mean.exceeds_trained(values).any(axis=1)),
     )
-
-
-def change_one_weight(
-    trained: FloatArray, index: IntArray, moved: FloatArray
-) -> Iterator[FloatArray]:
-    """Yield vectors of all weights, one of which is changed, curve by curve."""
-    for i, points in zip(index, moved, strict=True):
-        for v in points:
-            w = trained.copy()
-            w[i] = v
-            yield w
-
-
-def read_weight_indices(
-    weights: Sequence[int | str] | IntArray, names: list[str]
-) -> IntArray:
-    """Return the indices of weights that are given by index or by name."""
-    index_of_name = {name: i for i, name in enumerate(names)}
-    if isinstance(weights, str | Mapping | Set) or not hasattr(weights, "__iter__"):
-        raise ValueError(f"weights must be a list of indices or names, got {weights!r}")
-    given = weights.tolist() if isinstance(weights, np.ndarray) else list(weights)
-    indices = [index_of_name.get(w, -1) if isinstance(w, str) else w for w in given]
-    for w, i in zip(given, indices, strict=True):
-        is_integer = isinstance(i, Integral) and not isinstance(i, bool)
-        if not is_integer or not 0 <= i < len(names):
-            raise ValueError(
-                f"weights holds {w!r}: give indices from 0 to {len(names) - 1}, or "
-                f"names, {', '.join(names[:3])}, ..."
-            )
-    if not indices:
-        raise ValueError("weights is empty: name at least one, or None for all")
-    return np.array(indices, dtype=np.int64)
-
-
-def read_moves(moves: ArrayLike | None) -> FloatArray:
-    """Return the changes of a weight in units of the root mean square, (n_points,)."""
-    if moves is None:
-        return DEFAULT_MOVES
-    read = read_numbers(moves, count_rows(moves, "moves"), "moves", "point")
-    if not len(read) or not np.isfinite(read).all():
-        raise ValueError(
-            f"moves must be a list of finite numbers, at least one, got {moves!r}"
-        )
-    return read

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Number
 from os import PathLike
 from pathlib import Path
@@ -44,9 +44,9 @@ from sklearn_ltr.inspection._drift import (
     drift_of_numbers,
     named_table,
 )
-from sklearn_ltr.inspection._models import find_model, transformers_in
+from sklearn_ltr.inspection._models import find_model, metric_of, transformers_in
 from sklearn_ltr.inspection._shap_values import ShapValues, shap_values
-from sklearn_ltr.metrics import NDCG, Metric, get_metric
+from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
 
 MOST_COLUMNS = 20  # in a table, and with a bar of their own
@@ -289,10 +289,8 @@ class Subject:
         self.sample_weight = sample_weight
         self.model, _ = find_model(estimator)  # the last step of Pipelines and searches
         check_is_fitted(self.model)
-        if metric is None:
-            measured = estimator if hasattr(estimator, "maps_") else self.model
-            metric = getattr(measured, "metric", None)
-        self.metric = NDCG(10) if metric is None else get_metric(metric)
+        measured = estimator if hasattr(estimator, "maps_") else self.model
+        self.metric = metric_of(measured, metric)
         self.queries = QueryGroups.from_groups(groups, count_rows(y, "y"))
         self.query_ids: NDArray[Any] = as_array(self.queries.query_ids)
         # the grades and scores of documents, in canonical order
@@ -406,7 +404,7 @@ def cutoff_curve(subject: Subject) -> str:
     from sklearn_ltr.plotting import CutoffCurveDisplay
 
     longest = int(subject.queries.sizes.max())
-    every_k = replace(subject.metric, k=None)
+    every_k = subject.metric._with(k=None)
     return html.picture(
         f"Mean {every_k.name} at cutoffs from 1 to {min(longest, 20)}",
         (6.0, 3.2),
@@ -867,7 +865,7 @@ def data_section(subject: Subject, effects: Effects | None) -> str:
 
 def columns_part(subject: Subject, effects: Effects | None) -> str:
     """Return what the columns of X hold, the most important ones."""
-    X, names = named_table(subject.X)
+    X, names = named_table(subject.X, "X")
     n_columns = len(names)
     order: Sequence[int] = range(n_columns)
     # importances are those of the columns unless a Pipeline makes features of them

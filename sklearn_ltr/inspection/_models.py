@@ -10,10 +10,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import RegressorTags, Tags
 
-from sklearn_ltr._core.data.rows import n_rows
+from sklearn_ltr._core.data.rows import check_indices, n_rows
 from sklearn_ltr._core.estimators.base import DOC_LINK_MODULE, PAGE
 from sklearn_ltr._core.parts import nested, part_with
+from sklearn_ltr._core.ranking.parameters import reported_metric
 from sklearn_ltr._core.typing import MatrixLike, NamesLike
+from sklearn_ltr.metrics import Metric
 
 
 def transformers_in(estimator: BaseEstimator) -> list[BaseEstimator]:
@@ -40,8 +42,20 @@ def find_model(estimator: BaseEstimator) -> tuple[BaseEstimator, NamesLike | Non
     return model, getattr(model, "feature_names_in_", names)
 
 
+def metric_of(model: BaseEstimator, given: str | Metric | None) -> Metric:
+    """Return the metric that was given, else that of the `score` of a model."""
+    own = getattr(model, "metric", None) if given is None else given
+    if given is None and isinstance(own, list | tuple):
+        raise ValueError(
+            f"the {type(model).__name__} has a metric for each label, {own!r}: give "
+            "metric=, with the column of y that it is to measure"
+        )
+    return reported_metric(own)
+
+
 def transform_for_model(estimator: BaseEstimator, X: MatrixLike) -> Any:
     """Return X as transformed by the steps before the model of :func:`find_model`."""
+    check_indices(X, "X")
     for transformers in transformers_in(estimator):
         X = transformers.transform(X)
     return X

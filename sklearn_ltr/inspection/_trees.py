@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -101,7 +100,39 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
             "python -m pip install pandas"
         ) from error
     trees, names = named_trees(estimator)
-    parts = [node_columns(tree, number, names) for number, tree in enumerate(trees)]
+    parts = []
+    for number, tree in enumerate(trees):
+        # -1 and None mean missing
+        n_nodes, is_leaf = len(tree.feature), tree.is_leaf
+        feature, categories, missing = (
+            np.full(n_nodes, None, object) for _ in range(3)
+        )
+        for node in np.flatnonzero(~is_leaf):
+            feature[node] = names[tree.feature[node]]
+            missing[node] = "left" if tree.missing_left[node] else "right"
+            categories[node] = tree.left_categories.get(int(node))
+        threshold = np.where(
+            tree.threshold >= LARGEST_THRESHOLD, np.inf, tree.threshold
+        )
+        threshold[is_leaf] = np.nan
+        threshold[list(tree.left_categories)] = np.nan
+        value, n_rows = values_and_rows(tree)
+        parts.append(
+            {
+                "tree": np.full(n_nodes, number, np.int64),
+                "node": np.arange(n_nodes, dtype=np.int64),
+                "depth": depths(tree),
+                "feature": feature,
+                "threshold": threshold,
+                "categories": categories,
+                "missing": missing,
+                "left": tree.left.astype(np.int64),
+                "right": tree.right.astype(np.int64),
+                "gain": np.where(is_leaf, np.nan, tree.gain),
+                "value": value,
+                "n_rows": n_rows,
+            }
+        )
     table = pd.DataFrame(joined(parts))
     whole = ["left", "right", "n_rows"]
     table[whole] = table[whole].astype("Int64").mask(table[whole] < 0)
@@ -175,36 +206,6 @@ def find_trees(
     if names is None:
         names = [f"x{feature}" for feature in range(fitted.n_features_in_)]
     return fitted, [str(name) for name in names]
-
-
-def node_columns(
-    tree: Tree, number: int, names: list[str]
-) -> dict[str, NDArray[np.generic]]:
-    """Return the columns of the nodes of a tree; -1 and None mean missing."""
-    n_nodes, is_leaf = len(tree.feature), tree.is_leaf
-    feature, categories, missing = (np.full(n_nodes, None, object) for _ in range(3))
-    for node in np.flatnonzero(~is_leaf):
-        feature[node] = names[tree.feature[node]]
-        missing[node] = "left" if tree.missing_left[node] else "right"
-        categories[node] = tree.left_categories.get(int(node))
-    threshold = np.where(tree.threshold >= LARGEST_THRESHOLD, np.inf, tree.threshold)
-    threshold[is_leaf] = np.nan
-    threshold[list(tree.left_categories)] = np.nan
-    value, n_rows = values_and_rows(tree)
-    return {
-        "tree": np.full(n_nodes, number, np.int64),
-        "node": np.arange(n_nodes, dtype=np.int64),
-        "depth": depths(tree),
-        "feature": feature,
-        "threshold": threshold,
-        "categories": categories,
-        "missing": missing,
-        "left": tree.left.astype(np.int64),
-        "right": tree.right.astype(np.int64),
-        "gain": np.where(is_leaf, np.nan, tree.gain),
-        "value": value,
-        "n_rows": n_rows,
-    }
 
 
 def values_and_rows(tree: Tree) -> tuple[FloatArray, IntArray]:

@@ -23,7 +23,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import DartValue
-from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.compile import ThreadTeam, expit_of
 from sklearn_ltr._core.data import FitArguments
 from sklearn_ltr._core.data.categories import FeatureCategories
@@ -160,15 +160,17 @@ class BaseMART(CallbackSupportMixin, Estimator):
         with refit(self) as model:
             # read
             p = read_parameters(model._parameters, model)
-            kept = keep_trees(vars(self), p)
+            so_far = trees_so_far(vars(self), p)
             given = FitArguments.of(**arguments)
-            tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
-            data = prepare(given, p, kept)
+            tasks = FitTasks(
+                self, model, "tree", p.n_estimators - so_far.n_trees, given
+            )
+            data = prepare(given, p, so_far)
             model.__dict__.update(data.attributes)
 
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, kept, team)
+                binned = bin_data(data, p, so_far, team)
                 learned, *sets = map(p.objective, (binned.rows, *data.validation))
                 constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
@@ -176,7 +178,7 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 if sets or p.verbose > 0:
                     measures = [{one.name: one} for one in (learned, *sets)]
                 task = PointwiseTask(learned, measures)
-                fitted = boost_trees(binned, task, p, constraints, kept, tasks)
+                fitted = boost_trees(binned, task, p, constraints, so_far, tasks)
                 model.__dict__.update(fitted)
         tasks.end()
         return self

@@ -66,9 +66,10 @@ __all__ = sorted(
 )
 publish(globals())
 
-_arguments.explain_constructor(_metric.Metric)  # `dataclass` has made them by now
-for _class in _metric.METRICS.values():
-    _arguments.explain_constructor(_class)
+_class: Any
+for _class in (_metric.Metric, *_metric.METRICS.values()):
+    # `dataclass` has made the constructors by now
+    _class.__init__ = _arguments.explain_options(_class.__init__)
 
 if not TYPE_CHECKING:  # for type checkers, a name that is missing is an error
 

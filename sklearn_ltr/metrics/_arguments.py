@@ -83,11 +83,6 @@ def explain_options(function: F, others: Advice = METRIC_ARGUMENTS) -> F:
     return cast(F, checked)
 
 
-def explain_constructor(cls: type[Any]) -> None:
-    """Make the constructor of a class explain its arguments."""
-    cls.__init__ = explain_options(cls.__init__)
-
-
 def advise(unknown: str, known: list[str], others: Advice) -> str:
     """Return an unknown argument, and what to give instead."""
     ours, how = others.get(unknown, (unknown, ""))

@@ -107,7 +107,7 @@ def average_precision_swap_factors(
             factors.discount_above[start + p] = above
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MAP(BinaryMetric):
     """Mean average precision (MAP): precision at each relevant document, averaged.
 

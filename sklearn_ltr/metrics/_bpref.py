@@ -48,7 +48,6 @@ from sklearn_ltr.metrics._closed_form import (
     RankedLists,
     SwapFactors,
     count_relevant,
-    cut_at,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -115,7 +114,7 @@ def bpref_swap_factors(
                 below[start + p] = d * max(m - n_above, 0) - u
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BPref(BinaryMetric):
     """Binary preference: how often relevant documents are above other judged ones.
 
@@ -150,10 +149,6 @@ class BPref(BinaryMetric):
         most = max(min(n_relevant, (1.0 - relevant).sum()), 1.0)
         terms = np.maximum(most - np.cumsum(1.0 - relevant), 0.0)
         return float((relevant * terms)[: self.k].sum() / (n_relevant * most))
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """1 for positions 0 to k - 1, then 0."""
-        return cut_at(k, np.ones(n))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / (R M)."""

@@ -29,7 +29,7 @@ changes a single c, c_{p+1}.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, get_args
 
@@ -176,9 +176,9 @@ class ClosedFormMetric(Metric):
     ) -> FloatArray:
         """Gain (or relevance, or probability of satisfying) of each document."""
 
-    @abstractmethod
     def discounts(self, n: int, k: int) -> FloatArray:
-        """Discount of positions 0 to n - 1, zero from k on."""
+        """Discount of positions 0 to n - 1, zero from k on: 1, unless it falls."""
+        return cut_at(k, np.ones(n))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """Factor of each query: 1, unless a metric normalises."""
@@ -226,7 +226,7 @@ class ClosedFormMetric(Metric):
         """Return this metric with a cutoff of at least `level`, see `Metric`."""
         if level is None or self.k is None or np.ptp(self.discounts(4, 4)) == 0:
             return self
-        return replace(self, k=max(self.k, level))
+        return self._with(k=max(self.k, level))
 
     def swap_delta(self, ranked_grades: FloatArray) -> FloatArray:
         """Return what swaps of two documents change, (n, n) by position, >= 0."""
@@ -287,7 +287,7 @@ class BoundClosedForm(BoundMetric):
         return values
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class BinaryMetric(ClosedFormMetric):
     """A metric that distinguishes only relevant and not relevant.
 

@@ -43,7 +43,7 @@ Gain = Literal["exponential", "linear"] | Sequence[float] | GainFunction
 Discount = Literal["log2", "letor"]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CG(ClosedFormMetric):
     """Cumulative gain: the sum of the gains of the first k documents.
 
@@ -69,7 +69,26 @@ class CG(ClosedFormMetric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "gain", check_gain(self.gain))
+        gain = self.gain
+        if callable(gain) or (
+            isinstance(gain, str) and gain in ("exponential", "linear")
+        ):
+            return
+        if isinstance(gain, str) or not hasattr(gain, "__len__"):
+            raise ValueError(
+                'gain must be "exponential", "linear", one value per integer grade or '
+                f"a function of an array of grades, got {gain!r}"
+            )
+        n_grades = count_rows(gain, "gain")
+        values = read_numbers(gain, n_grades, "gain", "grade")
+        finite = (values >= 0) & (values < np.inf)
+        if n_grades == 0 or not finite.all() or (values[1:] < values[:-1]).any():
+            raise ValueError(
+                "gain must hold finite values >= 0 that do not fall from one grade to "
+                f"the next, got {tuple(values.tolist())}"
+            )
+        # a tuple compares and hashes
+        object.__setattr__(self, "gain", tuple(values.tolist()))
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Sum over positions p < k of gain_p * discount_p."""
@@ -80,12 +99,40 @@ class CG(ClosedFormMetric):
     def gains(
         self, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
     ) -> FloatArray:
-        """Gain of each document."""
-        return gain_per_document(self.gain, grades, offsets, query_ids)
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """1 for positions 0 to k - 1, then 0."""
-        return cut_at(k, np.ones(n))
+        """Gain of each document; a ValueError names a query without one."""
+        gain = self.gain
+        if isinstance(gain, tuple):
+            bad = (grades >= len(gain)) | (grades != np.floor(grades))
+            if bad.any():
+                raise ValueError(
+                    f"gain is a table of {len(gain)} values for the grades 0 to "
+                    f"{len(gain) - 1}, but "
+                    f"{describe_first(bad, grades, offsets, query_ids)}"
+                )
+        values = gain_of(gain, grades)
+        if values.shape != grades.shape:
+            raise ValueError(
+                f"gain must return one value per grade: shape {grades.shape}, "
+                f"got {values.shape}"
+            )
+        largest = np.finfo(np.float64).max / np.diff(offsets).max()
+        bad = ~((values >= 0) & (values <= largest))
+        if bad.any():
+            first_bad = values[int(np.argmax(bad))]
+            advice = ""
+            if gain == "exponential":
+                advice = (
+                    ': give a metric of gain="linear", such as NDCG(10, '
+                    'gain="linear"), or merge grades, for example to 0 to 4'
+                )
+            elif gain == "linear":
+                advice = ": divide the grades, or give their rank in the query"
+            raise ValueError(
+                f"gain {gain!r} must be >= 0 and have a finite float64 sum over any "
+                f"list, but it is {first_bad:.3g} where "
+                f"{describe_first(bad, grades, offsets, query_ids)}{advice}"
+            )
+        return values
 
 
 @score_function(CG, values=">= 0", refused="grades without a gain")
@@ -115,7 +162,7 @@ def cg_score(
     return compute_score(CG, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class DCG(CG):
     """Discounted cumulative gain: gains, less at lower ranks (Burges 2010, equation 5).
 
@@ -183,7 +230,7 @@ def dcg_score(
     return compute_score(DCG, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NDCG(DCG):
     """Normalised discounted cumulative gain: DCG over that of the best order, 0 to 1.
 
@@ -275,26 +322,6 @@ def ndcg_score(
     return compute_score(NDCG, **locals())
 
 
-def check_gain(gain: Gain) -> Gain:
-    """Validate a gain; an array becomes a tuple, which compares and hashes."""
-    if callable(gain) or (isinstance(gain, str) and gain in ("exponential", "linear")):
-        return gain
-    if isinstance(gain, str) or not hasattr(gain, "__len__"):
-        raise ValueError(
-            'gain must be "exponential", "linear", one value per integer grade or a '
-            f"function of an array of grades, got {gain!r}"
-        )
-    n_grades = count_rows(gain, "gain")
-    values = read_numbers(gain, n_grades, "gain", "grade")
-    finite = (values >= 0) & (values < np.inf)
-    if n_grades == 0 or not finite.all() or (values[1:] < values[:-1]).any():
-        raise ValueError(
-            "gain must hold finite values >= 0 that do not fall from one grade to the "
-            f"next, got {tuple(values.tolist())}"
-        )
-    return tuple(values.tolist())
-
-
 def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
     """Return the gain of each grade: 2^grade - 1, the grade, a table or a function."""
     if isinstance(gain, str):
@@ -308,41 +335,3 @@ def gain_of(gain: Gain, grades: FloatArray) -> FloatArray:
             raise ValueError(f"gain must return numbers, got dtype {values.dtype}")
         return values.astype(np.float64)
     return np.asarray(gain)[grades.astype(np.int64)]
-
-
-def gain_per_document(
-    gain: Gain, grades: FloatArray, offsets: IntArray, query_ids: QueryIds | None
-) -> FloatArray:
-    """Return the gain of every document; a ValueError names a query without one."""
-    if isinstance(gain, tuple):
-        bad = (grades >= len(gain)) | (grades != np.floor(grades))
-        if bad.any():
-            raise ValueError(
-                f"gain is a table of {len(gain)} values for the grades 0 to "
-                f"{len(gain) - 1}, but "
-                f"{describe_first(bad, grades, offsets, query_ids)}"
-            )
-    values = gain_of(gain, grades)
-    if values.shape != grades.shape:
-        raise ValueError(
-            f"gain must return one value per grade: shape {grades.shape}, "
-            f"got {values.shape}"
-        )
-    largest = np.finfo(np.float64).max / np.diff(offsets).max()
-    bad = ~((values >= 0) & (values <= largest))
-    if bad.any():
-        first_bad = values[int(np.argmax(bad))]
-        advice = ""
-        if gain == "exponential":
-            advice = (
-                ': give a metric of gain="linear", such as NDCG(10, gain="linear"), or '
-                "merge grades, for example to 0 to 4"
-            )
-        elif gain == "linear":
-            advice = ": divide the grades, or give their rank in the query"
-        raise ValueError(
-            f"gain {gain!r} must be >= 0 and have a finite float64 sum over any list, "
-            f"but it is {first_bad:.3g} where "
-            f"{describe_first(bad, grades, offsets, query_ids)}{advice}"
-        )
-    return values

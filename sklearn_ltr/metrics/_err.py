@@ -30,7 +30,7 @@ takes n * min(n, k) steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -122,7 +122,7 @@ def err_swap_factors(
             factors.multiplier[start + p] = 1.0 / t
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ERR(ClosedFormMetric):
     """Expected reciprocal rank of the document that satisfies the user.
 
@@ -159,7 +159,7 @@ class ERR(ClosedFormMetric):
         # the worker that has a grade beyond LARGEST_GRADE raises the error
         if self.max_grade is not None or grade > LARGEST_GRADE:
             return self
-        return replace(self, max_grade=grade)
+        return self._with(max_grade=grade)
 
     def satisfaction(self, grades: FloatArray) -> FloatArray:
         """Probability to satisfy, R = (2^grade - 1) / 2^max_grade, without overflow."""

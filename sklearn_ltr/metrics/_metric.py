@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from numbers import Integral
@@ -84,11 +85,12 @@ ValueError, TypeError
 """
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Metric(ABC):
     """A metric of a ranked list, averaged over queries.
 
-    To write a metric of your own, derive a class and define :meth:`value`.  Define
+    To write a metric of your own, derive a class and define :meth:`value`.  It may have
+    an `__init__` of its own: what this sets is shown and compared, too.  Define
     :meth:`swap_delta` as well if you have something faster than the default, which
     evaluates `value` once per pair of different grades: for each tree, up to
     :math:`n (n - 1) / 2` times for a list of n documents, and :math:`k n` times with a
@@ -137,13 +139,25 @@ class Metric(ABC):
                 f'{type(self).__name__} does not have: use "pessimistic" or "stable"'
             )
 
+    # attributes that an `__init__` of the user's sets count, too
+
     def __repr__(self) -> str:
+        default = {f.name: f.default for f in fields(self)}
         changed = (
-            f"{f.name}={getattr(self, f.name)!r}"
-            for f in fields(self)
-            if getattr(self, f.name) != f.default
+            f"{name}={value!r}"
+            for name, value in (default | vars(self)).items()
+            if name not in default or value != default[name]
         )
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or vars(other).keys() != vars(self).keys():
+            return False
+        pairs = [(value, vars(other)[name]) for name, value in vars(self).items()]
+        return all(one is two or np.array_equal(one, two) for one, two in pairs)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.k, self.ties, self.no_relevant))
 
     @property
     def name(self) -> str:
@@ -264,6 +278,14 @@ class Metric(ABC):
         the data (ERR without `max_grade`) are changed.
         """
         return self
+
+    def _with(self, **values: object) -> Self:
+        """Return a copy with other values of fields, whatever `__init__` takes."""
+        changed = copy(self)
+        for name, value in values.items():
+            object.__setattr__(changed, name, value)
+        changed.__post_init__()
+        return changed
 
     def cutoff(self, n: int) -> int:
         """``k`` for a list of n documents: at most n."""

@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Precision(BinaryMetric):
     """Number of relevant documents among the first k, divided by k.
 
@@ -84,10 +84,6 @@ class Precision(BinaryMetric):
         """Return the number of relevant documents at positions p < k, over k."""
         relevant = self.relevance(ranked_grades)
         return float(relevant[: self.k].sum() / (self.k or len(relevant)))
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """1 for positions 0 to k - 1, then 0."""
-        return cut_at(k, np.ones(n))
 
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """1 / k; without k, 1 / length of the list."""
@@ -125,7 +121,7 @@ def precision_score(
     return compute_score(Precision, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Recall(Precision):
     """Share of the relevant documents that are among the first k.
 
@@ -196,7 +192,7 @@ def recall_score(
     return compute_score(Recall, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RPrecision(Precision):
     """Precision at rank R, the number of relevant documents of the query.
 
@@ -264,7 +260,7 @@ def r_precision_score(
     return compute_score(RPrecision, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RBP(BinaryMetric):
     """Rank-biased precision: a user goes on to the next document with probability p.
 

@@ -100,7 +100,7 @@ def first_relevant_swap_factors(
                 below[start + p] = max(discount[p], d_f2)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class MRR(BinaryMetric):
     """Mean reciprocal rank of the first relevant document.
 
@@ -163,7 +163,7 @@ def mrr_score(
     return compute_score(MRR, **locals())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class HitRate(MRR):
     """Share of queries with a relevant document among the first k (success at k).
 

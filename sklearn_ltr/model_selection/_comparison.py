@@ -35,7 +35,6 @@ from sklearn_ltr._core.data import (
     check_sample_weight,
     check_scores,
     count_rows,
-    predicted_scores,
     rescale,
 )
 from sklearn_ltr._core.data.columns import read_one_label
@@ -487,7 +486,8 @@ def scores_of(entry: Any, X: MatrixLike | None, argument: str) -> ArrayLike:
         raise ValueError(
             f"X is None, but {argument} is a ranker: give the documents that it ranks"
         )
-    return predicted_scores(entry, X, argument)
+    predicted: ArrayLike = entry.predict(X)
+    return predicted
 
 
 class QueryValues(NamedTuple):

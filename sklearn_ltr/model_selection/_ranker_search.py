@@ -272,8 +272,8 @@ class RankerSearch(MetaRanker):
 
     LambdaMARTRankers share one table of binned rows while they are compared, as in a
     :class:`~sklearn_ltr.ensemble.BaggingRanker`: bin edges are set by all rows, and do
-    not depend on grades.  With categorical features or judged pairs, each fit has its
-    own.
+    not depend on grades.  With categorical features or judged pairs, or a `cv` that
+    leaves queries out, as folds forward in time do, each fit has its own.
 
     Ctrl-C (KeyboardInterrupt) ends the search, not the fit: the model is then made of
     the candidates that are finished.  While it is fitted, or while the defaults are,
@@ -424,11 +424,12 @@ class RankerSearch(MetaRanker):
             ranker = BlendedRanker(named, metric=p.metric)
         if p.verbose > 0:
             numbers = ", ".join(str(one.number) for one in members)
+            found = f"candidate {numbers}, {best.params or 'the defaults'}"
+            if len(members) > 1:
+                found = f"a blend of candidates {numbers}"
             ONE_PROCESS.print_line(
                 f"{count_candidates(tried)} in {tried[-1].elapsed:.1f} s: "
-                f"{metric.name} {value:.4f} of "
-                f"{'a blend of ' if len(members) > 1 else ''}{numbers}, "
-                "fitted now to all queries"
+                f"{metric.name} {value:.4f} by {found}, fitted now to all queries"
             )
         with sklearn.config_context(enable_metadata_routing=True):
             fitted = clone(ranker)

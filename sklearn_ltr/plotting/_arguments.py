@@ -13,7 +13,7 @@ from sklearn.utils import get_tags
 
 from sklearn_ltr._core.data import QueryGroups, count_rows, read_numbers
 from sklearn_ltr._core.data.rows import check_each
-from sklearn_ltr._core.typing import FloatArray, IdsLike
+from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 
 Curves: TypeAlias = dict[str, FloatArray]
 RowsLike: TypeAlias = Sequence[Sequence[float]] | Sequence[NDArray[Any]] | NDArray[Any]
@@ -41,15 +41,11 @@ def read_items(
             f"{numbers.shape}"
         )
     if finite:
-        check_items(np.isfinite(numbers), numbers, f"{argument} must be finite", item)
+        requirement = f"{argument} must be finite"
+        check_each(
+            np.isfinite(numbers), numbers, lambda row: f"{item} {row}", requirement
+        )
     return numbers
-
-
-def check_items(
-    valid: NDArray[np.bool_], numbers: FloatArray, requirement: str, item: str
-) -> None:
-    """Raise a ValueError that names the first item that is not valid."""
-    check_each(valid, numbers, lambda number: f"{item} {number}", requirement)
 
 
 def read_curves(
@@ -120,3 +116,16 @@ def is_ranker(estimator: BaseEstimator) -> bool:
     # estimators of other packages may have no tags
     has_tags = isinstance(estimator, BaseEstimator)
     return has_tags and get_tags(estimator).estimator_type == "ranker"
+
+
+def predicted_scores(
+    estimator: BaseEstimator, X: MatrixLike, argument: str
+) -> ArrayLike:
+    """Return the scores that a fitted estimator predicts."""
+    if not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"{argument} must be a fitted estimator with the method predict, got an "
+            f"object of {type(estimator).__name__}"
+        )
+    scores: ArrayLike = estimator.predict(X)
+    return scores

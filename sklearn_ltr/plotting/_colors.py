@@ -18,11 +18,14 @@ WORSE_TO_BETTER = "BrBG"
 NOT_RELEVANT = np.array([0.85, 0.85, 0.85])
 PALE, DARK = np.array([0.68, 0.80, 0.93]), np.array([0.07, 0.20, 0.42])
 
-# Of lines, in turn: no two numbers have a common factor, so 35 lines with markers or 15
-# with dashes are different.  "--" is for training data and for the truth.  The colors
-# are at least 33 (Delta E of CIELAB) apart, and with protanopia or deuteranopia, too.
-LINES = ("tab:blue", "#e89806", "#47b96f", "#bf090f", "#393aca")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Of lines, in turn: colors have no common factor with the others, so 42 lines with
+# markers or 21 with dashes are different.  "--" is for training data and for the truth.
+# The colors are at least 31 (Delta E of CIELAB) apart, the first five 33, and with
+# protanopia or deuteranopia, too.
+LINES = (
+    "tab:blue", "#e89806", "#47b96f", "#bf090f", "#393aca", "#784b5a", "#78c3e1"
+)  # fmt: skip
+MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "-.", ":")
 
 # of the forces on documents; Burges (2010) draws RankNet's black and LambdaRank's red

@@ -7,7 +7,6 @@ band(k)   =  curve(k) +- its standard error
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,15 +17,18 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_sample_weight,
     check_scores,
-    predicted_scores,
 )
-from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
 )
-from sklearn_ltr.plotting._arguments import group_rows, read_curves
+from sklearn_ltr.plotting._arguments import (
+    group_rows,
+    predicted_scores,
+    read_curves,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -246,7 +248,12 @@ class CutoffCurveDisplay(Display):
         TypeError
             If `metric` is neither a name nor a metric object.
         """
-        metric, cutoffs = read_metric_without_cutoff(metric), read_cutoffs(k)
+        metric, cutoffs = get_metric(metric), read_cutoffs(k)
+        if metric.k is not None:
+            raise ValueError(
+                f"metric {metric.name!r} has a cutoff, but the cutoffs are given by k: "
+                f"give {metric.name.partition('@')[0]!r} or a metric object with k=None"
+            )
         queries = group_rows(y_true, groups)
         grades = check_grades(y_true, queries, "y_true")
         weights = check_sample_weight(sample_weight, queries)
@@ -264,7 +271,7 @@ class CutoffCurveDisplay(Display):
         means = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         errors = {ranker: np.empty(len(cutoffs)) for ranker in scores}
         for i, k_i in enumerate(cutoffs):
-            bound = replace(metric, k=int(k_i)).bind(
+            bound = metric._with(k=int(k_i)).bind(
                 grades, queries.offsets, queries.query_ids
             )
             found = {ranker: bound.values(own) for ranker, own in scores.items()}
@@ -315,11 +322,13 @@ class CutoffCurveDisplay(Display):
             self.lines_ += ax.plot(self.k, mean, **style)
         errors = (self.standard_errors or {}) if band else {}
         has_bands = any(np.isfinite(error).any() for error in errors.values())
-        self.bands_ = [
-            draw_band(ax, line, errors[name], band_kwargs)
-            for line, name in zip(self.lines_, self.means, strict=True)
-            if has_bands
-        ]
+        self.bands_: list[PolyCollection] = []
+        for line, name in zip(self.lines_, self.means, strict=True):
+            if has_bands:
+                color = line.get_color()
+                style = read_style(band_kwargs, color=color, alpha=0.15, linewidth=0)
+                low, high = (self.means[name] + s * errors[name] for s in (-1, 1))
+                self.bands_.append(ax.fill_between(self.k, low, high, **style))
         scale_cutoffs(ax, self.k)
         what, statistic = f"{self.metric_name}@k", "mean"
         if has_bands:
@@ -360,17 +369,6 @@ def check_baseline(baseline: str | None, rankers: Mapping[str, Any]) -> str | No
     return baseline
 
 
-def read_metric_without_cutoff(metric: str | Metric) -> Metric:
-    """Return a metric object without a cutoff; raise a ValueError if it has one."""
-    found = get_metric(metric)
-    if found.k is not None:
-        raise ValueError(
-            f"metric {found.name!r} has a cutoff, but the cutoffs are given by k: give "
-            f"{found.name.partition('@')[0]!r} or a metric object with k=None"
-        )
-    return found
-
-
 def name_each(
     given: T | Mapping[str, T], name: str | None, argument: str
 ) -> dict[str, T]:
@@ -389,43 +387,24 @@ def name_each(
     return {name: given}
 
 
-def draw_band(
-    ax: Axes, line: Line2D, standard_error: FloatArray, given: Style | None
-) -> PolyCollection:
-    """Draw a band of one standard error above and below a line, in its color."""
-    k, mean = line.get_data()
-    style = read_style(given, color=line.get_color(), alpha=0.15, linewidth=0)
-    return ax.fill_between(k, mean - standard_error, mean + standard_error, **style)
-
-
 def scale_cutoffs(ax: Axes, k: IntArray) -> None:
     """Set the scale of the x axis, logarithmic if gaps differ much, and its ticks."""
-    gaps = np.diff(k)
+    gaps, first, last = np.diff(k), int(k[0]), int(k[-1])
     if len(gaps) and gaps.max() > MAX_GAP_RATIO * gaps.min():
+        # the first cutoff, and others whose labels do not overlap
+        x, kept = np.log(k), [0]
+        for i in range(len(x)):
+            distance = LABEL_DISTANCE + DIGIT_WIDTH * (len(str(k[i])) - 1)
+            if x[i] - x[kept[-1]] >= distance * (x[-1] - x[0]):
+                kept.append(i)
         ax.set_xscale("log")
-        ticks = select_apart(k, np.log(k))
-        ax.set_xticks(ticks, [str(cutoff) for cutoff in ticks])
+        ax.set_xticks(k[kept], [str(cutoff) for cutoff in k[kept]])
         ax.set_xticks([], minor=True)
     else:
-        ax.set_xticks(round_cutoffs(int(k[0]), int(k[-1])))
-
-
-def select_apart(k: IntArray, x: FloatArray) -> IntArray:
-    """Return the first cutoff, and others whose labels do not overlap."""
-    # `x` (n_cutoffs,) are the coordinates of the cutoffs along the axis.
-    kept = [0]
-    for i in range(len(x)):
-        distance = LABEL_DISTANCE + DIGIT_WIDTH * (len(str(k[i])) - 1)
-        if x[i] - x[kept[-1]] >= distance * (x[-1] - x[0]):
-            kept.append(i)
-    return k[kept]
-
-
-def round_cutoffs(first: int, last: int) -> IntArray:
-    """Return the first cutoff and the multiples of 1, 5, 10, 50, ... that follow it."""
-    # The step is the smallest that gives at most ten multiples, fewer of large numbers.
-    most = max(1, min(10, MAX_DIGITS // len(str(last))))
-    steps = (factor * 10**power for power in range(18) for factor in (1, 5))
-    step = next(s for s in steps if last - first < most * s)
-    multiples = np.arange(step, last + 1, step)
-    return np.append(first, multiples[multiples >= first + 0.8 * step])
+        # the first cutoff and multiples of 1, 5, 10, 50, ...: of the smallest step that
+        # gives at most ten multiples, fewer of large numbers
+        most = max(1, min(10, MAX_DIGITS // len(str(last))))
+        steps = (factor * 10**power for power in range(18) for factor in (1, 5))
+        step = next(s for s in steps if last - first < most * s)
+        multiples = np.arange(step, last + 1, step)
+        ax.set_xticks(np.append(first, multiples[multiples >= first + 0.8 * step]))

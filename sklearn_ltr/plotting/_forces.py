@@ -22,13 +22,12 @@ from sklearn_ltr._core.data import (
     check_grades,
     check_scores,
     count_rows,
-    predicted_scores,
 )
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
-from sklearn_ltr.plotting._arguments import Curves, check_dict
+from sklearn_ltr.plotting._arguments import Curves, check_dict, predicted_scores
 from sklearn_ltr.plotting._axes import (
     MAX_HEIGHT,
     Style,
@@ -164,11 +163,19 @@ class ForcesDisplay(Display):
         query = read_one_query(y_true)
         self.y_true = check_grades(y_true, query, "y_true")
         self.y_score = check_scores(y_score, query, "y_score")
-        self.lambdas = read_lambdas(lambdas, query)
+        check_dict(lambdas, "lambdas", "force to show")
+        self.lambdas: Curves = {
+            force: check_scores(values, query, f"lambdas[{force!r}]")
+            for force, values in lambdas.items()
+        }
         self.name = name
         self._order = order_of_query(self.y_score, self.y_true)
         self.ranks: IntArray = np.argsort(self._order) + 1
-        self.pairwise_errors = count_pairwise_errors(self.y_true[self._order])
+        ranked = self.y_true[self._order]
+        self.pairwise_errors = sum(
+            int(np.count_nonzero(ranked[p + 1 :] > grade))
+            for p, grade in enumerate(ranked)
+        )
 
     @classmethod
     def from_estimator(
@@ -259,10 +266,26 @@ class ForcesDisplay(Display):
         query = read_one_query(y_true, groups)
         grades = check_grades(y_true, query, "y_true")
         scores = check_scores(y_score, query, "y_score")
+        if isinstance(metrics, Mapping):
+            named = dict(metrics)
+        else:
+            if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+                metrics = (metrics,)
+            named = {}
+            for metric in metrics:
+                force = "RankNet" if metric is None else get_metric(metric).name
+                if force in named:
+                    raise ValueError(
+                        f"metrics holds {force!r} twice: give them different names in "
+                        "a dict {name: metric}"
+                    )
+                named[force] = metric
+        if not named:
+            raise ValueError("metrics is empty: give at least one, or None for RankNet")
         one_query = np.zeros(query.n_documents, dtype=np.int64)
         lambdas = {
             force: compute_lambdas(scores, grades, metric, sigma, groups=one_query)[0]
-            for force, metric in read_metrics(metrics).items()
+            for force, metric in named.items()
         }
         return cls(y_true, y_score, lambdas, name=name).plot(ax, **kwargs)
 
@@ -315,39 +338,31 @@ class ForcesDisplay(Display):
         grades = self.y_true[order]
         self.bars_, self.legend_ = draw_ranked_list(ax, grades, bar_kwargs)
         by_rank = {force: values[order] for force, values in self.lambdas.items()}
-        lengths = {
-            force: arrow_lengths(values, arrow_length, largest)
-            for force, values in by_rank.items()
-        }
+        lengths = {}  # a |lambda| of `largest` is `arrow_length` ranks long
+        for force, values in by_rank.items():
+            most = np.abs(values).max() if largest is None else largest
+            scaled = np.zeros_like(values) if most == 0 else values / most
+            lengths[force] = scaled * arrow_length
         self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs)
-        label_columns(ax, by_rank, self.arrows_)
+        # the name of a force and its largest |lambda| are below its column
+        names = [escape_label(force, MAX_LABEL_LENGTH) for force in by_rank]
+        labels = [
+            f"{name}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
+            for name, lambdas in zip(names, by_rank.values(), strict=True)
+        ]
+        width, n_letters = np.ptp(ax.get_xlim()), max(14, *map(len, names))
+        narrowest = np.diff(np.sort(ax.get_xticks())).min(initial=width)
+        ax.set_xticks(ax.get_xticks(), labels)
+        fit_labels(ax.xaxis, width / narrowest, 0.45 * n_letters)
+        ax.tick_params(length=0)
+        for label, column in zip(ax.get_xticklabels(), self.arrows_, strict=True):
+            label.set_color(column.get_facecolor()[0])
         errors = f"{self.pairwise_errors} pairwise errors"
         errors = errors.removesuffix("s") if self.pairwise_errors == 1 else errors
         name = self.name if name is None else name
         ax.set_title(errors if name is None else f"{name}: {errors}")
         ax.spines[:].set_visible(False)
         return self
-
-
-def read_metrics(metrics: ForceMetrics) -> dict[str, OneMetric]:
-    """Return each metric by the name of its column of arrows; None is RankNet."""
-    if isinstance(metrics, Mapping):
-        named = dict(metrics)
-    else:
-        if isinstance(metrics, str) or not isinstance(metrics, Iterable):
-            metrics = (metrics,)
-        named = {}
-        for metric in metrics:
-            name = "RankNet" if metric is None else get_metric(metric).name
-            if name in named:
-                raise ValueError(
-                    f"metrics holds {name!r} twice: give them different names in a "
-                    "dict {name: metric}"
-                )
-            named[name] = metric
-    if not named:
-        raise ValueError("metrics is empty: give at least one, or None for RankNet")
-    return named
 
 
 def read_one_query(y_true: ArrayLike, groups: IdsLike | None = None) -> QueryGroups:
@@ -371,33 +386,6 @@ def order_of_query(scores: FloatArray, grades: FloatArray) -> IntArray:
     offsets = np.array([0, n], dtype=np.int64)
     rank_documents(0, 1, scores, grades, offsets, n, order, False)
     return order
-
-
-def count_pairwise_errors(ranked_grades: FloatArray) -> int:
-    """Count the pairs of a ranked list whose document of higher grade is below."""
-    return sum(
-        int(np.count_nonzero(ranked_grades[p + 1 :] > grade))
-        for p, grade in enumerate(ranked_grades)
-    )
-
-
-def read_lambdas(lambdas: Mapping[str, ArrayLike], query: QueryGroups) -> Curves:
-    """Return gradients by name; raise a ValueError if they are not arrays."""
-    check_dict(lambdas, "lambdas", "force to show")
-    return {
-        force: check_scores(values, query, f"lambdas[{force!r}]")
-        for force, values in lambdas.items()
-    }
-
-
-def arrow_lengths(
-    lambdas: FloatArray, longest: float, largest: float | None
-) -> FloatArray:
-    """Scale lambdas so that a |lambda| of `largest` becomes `longest` ranks."""
-    largest = np.abs(lambdas).max() if largest is None else largest
-    if largest == 0:
-        return np.zeros_like(lambdas)
-    return np.asarray(lambdas / largest * longest)
 
 
 def assign_lanes(lengths: FloatArray) -> IntArray:
@@ -444,38 +432,6 @@ def draw_arrows(
     return arrows
 
 
-def label_columns(
-    ax: Axes, forces: Mapping[str, FloatArray], arrows: list[Quiver]
-) -> None:
-    """Write the name of a force and its largest |lambda| below its column."""
-    names = [escape_label(force, MAX_LABEL_LENGTH) for force in forces]
-    labels = [
-        f"{name}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
-        for name, lambdas in zip(names, forces.values(), strict=True)
-    ]
-    width, n_letters = np.ptp(ax.get_xlim()), max(14, *map(len, names))
-    narrowest = np.diff(np.sort(ax.get_xticks())).min(initial=width)
-    ax.set_xticks(ax.get_xticks(), labels)
-    fit_labels(ax.xaxis, width / narrowest, 0.45 * n_letters)
-    ax.tick_params(length=0)
-    for label, column in zip(ax.get_xticklabels(), arrows, strict=True):
-        label.set_color(column.get_facecolor()[0])
-
-
-def colors_of(grades: FloatArray) -> FloatArray:
-    """Return gray for grade 0, and a darker blue for a higher grade: (n, 3) RGB."""
-    highest = grades.max()
-    darkness = grades / highest if highest > 0 else grades
-    blues = PALE + darkness[:, np.newaxis] * (DARK - PALE)
-    return np.where(grades[:, np.newaxis] > 0, blues, NOT_RELEVANT)
-
-
-def grade_labels(grades: FloatArray) -> list[str]:
-    """Return the legend entries of distinct grades."""
-    relevant = "relevant" if np.count_nonzero(grades) == 1 else "grade {:g}"
-    return [relevant.format(g) if g > 0 else "not relevant" for g in grades]
-
-
 def draw_ranked_list(
     ax: Axes, grades: FloatArray, given: Style | None
 ) -> tuple[BarContainer, Legend]:
@@ -483,7 +439,11 @@ def draw_ranked_list(
     from matplotlib.transforms import offset_copy
 
     ranks = np.arange(1, len(grades) + 1)
-    style = read_style(given, height=0.7, color=colors_of(grades), zorder=2)
+    highest = grades.max()
+    darkness = grades / highest if highest > 0 else grades
+    blues = PALE + darkness[:, np.newaxis] * (DARK - PALE)
+    colors = np.where(grades[:, np.newaxis] > 0, blues, NOT_RELEVANT)
+    style = read_style(given, height=0.7, color=colors, zorder=2)
     bars = ax.barh(ranks, 1.0, **style)
     box, dpi = ax.get_window_extent(), ax.get_figure(root=True).dpi
     most = min(MAX_RANK_LABELS, max(1, int(box.height / dpi / RANK_HEIGHT)))
@@ -493,9 +453,10 @@ def draw_ranked_list(
     shown = np.unique(grades)
     evenly = np.linspace(0, len(shown) - 1, MAX_GRADE_LABELS).round().astype(np.int64)
     shown = shown[np.unique(evenly)]
+    relevant = "relevant" if np.count_nonzero(shown) == 1 else "grade {:g}"
     legend = ax.legend(
         [bars.patches[np.argmax(grades == grade)] for grade in shown],
-        grade_labels(shown),
+        [relevant.format(g) if g > 0 else "not relevant" for g in shown],
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         bbox_transform=offset_copy(

@@ -163,7 +163,17 @@ class GradeReliabilityDisplay(Display):
         TypeError
             If the estimator has no method `predict_grade` and is not a regressor.
         """
-        grades = predicted_grades(estimator, X, groups)
+        if hasattr(estimator, "predict_grade"):
+            grades = estimator.predict_grade(X, groups=groups)
+        elif isinstance(estimator, BaseEstimator) and is_regressor(estimator):
+            grades = estimator.predict(X)
+        else:
+            raise TypeError(
+                "estimator must be a fitted CalibratedRanker or regressor, whose "
+                f"predictions are grades, got an object of {type(estimator).__name__}"
+                f"{hint(estimator, 'predict_grade')}: wrap a ranker in "
+                "sklearn_ltr.calibration.CalibratedRanker"
+            )
         return cls.from_predictions(
             y,
             grades,
@@ -273,25 +283,6 @@ class GradeReliabilityDisplay(Display):
         write_label(ax.yaxis, f"given grade, mean {what}")
         self.legend_ = draw_legend(ax)
         return self
-
-
-def predicted_grades(
-    estimator: BaseEstimator, X: MatrixLike, groups: IdsLike
-) -> ArrayLike:
-    """Return the grades that a calibrated ranker, or a regressor, predicts."""
-    grades: ArrayLike
-    if hasattr(estimator, "predict_grade"):
-        grades = estimator.predict_grade(X, groups=groups)
-    elif isinstance(estimator, BaseEstimator) and is_regressor(estimator):
-        grades = estimator.predict(X)
-    else:
-        raise TypeError(
-            "estimator must be a fitted CalibratedRanker or regressor, whose "
-            f"predictions are grades, got an object of {type(estimator).__name__}"
-            f"{hint(estimator, 'predict_grade')}: wrap a ranker in "
-            "sklearn_ltr.calibration.CalibratedRanker"
-        )
-    return grades
 
 
 def reliability(

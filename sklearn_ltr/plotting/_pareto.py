@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._core.data import QueryGroups, check_scores
+from sklearn_ltr._core.data import check_scores
 from sklearn_ltr._core.data.labels import label_number, read_label_grades, select_rows
 from sklearn_ltr._core.typing import FloatArray, IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
@@ -240,18 +240,29 @@ class ParetoDisplay(Display):
         called: Any = labels
         if not isinstance(labels, Mapping):
             called = [grades.names[number] for number in numbers]
-        found, names = [], []
+        means: list[Curves] = []
+        errors: list[Curves] = []
+        names = []
         for number, name, one in zip(numbers, map(str, called), metrics, strict=True):
-            one, own = get_metric(one), grades.values[number]
-            found.append(evaluate_label(one, own, queries, scores))
+            one, of_label = get_metric(one), grades.values[number]
+            judged = ~np.isnan(of_label)
+            offsets, ids, _ = select_rows(judged, queries.offsets, queries.query_ids)
+            bound = one.bind(of_label[judged], offsets, ids)
+            weights = np.ones(len(offsets) - 1)
+            means.append({})
+            errors.append({})
+            for curve, models in scores.items():
+                of_models = [
+                    mean_and_standard_error(bound.values(own[judged]), weights)
+                    for own in models
+                ]
+                means[-1][curve], errors[-1][curve] = np.transpose(of_models)
             label = f"label {name}" if name.isdigit() else name
             names.append(f"{name_of_metric(one)} of {label}")
-        (x, x_errors), (y, y_errors) = found
         return cls(
-            x,
-            y,
-            x_errors=x_errors,
-            y_errors=y_errors,
+            *means,
+            x_errors=errors[0],
+            y_errors=errors[1],
             point_names=point_names,
             x_name=names[0],
             y_name=names[1],
@@ -361,25 +372,3 @@ def is_on_front(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:
         for a, b in zip(x, y, strict=True)
     ]
     return ~np.array(beaten)
-
-
-def evaluate_label(
-    metric: Metric,
-    grades: FloatArray,
-    queries: QueryGroups,
-    scores: Mapping[str, Sequence[FloatArray]],
-) -> tuple[Curves, Curves]:
-    """Return means and standard errors of a label's metric, by curve."""
-    judged = ~np.isnan(grades)
-    offsets, labels, _ = select_rows(judged, queries.offsets, queries.query_ids)
-    bound = metric.bind(grades[judged], offsets, labels)
-    weights = np.ones(len(offsets) - 1)
-    means: Curves = {}
-    errors: Curves = {}
-    for name, models in scores.items():
-        found = [
-            mean_and_standard_error(bound.values(own[judged]), weights)
-            for own in models
-        ]
-        means[name], errors[name] = np.transpose(found)
-    return means, errors

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.data.rows import check_each
 from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.inspection._models import find_model, hint
-from sklearn_ltr.plotting._arguments import Curves, check_items, read_items
+from sklearn_ltr.plotting._arguments import Curves, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -253,5 +254,5 @@ def read_curve(values: ArrayLike, argument: str, n: int | None = None) -> FloatA
     curve = read_items(values, argument, "position", n, finite=False)
     valid = np.isnan(curve) | ((curve >= 0) & (curve < np.inf))
     requirement = f"{argument} must be finite and >= 0, or NaN"
-    check_items(valid, curve, requirement, "position")
+    check_each(valid, curve, lambda number: f"position {number}", requirement)
     return curve

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.data import QueryIds, as_array, predicted_scores
+from sklearn_ltr._core.data import QueryIds, as_array
 from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
@@ -17,7 +17,11 @@ from sklearn_ltr.model_selection._comparison import (
     mean_and_standard_error,
     query_values,
 )
-from sklearn_ltr.plotting._arguments import read_items, read_names
+from sklearn_ltr.plotting._arguments import (
+    predicted_scores,
+    read_items,
+    read_names,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
@@ -32,9 +36,6 @@ from sklearn_ltr.plotting._display import Display, complete_display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import PolyCollection
-    from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
 
 
 # With more bars than this, they have no gaps between them and no labels.
@@ -279,18 +280,40 @@ class QueryComparisonDisplay(Display):
         {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
-        self.bars_ = draw_differences(ax, self.differences, bar_kwargs)
-        self.mean_line_ = draw_mean(ax, self.mean_difference, self.standard_error)
-        self._label_axes(ax)
-        self.legend_ = self._draw_counts(ax)
-        return self
+        from matplotlib.collections import PolyCollection
+        from matplotlib.patches import Patch
 
-    def _label_axes(self, ax: Axes) -> None:
-        """Write the title and the labels of both axes."""
-        n = len(self.queries)
-        mean = f"mean {self.mean_difference:+.4f}"
+        # a bar for each difference, at x = 1, 2, ...: all are one artist, which is fast
+        # for thousands of them
+        n, differences = len(self.queries), self.differences
+        half = 0.4 if n <= MAX_SEPARATE_BARS else 0.5
+        corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
+        center = np.arange(1, n + 1)
+        bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
+        style = read_style(
+            bar_kwargs,
+            facecolors=np.where(differences > 0, BETTER, WORSE),
+            linewidths=0,
+            antialiaseds=False,  # with it, thin gaps show between adjacent bars
+            zorder=2,
+        )
+        self.bars_ = PolyCollection(list(np.stack(bars, axis=1)), **style)
+        ax.add_collection(self.bars_)
+        ax.autoscale_view()
+        tied = center[differences == 0]
+        if len(tied):
+            ax.hlines(0, tied[0] - half, tied[-1] + half, color=EQUAL, linewidth=3)
+
+        mean, mean_label = f"mean {self.mean_difference:+.4f}", "mean"
         if not np.isnan(self.standard_error):
             mean += f", standard error {self.standard_error:.4f}"
+            mean_label = "mean ± standard error"
+            low, high = (
+                self.mean_difference + side * self.standard_error for side in (-1, 1)
+            )
+            ax.axhspan(low, high, color="0.4", alpha=0.25, linewidth=0, zorder=3)
+        dashes = {"color": "black", "linestyle": "--", "linewidth": 1}
+        self.mean_line_ = ax.axhline(self.mean_difference, **dashes)
         names = " − ".join(map(escape_label, reversed(self.names)))
         ax.set_title(wrap_lines(f"{names}\n{mean}", "y"))
         ax.set_ylabel(f"difference in {self.metric_name}")
@@ -303,58 +326,18 @@ class QueryComparisonDisplay(Display):
         else:
             ax.set_xlabel(f"{n} queries, from greatest loss to greatest gain")
 
-    def _draw_counts(self, ax: Axes) -> Legend:
-        """Draw a legend with counts, in the corner where there are no bars."""
-        from matplotlib.patches import Patch
-
         counts = {
             f"{self.n_won} won": BETTER,
             f"{self.n_lost} lost": WORSE,
             f"{self.n_tied} tied": EQUAL,
         }
         patches = [Patch(color=color) for color in counts.values()]
-        no_error = np.isnan(self.standard_error)
-        mean_label = "mean" if no_error else "mean ± standard error"
-        upper_left = self.differences[-1] >= -self.differences[0]
-        return draw_legend(
+        # in the corner where there are no bars
+        upper_left = differences[-1] >= -differences[0]
+        self.legend_ = draw_legend(
             ax,
             [*patches, self.mean_line_],
             [*counts, mean_label],
             loc="upper left" if upper_left else "lower right",
         )
-
-
-def draw_differences(
-    ax: Axes, differences: FloatArray, given: Style | None
-) -> PolyCollection:
-    """Draw a bar for each of ascending differences, at x = 1, 2, ..."""
-    # All bars are one artist, which is fast for thousands of them.
-    from matplotlib.collections import PolyCollection
-
-    n = len(differences)
-    half = 0.4 if n <= MAX_SEPARATE_BARS else 0.5
-    corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
-    center = np.arange(1, n + 1)
-    bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
-    style = read_style(
-        given,
-        facecolors=np.where(differences > 0, BETTER, WORSE),
-        linewidths=0,
-        antialiaseds=False,  # with it, thin gaps show between adjacent bars
-        zorder=2,
-    )
-    drawn = PolyCollection(list(np.stack(bars, axis=1)), **style)
-    ax.add_collection(drawn)
-    ax.autoscale_view()
-    tied = center[differences == 0]
-    if len(tied):
-        ax.hlines(0, tied[0] - half, tied[-1] + half, color=EQUAL, linewidth=3)
-    return drawn
-
-
-def draw_mean(ax: Axes, mean: float, standard_error: float) -> Line2D:
-    """Draw a line at the mean, and a band of its standard error if it is not NaN."""
-    if not np.isnan(standard_error):
-        low, high = mean - standard_error, mean + standard_error
-        ax.axhspan(low, high, color="0.4", alpha=0.25, linewidth=0, zorder=3)
-    return ax.axhline(mean, color="black", linestyle="--", linewidth=1)
+        return self

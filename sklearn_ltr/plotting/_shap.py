@@ -203,8 +203,15 @@ class ShapValuesDisplay(Display):
             score_name = f"score of {called[0]} minus that of {called[1]}"
             name = why(called[0], called[1], values)
         if groups is not None:
-            query = query_of(groups, rows, len(result.values))
-            name = f"Query {escape_label(query)}\n{name}"
+            queries = QueryGroups.from_groups(groups, len(result.values))
+            of_ends = queries.query_of_row[[rows[0], rows[-1]]]
+            first, last = map(queries.describe, of_ends)
+            if first != last:
+                raise ValueError(
+                    f"document and other are of two queries, {first} and {last}, so "
+                    "neither is ranked above the other: give two documents of one query"
+                )
+            name = f"Query {escape_label(first)}\n{name}"
         return cls(
             values,
             bias=bias,
@@ -278,21 +285,12 @@ class ShapValuesDisplay(Display):
         name = escape_label(self.feature_names[feature], MAX_NAME_LENGTH)
         if self.feature_values is None:
             return name
-        given = np.atleast_2d(self.feature_values)[:, feature]
-        return f"{name} = {', '.join(label_of_value(value) for value in given)}"
-
-
-def query_of(groups: IdsLike, rows: list[int], n_documents: int) -> str:
-    """Return the name of the query of some rows; raise a ValueError for two queries."""
-    queries = QueryGroups.from_groups(groups, n_documents)
-    of_ends = queries.query_of_row[[rows[0], rows[-1]]]
-    first, last = map(queries.describe, of_ends)
-    if first != last:
-        raise ValueError(
-            f"document and other are of two queries, {first} and {last}, so neither is "
-            "ranked above the other: give two documents of one query"
-        )
-    return first
+        values = [
+            f"{value:.4g}" if isinstance(value, float | np.floating) else value
+            for value in np.atleast_2d(self.feature_values)[:, feature]
+        ]
+        shown = [escape_label(value, MAX_VALUE_LENGTH) for value in values]
+        return f"{name} = {', '.join(shown)}"
 
 
 def why(document: str, other: str, values: FloatArray) -> str:
@@ -305,12 +303,6 @@ def why(document: str, other: str, values: FloatArray) -> str:
         f"Why is {document} {place} {other}?\n"
         f"(its score is {sign} by {abs(difference):.4g})"
     )
-
-
-def label_of_value(value: object) -> str:
-    """Return a value of a feature in a few characters."""
-    is_real = isinstance(value, float | np.floating)
-    return escape_label(f"{value:.4g}" if is_real else value, MAX_VALUE_LENGTH)
 
 
 def rows_of(X: Any, rows: list[int] | slice) -> NDArray[np.object_]:
@@ -592,7 +584,11 @@ class ShapBeeswarmDisplay(Display):
             linewidths=0,
             plotnonfinite=True,
         )
-        bins = bin_values(self.values[:, shown])
+        # the bin of each value, from the lowest to the highest of all
+        values = self.values[:, shown]
+        low, high = float(values.min()), float(values.max())
+        bins = np.floor(N_BINS * ((values - low) / ((high - low) or 1.0)))
+        bins = np.minimum(bins, N_BINS - 1).astype(np.int64)
         self.points_ = []
         for row, feature in enumerate(shown):
             ranks = np.full(len(self.values), np.nan)
@@ -632,14 +628,6 @@ def read_shap_table(
     )
     order = np.argsort(-np.abs(read).mean(axis=0), kind="stable")
     return read, read_item_names(names, n), order
-
-
-def bin_values(values: FloatArray) -> NDArray[np.int64]:
-    """Return the bin of each value, of N_BINS from the lowest to the highest of all."""
-    low, high = float(values.min()), float(values.max())
-    width = (high - low) or 1.0
-    bins = np.floor(N_BINS * ((values - low) / width))
-    return np.minimum(bins, N_BINS - 1).astype(np.int64)
 
 
 def ranks_of(column: NDArray[np.object_]) -> FloatArray:

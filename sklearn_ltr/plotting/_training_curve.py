@@ -115,7 +115,23 @@ class TrainingCurveDisplay(Display):
         kept: int | None = None,
         name: str | None = None,
     ) -> None:
-        self.curves, n = check_curves(curves)
+        if not isinstance(curves, Mapping) or not all(
+            isinstance(set_curves, Mapping) for set_curves in curves.values()
+        ):
+            raise TypeError(
+                "curves must be a dict of dicts, {set: {measure: values}}, got "
+                f"{type(curves).__name__}"
+            )
+        self.curves: dict[str, dict[str, FloatArray]] = {}
+        n: int | None = None
+        for set_name, set_curves in curves.items():
+            self.curves[set_name] = {}
+            for measure, given in set_curves.items():
+                argument = f"curves[{set_name!r}][{measure!r}]"
+                values = read_items(given, argument, "step", n, finite=False)
+                self.curves[set_name][measure], n = values, len(values)
+        if n is None:
+            raise ValueError("curves holds no values: give at least one")
         if first_step < 0:
             raise ValueError(f"first_step must be an integer >= 0, got {first_step!r}")
         self.steps: IntArray = np.arange(first_step, first_step + n)
@@ -201,40 +217,33 @@ class TrainingCurveDisplay(Display):
         panel_of = dict(zip(measures, panels, strict=True))
         for panel in panels:
             style_axes(panel, grid="y")
-        self._draw_curves(panel_of, train_kwargs, validation_kwargs)
-        for measure, panel in panel_of.items():
-            write_label(panel.yaxis, measure)
-        self.figure_.align_ylabels(panels)
-        write_label(panels[-1].xaxis, self.step_name)
-        set_integer_ticks(panels[-1].xaxis)
-        self.legends_ = [draw_legend(panel) for panel in panels]
-        return self
-
-    def _draw_curves(
-        self,
-        panel_of: Mapping[str, Axes],
-        train_kwargs: Style | None,
-        validation_kwargs: Style | None,
-    ) -> None:
-        """Draw the curves of each set in one style, and mark the step kept."""
-        first_panel = next(iter(panel_of.values()))
         # the set that shows the step kept, on the curve of its first measure
         followed = next((name for name in self.curves if name != TRAIN_SET), TRAIN_SET)
         self.lines_: dict[str, dict[str, Line2D]] = {}
         self.kept_lines_ = []
-        styles = next_styles(first_panel, markers=False)
+        styles = next_styles(panels[0], markers=False)
         of_set = next(styles)
         for set_name, set_curves in self.curves.items():
             if set_name not in (TRAIN_SET, followed):
                 of_set = next(styles)
             given = train_kwargs if set_name == TRAIN_SET else validation_kwargs
+            label = "training" if set_name == TRAIN_SET else set_name
+            label = label if self.name is None else f"{self.name}: {label}"
             self.lines_[set_name] = {}
             for measure, values in set_curves.items():
-                options = of_set | {"label": self._label(set_name)}
+                options = of_set | {"label": label}
                 if set_name == TRAIN_SET:
                     options["linestyle"] = "--"
-                elif set_name == followed and not self.lines_[set_name]:
-                    options |= self._kept_marker(set_name)
+                elif (
+                    self.kept is not None
+                    and set_name == followed
+                    and not self.lines_[set_name]
+                ):
+                    options |= {
+                        "label": f"{label}, kept at {self.step_name} {self.kept}",
+                        "marker": "o",
+                        "markevery": [int(self.kept - self.steps[0])],
+                    }
                 style = line_style(given, **options)
                 line = self._draw_curve(panel_of[measure], values, style)
                 self.lines_[set_name][measure] = line
@@ -242,9 +251,14 @@ class TrainingCurveDisplay(Display):
         marked = next(iter(self.lines_[followed].values()), None)
         if self.kept is not None and marked is not None:
             style = {"color": marked.get_color(), "linestyle": ":", "linewidth": 1}
-            self.kept_lines_ = [
-                panel.axvline(self.kept, **style) for panel in panel_of.values()
-            ]
+            self.kept_lines_ = [panel.axvline(self.kept, **style) for panel in panels]
+        for measure, panel in panel_of.items():
+            write_label(panel.yaxis, measure)
+        self.figure_.align_ylabels(panels)
+        write_label(panels[-1].xaxis, self.step_name)
+        set_integer_ticks(panels[-1].xaxis)
+        self.legends_ = [draw_legend(panel) for panel in panels]
+        return self
 
     def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
         """Draw a curve; its value before any step does not extend the axis limits."""
@@ -257,21 +271,6 @@ class TrainingCurveDisplay(Display):
             panel.update_datalim(np.column_stack([self.steps, inside]))
         return line
 
-    def _label(self, set_name: str) -> str:
-        """Return the name of a curve in the legend."""
-        label = "training" if set_name == TRAIN_SET else set_name
-        return label if self.name is None else f"{self.name}: {label}"
-
-    def _kept_marker(self, set_name: str) -> dict[str, object]:
-        """Return the options that mark the step kept on the curve of a set."""
-        if self.kept is None:
-            return {}
-        return {
-            "label": f"{self._label(set_name)}, kept at {self.step_name} {self.kept}",
-            "marker": "o",
-            "markevery": [int(self.kept - self.steps[0])],
-        }
-
 
 def get_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
     """Return the axes of stacked panels: new ones, those given, or parts of one."""
@@ -283,7 +282,15 @@ def get_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
         return list(figure.subplots(n_panels, 1, sharex=True, squeeze=False)[:, 0])
     given = [ax] if hasattr(ax, "plot") else list(ax)
     if len(given) == 1 and n_panels > 1:
-        return divide_axes(given[0], n_panels)
+        whole: Any = given[0]
+        subplot = whole.get_subplotspec()
+        if subplot is None:
+            raise ValueError(
+                f"ax must be divided into {n_panels} panels, but it is not part of a "
+                f"grid of subplots: make it with subplots(), or give {n_panels} Axes"
+            )
+        whole.set_axis_off()
+        return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
     if len(given) != n_panels:
         raise ValueError(
             f"ax must be one matplotlib Axes, or one for each panel, {n_panels} in "
@@ -292,33 +299,17 @@ def get_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
     return given
 
 
-def divide_axes(ax: Axes, n_panels: int) -> list[Axes]:
-    """Hide `ax` and return panels that are stacked in its area."""
-    subplot = ax.get_subplotspec()
-    if subplot is None:
-        raise ValueError(
-            f"ax must be divided into {n_panels} panels, but it is not part of a grid "
-            f"of subplots: make it with subplots(), or give {n_panels} Axes"
-        )
-    ax.set_axis_off()
-    return list(subplot.subgridspec(n_panels, 1).subplots(sharex=True))
-
-
 def read_record(ranker: BaseEstimator) -> dict[str, Any]:
     """Return the arguments of the display of a fitted ranker, or raise an error."""
-    if is_ranker(ranker) and hasattr(ranker, "metric"):
+    is_ours = is_ranker(ranker) and hasattr(ranker, "metric")
+    if is_ours:
         check_is_fitted(ranker)
-        if hasattr(ranker, "evals_result_"):
-            return read_ranker_curves(ranker)
-    raise TypeError(
-        "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
-        "RankNetRanker, or a Pipeline, search or CalibratedRanker of one, got "
-        f"{type(ranker).__name__}{hint(ranker, 'evals_result_')}"
-    )
-
-
-def read_ranker_curves(ranker: BaseEstimator) -> dict[str, Any]:
-    """Read the curves of a ranker: of trees also the values before the first."""
+    if not is_ours or not hasattr(ranker, "evals_result_"):
+        raise TypeError(
+            "estimator must be a fitted LambdaMARTRanker, LambdaRankRanker or "
+            "RankNetRanker, or a Pipeline, search or CalibratedRanker of one, got "
+            f"{type(ranker).__name__}{hint(ranker, 'evals_result_')}"
+        )
     curves = {
         set_name: {label_of(name): values.copy() for name, values in set_curves.items()}
         for set_name, set_curves in ranker.evals_result_.items()
@@ -364,28 +355,3 @@ def kept_epoch(
     if warm_start and best < len(values) - 1:
         return None
     return best + 1
-
-
-def check_curves(
-    curves: Mapping[str, Mapping[str, ArrayLike]],
-) -> tuple[dict[str, dict[str, FloatArray]], int]:
-    """Return curves that a user gave as float64, and the number of their steps."""
-    if not isinstance(curves, Mapping) or not all(
-        isinstance(set_curves, Mapping) for set_curves in curves.values()
-    ):
-        raise TypeError(
-            "curves must be a dict of dicts, {set: {measure: values}}, got "
-            f"{type(curves).__name__}"
-        )
-    read: dict[str, dict[str, FloatArray]] = {}
-    n: int | None = None
-    for set_name, set_curves in curves.items():
-        read[set_name] = {}
-        for measure, given in set_curves.items():
-            name = f"curves[{set_name!r}][{measure!r}]"
-            values = read_items(given, name, "step", n, finite=False)
-            read[set_name][measure] = values
-            n = len(values)
-    if n is None:
-        raise ValueError("curves holds no values: give at least one")
-    return read, n

@@ -196,29 +196,25 @@ class WeightCurvesDisplay(Display):
         }
         self.learned_line_ = ax.axvline(0, **dotted)
         self.value_line_ = ax.axhline(self.value, **dotted)
-        self.lines_ = self._draw_curves(n_named, curve_kwargs)
-        write_label(ax.xaxis, "weight minus its trained value")
-        write_label(ax.yaxis, f"mean {self.metric_name}")
-        self.legend_ = draw_legend(ax)
-        return self
-
-    def _draw_curves(self, n_named: int, style: Style | None) -> list[Line2D]:
-        """Draw each curve, those without a name behind the others."""
-        lines: list[Line2D] = []
-        styles = next_styles(self.ax_, markers=False)
+        self.lines_: list[Line2D] = []
+        styles = next_styles(ax, markers=False)
         for i, curve in enumerate(self.order):
+            # those without a name are behind the others
             options: dict[str, object] = {"color": UNNAMED, "zorder": 1.5}
             if i < n_named:
                 options = next(styles) | {"zorder": 2.5}
                 options["label"] = escape_label(self.names[curve])
             elif i == n_named:
                 options["label"] = f"{len(self.order) - n_named} others"
-            lines += self.ax_.plot(
+            self.lines_ += ax.plot(
                 self.moved[curve] - self.learned[curve],
                 self.values[curve],
-                **line_style(style, linewidth=1.2, **options),
+                **line_style(curve_kwargs, linewidth=1.2, **options),
             )
-        return lines
+        write_label(ax.xaxis, "weight minus its trained value")
+        write_label(ax.yaxis, f"mean {self.metric_name}")
+        self.legend_ = draw_legend(ax)
+        return self
 
 
 def read_curve_points(

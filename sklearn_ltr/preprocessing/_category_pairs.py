@@ -342,8 +342,8 @@ def gains_of_pairs(
     total = weighted_square(targets)
     if not total > 0:
         raise ValueError(
-            "y has no query with two different grades among those of a sample_weight "
-            "above zero: no pair can explain them: check y and groups"
+            f"y has no query with two different grades{data.in_words}: no pair can "
+            "explain them: check y and groups"
         )
     columns = {
         name: np.where(column.codes < 0, np.nan, column.codes)[data.rows]

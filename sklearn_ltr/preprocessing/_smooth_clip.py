@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.data.features import CHUNK_SIZE, read_feature_table
+from sklearn_ltr._core.data.tables import Matrix
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
 from sklearn_ltr._core.estimators.base import Estimator, refit
 from sklearn_ltr._core.trees.categories import exact
@@ -159,7 +160,10 @@ class SmoothClipScaler(OneToOneFeatureMixin, TransformerMixin, Estimator):
             a sparse X if X of `fit` was dense, as 0 would not stay 0.
         """
         check_is_fitted(self)
-        table = read_feature_table(self, X, reset=False, name="X")
+        return self._scaled(read_feature_table(self, X, reset=False, name="X"))
+
+    def _scaled(self, table: Matrix) -> FloatArray | csr_matrix:
+        """Return a table that was read, scaled and clipped."""
         if not issparse(table):
             return smoothly_clipped(table, self.center_, self.scale_, self.rms_)
         if self.center_.any():
@@ -186,17 +190,24 @@ def median(values: NDArray[Any]) -> float:
         return 0.0
     middle = (len(values) - 1) // 2, len(values) // 2
     low, high = np.partition(values, middle)[[*middle]].astype(np.float64)
-    return float(low / 2 + high / 2)  # the sum might be infinite
+    # the sum might be infinite, and the half of the smallest number is 0
+    return float(low if low == high else low / 2 + high / 2)
 
 
 def scale_of(values: NDArray[Any], center: float) -> float:
     """Return 1.4826 times the median distance of values that are not the center."""
-    halves = np.abs(values.astype(np.float64) / 2 - center / 2)
-    halves = halves[halves > 0]  # NaN is not
-    if len(halves) == 0:
+    unit = unit_of(np.abs(values[~np.isnan(values)]).max(initial=0.0))
+    distances = np.abs(values.astype(np.float64) * unit - center * unit)
+    distances = distances[distances > 0]  # NaN is not
+    if len(distances) == 0:
         return np.inf
     largest = np.finfo(np.float64).max / 4
-    return 2 * min(DEVIATION * median(halves), largest)
+    return float(min(DEVIATION * median(distances), largest) / unit)
+
+
+def unit_of(size: FloatArray | float) -> FloatArray:
+    """Return 1/2 for large numbers, whose differences might be infinite, else 1."""
+    return np.where(size < 1.0, 1.0, 0.5)  # of the smallest numbers, half is 0
 
 
 def rms_of(values: NDArray[Any], center: float, scale: float, n_known: int) -> float:
@@ -226,10 +237,11 @@ def clip_smoothly(
     values: FloatArray, center: FloatArray | float, scale: FloatArray | float
 ) -> None:
     """Change numbers to c of the formula."""
-    # halves, so that no difference is infinite
-    values *= 0.5
-    values -= center / 2
-    values /= scale / 2
+    unit = unit_of(scale)
+    with np.errstate(over="ignore"):  # far numbers, in columns of tiny ones
+        values *= unit
+        values -= center * unit
+        values /= scale * unit
     np.clip(values, -LARGEST, LARGEST, out=values)
     root = values / LIMIT
     root *= root

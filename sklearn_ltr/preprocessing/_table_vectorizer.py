@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
@@ -17,13 +21,19 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._core.data import RowColumns
 from sklearn_ltr._core.data.categories import FeatureCategories, replace_columns
 from sklearn_ltr._core.data.features import (
+    DATED,
+    DURATIONS,
+    LabelColumn,
+    NumberColumn,
     as_table,
     check_columns,
+    column_kinds,
     find_features,
+    get_column,
+    holds_values,
     is_arrow,
-    is_frame,
+    kind_of_value,
     read_feature_table,
-    text_features,
 )
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.data.tables import Matrix
@@ -45,7 +55,13 @@ from sklearn_ltr.preprocessing._smooth_clip import SmoothClipScaler
 __all__ = ["TableVectorizer"]
 
 DAY = np.timedelta64(1, "D") / np.timedelta64(1, "us")  # in microseconds
-DATED = ("datetime", "date", "timedelta", "duration", "timestamp")  # names of dtypes
+FARTHEST = 1e8  # days that fit into microseconds of 64 bits
+# What columns may hold; of these, what becomes days
+HELD = {
+    "number": "numbers", "text": "text", "date": "dates without a time zone",
+    "zoned date": "dates with a time zone", "duration": "durations",
+}  # fmt: skip
+IN_DAYS = ("date", "zoned date", "duration")
 INDICATOR = "missingindicator_"  # as SimpleImputer names such columns
 NOTHING: Mapping[int, FloatArray] = MappingProxyType({})
 
@@ -83,7 +99,8 @@ class TableVectorizer(TransformerMixin, Estimator):
     - **Numbers** and booleans are scaled by :class:`SmoothClipScaler`, whatever their
       tails.  A missing value becomes 0, the median, and a column that had some gets a
       second column that says where.
-    - **Dates** and durations are days, and then numbers.
+    - **Dates** and durations are days, and then numbers.  Dates are those of UTC if
+      they have a time zone, which must be so in all rows of all tables, or in none.
     - **Categories**, and text, have a column of 0 and 1 each where there are at most
       `cardinality_threshold` of them.  Missing values have a column as well, if there
       were any.
@@ -111,7 +128,8 @@ class TableVectorizer(TransformerMixin, Estimator):
     Attributes
     ----------
     kinds_ : ndarray of shape (n_features,), object
-        What each column was taken for: "number", "date", "one-hot" or "target".
+        What each column was taken for: "number", "date", "zoned date" (with a time
+        zone), "duration", "one-hot" or "target".
     scaler_ : SmoothClipScaler or None
         Of the columns of numbers and dates; None without such columns.
     n_features_in_ : int
@@ -265,12 +283,32 @@ class TableVectorizer(TransformerMixin, Estimator):
         """
         check_is_fitted(self)
         table = as_table(X) if is_arrow(X) else X
-        if (self.kinds_ != "number").any():
+        kinds = column_kinds(table)
+        if {*kinds, *self.kinds_} != {"number"}:
             check_columns(self, table, "X")
-        dated = np.flatnonzero(self.kinds_ == "date").tolist()
-        check_dates(table, dated)
-        table = self._categories.encode(with_days(table, dated), "X")
+            table = with_days(table, self._check_kinds(table, kinds))
+        table = self._categories.encode(table, "X")
         return self._columns(read_feature_table(self, table, reset=False, name="X"))
+
+    def _check_kinds(self, X: Any, kinds: list[str]) -> list[int]:
+        """Return the columns of dates; all must hold what they held, or nothing."""
+        dated, table = [], X if issparse(X) else as_table(X)
+        for j in self._numbers.tolist():
+            was, now = self.kinds_[j], kinds[j]
+            if was in IN_DAYS or now in IN_DAYS:
+                dated.append(j)
+            if now != was and (issparse(X) or holds_values(get_column(table, j, "X"))):
+                raise ValueError(
+                    f"{self._label(j)} holds {in_words(now)}, but held {in_words(was)} "
+                    f"when the transformer was fitted: give {in_words(was)}, or fit "
+                    "again"
+                )
+        return dated
+
+    def _label(self, feature: int) -> str:
+        """Return a column as messages name it."""
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return f"X in column {names[feature]!r}"
 
     def _learn(
         self, X: MatrixLike, y: ArrayLike | None, groups: IdsLike | None
@@ -278,19 +316,29 @@ class TableVectorizer(TransformerMixin, Estimator):
         """Learn from the rows; return X as numbers, and columns for training rows."""
         p = read_parameters(VectorizerParameters, self)
         X = as_table(X) if is_arrow(X) else X
-        dated = date_features(X)
-        X = with_days(X, dated)
+        kinds = np.array(column_kinds(X), dtype=object)
         given = p.categorical_features
-        if isinstance(given, str) and given == "from_dtype" and not issparse(X):
-            given = sorted({*find_features(X, given, "X"), *text_features(X)})
-        self._categories = FeatureCategories.learn(X, given)
+        features = find_features(X, given, "X")
+        if isinstance(given, str) and given == "from_dtype":
+            features = np.union1d(features, np.flatnonzero(kinds == "text"))
+        if len(kinds) > 0:
+            check_columns(self, X, "X", reset=True)
+        others = np.setdiff1d(np.flatnonzero(kinds != "number"), features)
+        dated = others[np.isin(kinds[others], IN_DAYS)]
+        for j in np.setdiff1d(others, dated).tolist():
+            advice = f"give {', '.join(HELD.values())}"
+            if kinds[j] == "text":
+                advice = "name it in categorical_features, or give 'from_dtype'"
+            raise ValueError(f"{self._label(j)} holds {in_words(kinds[j])}: {advice}")
+        X = with_days(X, dated.tolist())
+        self._categories = FeatureCategories.learn(X, features)
         table = self._categories.encode(X, "X")
         table = read_feature_table(self, table, reset=True, name="X")
         n_features = table.shape[1]
 
         self.kinds_ = np.full(n_features, "number", dtype=object)
-        self.kinds_[dated] = "date"
-        features = self._categories.feature.tolist()
+        self.kinds_[dated] = kinds[dated]
+        features = features.tolist()
         self._tables, trained, targets = [], {}, None
         for j in features:
             column = table[:, j]
@@ -320,11 +368,10 @@ class TableVectorizer(TransformerMixin, Estimator):
         table: FloatArray,
     ) -> RowTargets:
         """Return the targets of the rows, which a column of many categories needs."""
-        names = getattr(self, "feature_names_in_", range(table.shape[1]))
         if y is None:
             raise ValueError(
-                f"X in column {names[feature]!r} has {n_categories} categories, more "
-                f"than cardinality_threshold={self.cardinality_threshold}, so they are "
+                f"{self._label(feature)} has {n_categories} categories, more than"
+                f" cardinality_threshold={self.cardinality_threshold}, so they are "
                 "encoded by the mean of their grades, but y is None: give y and "
                 "groups, or a higher cardinality_threshold"
             )
@@ -340,7 +387,7 @@ class TableVectorizer(TransformerMixin, Estimator):
         numbers = table[:, self._numbers] if has_others else table
         columns = []
         if self.scaler_ is not None:
-            scaled: Matrix = self.scaler_.transform(numbers)
+            scaled: Matrix = self.scaler_._scaled(numbers)
             values = scaled.data if issparse(scaled) else scaled
             values[np.isnan(values)] = 0.0
             columns.append(scaled)
@@ -369,29 +416,46 @@ class TableVectorizer(TransformerMixin, Estimator):
         names : ndarray of shape (n_columns,), object
             The columns of numbers, then ``"missingindicator_price"`` and the like, then
             for each column of categories ``"shop_a"``, ``"shop_b"``, ..., or its name.
+            Where two would be equal, their parts are in quotes, as in
+            ``'"shop"_"a"'``; the name of a column of X stays as it is.
 
         Raises
         ------
         NotFittedError
             Before `fit`.
         ValueError
-            For other names than those of `fit`.
+            For other names than those of `fit`, or two equal ones.
         """
         check_is_fitted(self)
         names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
         numbers = names[self._numbers]
-        found = [*numbers, *(INDICATOR + numbers[self._indicated])]
+        indicator = f"{INDICATOR}{{}}"
+        made: list[tuple[str, ...]] = [("{}", name) for name in numbers]
+        made += [(indicator, name) for name in numbers[self._indicated]]
         text = dict(zip(self._categories.feature, self._categories.text, strict=True))
         for each in self._tables:
             name, known = names[each.feature], text[each.feature]
             if not each.is_one_hot:
-                found.append(name)
+                made.append(("{}", name))
                 continue
-            for category in each.categories:
-                label = known[int(category)] if len(known) else f"{category:g}"
-                found.append(f"{name}_{label}")
+            for category in each.categories.tolist():
+                number = int(category) if category.is_integer() else category
+                label = str(known[number] if len(known) else number)
+                made.append(("{}_{}", name, label))
             if each.numbers.shape[1] > len(each.categories):
-                found.append(INDICATOR + name)
+                made.append((indicator, name))
+        found = [form.format(*of) for form, *of in made]
+        n_of = Counter(found)
+        for place, (form, *of) in enumerate(made):
+            if n_of[found[place]] > 1 and form != "{}":
+                quoted = (json.dumps(part, ensure_ascii=False) for part in of)
+                found[place] = form.format(*quoted)
+        most = Counter(found).most_common(1)
+        if most and most[0][1] > 1:
+            raise ValueError(
+                f"two columns of the output would have the name {most[0][0]!r}: give "
+                "the columns of X other names, each its own"
+            )
         return np.array(found, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
@@ -442,37 +506,47 @@ def missing_in(table: Matrix) -> Matrix:
     return marked
 
 
-def date_features(table: Any) -> list[int]:
-    """Return the columns of a DataFrame that have a dtype of dates or durations."""
-    if not is_frame(table):
-        return []
-    names = [str(dtype).lower() for dtype in table.dtypes]
-    return [j for j, name in enumerate(names) if name.startswith(DATED)]
+def in_words(kind: str) -> str:
+    """Return what a column of a kind holds."""
+    return HELD.get(kind, f"values of the kind {kind}")
 
 
-def check_dates(table: Any, features: list[int]) -> None:
-    """Raise a ValueError unless these columns still hold dates."""
-    other = sorted({*features} - {*date_features(table)})
-    if other:
-        name = table.columns[other[0]] if is_frame(table) else other[0]
-        raise ValueError(
-            f"X in column {name!r} holds no dates, as it did when the transformer was "
-            "fitted: give them in a dtype of dates, or fit again"
-        )
-
-
-def with_days(table: Any, features: list[int]) -> Any:
-    """Return a table with days, as numbers, in its columns of dates."""
+def with_days(X: Any, features: list[int]) -> Any:
+    """Return a table with days, as numbers, in its columns of dates and durations."""
+    if not features:
+        return X
+    table = as_table(X)
     return replace_columns(table, {j: days(table, j) for j in features})
 
 
 def days(table: Any, feature: int) -> FloatArray:
     """Return a column of dates as days since January 1, 1970, or durations as days."""
     column = table.iloc[:, feature] if hasattr(table, "iloc") else table[:, feature]
-    is_long = str(column.dtype).lower().startswith(("timedelta", "duration"))
-    unit = "timedelta64[us]" if is_long else "datetime64[us]"
-    if hasattr(column, "iloc"):  # of pandas, whose objects may be missing
-        values = column.to_numpy(dtype=unit, na_value=np.array("NaT", dtype=unit)[()])
+    name = str(column.dtype).lower()
+    if not name.startswith(DATED):
+        values = times_of_objects(get_column(table, feature, "X"))
+    elif hasattr(column, "iloc"):  # of pandas, whose objects may be missing
+        unit = re.search(r"\[([mun]?s)\b", name)
+        kind = "timedelta64" if name.startswith(DURATIONS) else "datetime64"
+        missing = np.array("NaT", dtype=f"{kind}[{unit[1] if unit else 's'}]")
+        values = column.to_numpy(dtype=missing.dtype, na_value=missing[()])
     else:
-        values = column.to_numpy().astype(unit)
-    return np.where(np.isnat(values), np.nan, values.astype(np.int64) / DAY)
+        values = np.asarray(column)
+    kind = values.dtype.kind
+    found = values.astype(f"{kind}8[s]").astype(np.int64) / 86_400
+    is_near = np.abs(found) < FARTHEST
+    found[is_near] = values[is_near].astype(f"{kind}8[us]").astype(np.int64) / DAY
+    found[np.isnat(values)] = np.nan
+    return np.asarray(found)
+
+
+def times_of_objects(column: NumberColumn | LabelColumn) -> NDArray[Any]:
+    """Return a column of dates or durations of Python, dates as those of UTC."""
+    if isinstance(column, NumberColumn):  # without a value
+        return np.full(len(column.values), "NaT", dtype="datetime64[us]")
+    kinds = {kind_of_value(label) for label in column.labels}
+    labels = column.labels
+    if kinds == {"zoned date"}:
+        labels = [label.astimezone(UTC).replace(tzinfo=None) for label in labels]
+    dtype = "timedelta64[us]" if kinds == {"duration"} else "datetime64[us]"
+    return np.array([*labels, "NaT"], dtype=dtype)[column.codes]

@@ -142,6 +142,10 @@ NO_NUMBERS: Table = {
     "a number": (1, "must hold one number per row, got 1"),
     "a generator": (None, "is a generator, which can be read only once"),
     "strings": (NUMBERS.astype(str), "must be numeric, got dtype <U"),
+    "numbers as text": (
+        ["1"] * N, "must be numeric, got dtype <U1: convert it, as in numpy.asarray("),
+    "text": (["good"] * N, "must be numeric, got dtype <U4: give a number for each te"),
+    "text as objects": (np.array(["good"] * N, object), "must be numeric, but row 0"),
     "None": (last(None), "must be numeric, but row 29"),
     "NA of pandas": (last(pd.NA), "must be numeric, but row 29"),
     "complex numbers": (last(1j), "must be numeric"),
@@ -175,6 +179,16 @@ def test_what_is_no_column_of_numbers_is_refused(entry, kind):
     if kind == "a generator":
         value = (number for number in NUMBERS)
     refused(lambda: call(value), ValueError, f"{name} {message}".rstrip())
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series, pd.Categorical])
+def test_text_grades_are_told_how_to_become_numbers(form):
+    exact = form(np.where(NUMBERS > 1, "Exact", "Partial").tolist())
+    advice = ": give a number for each text, as in [{'Partial': 0, ...}[t] for t in y]"
+    refused(lambda: fit(LambdaMARTRanker, {"y": exact}), ValueError, advice)
+    both = pd.DataFrame({"a": exact, "b": NUMBERS})
+    advice = "'Partial': 0, ...}[t] for t in y[:, a]]"
+    refused(lambda: fit(LambdaMARTRanker, {"y": both}), ValueError, advice)
 
 
 @pytest.mark.parametrize("entry", ENTRIES)

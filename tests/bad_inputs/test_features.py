@@ -12,12 +12,20 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from scipy import sparse
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
-from sklearn_ltr.ensemble import BaggingRanker
-from sklearn_ltr.inspection import shap_values
+from sklearn_ltr.calibration import CalibratedRanker
+from sklearn_ltr.dask._partitions import check_no_infinity
+from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
+from sklearn_ltr.inspection import model_report, shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
+from sklearn_ltr.model_selection import RankerSearch, group_train_test_split
+from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from tests.bad_inputs import (
     GROUPS,
     INF,
@@ -25,6 +33,7 @@ from tests.bad_inputs import (
     OF_TREES,
     RANKERS,
     SMALL,
+    TREES,
     Bad,
     N,
     Y,
@@ -37,12 +46,22 @@ from tests.bad_inputs import X as NUMBERS
 X = NUMBERS[:, :2].copy()
 
 
-def damaged(form: str, attribute: str, place: int, number: int) -> Any:
+def damaged(form: str, attribute: str, place: int, number: Any) -> Any:
     """Return a sparse matrix of which one index points outside of it."""
     table = sparse.csr_matrix(X).asformat(form)
+    if form == "dok":  # which checks what is set
+        table._dict[(place, number)] = 1.0
+        return table
     array = getattr(table, attribute).copy()
     array[place] = number
     setattr(table, attribute, array)
+    return table
+
+
+def cut(form: str, attribute: str) -> Any:
+    """Return a sparse matrix without the last of what it stores."""
+    table = sparse.csr_matrix(X).asformat(form)
+    setattr(table, attribute, getattr(table, attribute)[:-1])
     return table
 
 
@@ -97,6 +116,20 @@ NO_NUMBERS[OUTSIDE] = tuple(
         ("csr", "indices", 3, 999), ("csr", "indices", 3, -7),
         ("csc", "indices", 3, 999), ("csr", "indptr", 2, 10**6),
         ("csr", "indptr", 0, 1), ("csr", "indptr", -1, 10**6), ("csc", "indptr", 1, -1),
+        ("coo", "row", 3, N), ("coo", "col", 3, 999), ("coo", "col", 3, -1),
+        ("bsr", "indices", 3, 999), ("bsr", "indptr", 2, 10**6),
+        ("lil", "rows", 3, [2]), ("lil", "rows", 3, [-1, 0]),
+        ("lil", "rows", 3, [0, 1, 1]),
+        ("dok", "", 3, 999),
+        ("lil", "rows", 3, [0.5, 1]), ("dok", "", N, 0), ("dia", "offsets", 0, 999),
+        ("dia", "offsets", 0, -N),
+    ]
+) + tuple(
+    cut(form, attribute)
+    for form, attribute in [
+        ("csr", "indices"), ("csr", "data"), ("csc", "indptr"), ("coo", "col"),
+        ("coo", "data"), ("bsr", "data"), ("lil", "rows"), ("lil", "data"),
+        ("dia", "offsets"), ("dia", "data"),
     ]
 )  # fmt: skip
 BAD: list[Bad] = [
@@ -127,10 +160,12 @@ BAD: list[Bad] = [
     (replaced({"a": 1}), TypeError, "not 'dict'"),
     (None, ValueError, "Expected 2D array"),
     ("abc", ValueError, "could not convert string to float"),
-    ({"a": [1]}, TypeError, "not 'dict'"),
+    ({"a": [1]}, TypeError, "is a dict, and columns would have no order: give pandas."),
+    ([{"a": 1}] * N, TypeError, "is a list of dicts, and columns would have no order"),
     ([[1, 2], [3]], ValueError, "inhomogeneous shape"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),
-    (pd.Series(X[:, 0]), ValueError, "Expected a 2-dimensional container"),
+    *((column, ValueError, "got 1D array instead, of 30 values: the table of features")
+      for column in (pd.Series(X[:, 0]), pl.Series(X[:, 0]), X[:, 0].tolist())),
     (X[:0], ValueError, NO_ROWS),
     (X[:, :0], ValueError, "Found array with 0 feature(s)"),
     (pd.DataFrame(X, columns=["a", 1]), TypeError, "Feature names are only suppor"),
@@ -258,6 +293,48 @@ def test_another_number_of_columns_is_refused(entry):
         message = f"X has {n} features, but "
         refused(lambda n=n: ENTRIES[entry](np.ones((N, n))), ValueError, message)
     refused(lambda: ENTRIES[entry](np.full((N, 2), INF)), ValueError, "infinity")
+
+
+def fitted_in(*steps: Any) -> Any:
+    """Return a Pipeline that is fitted to a sparse table."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        return make_pipeline(*steps).fit(sparse.csr_matrix(X), Y, groups=GROUPS)
+
+
+SPARSE = sparse.csr_matrix(X)
+#: Where scikit-learn's estimators would be given a sparse table first
+AROUND: dict[str, Any] = {
+    **{f"{name} {e.__name__}": lambda t, e=e, n=name: getattr(e(), n)(t)
+       for e in (TableVectorizer, SmoothClipScaler)
+       for name in ("fit", "fit_transform")},
+    "transform": lambda t: TableVectorizer().fit(SPARSE).transform(t),
+    "bag of pipelines": lambda t: BaggingRanker(
+        make_pipeline(MaxAbsScaler(), LambdaMARTRanker()), 2).fit(t, Y, groups=GROUPS),
+    "blend of others": lambda t: BlendedRanker([Ridge(), Ridge()]).fit(
+        t, Y, groups=GROUPS),
+    "blend predicts": lambda t: BlendedRanker([Ridge(), Ridge()]).fit(
+        SPARSE, Y, groups=GROUPS).predict(t),
+    "calibrated": lambda t: CalibratedRanker(Ridge(), cv=2).fit(t, Y, groups=GROUPS),
+    "search": lambda t: RankerSearch(
+        Ridge(), param_distributions={"alpha": [1.0]}, n_iter=1).fit(
+        t, Y, groups=GROUPS),
+    "init": lambda t: fit(LambdaMARTRanker, {"X": t}, init=Ridge()),
+    "shap of a pipeline": lambda t: shap_values(
+        fitted_in(MaxAbsScaler(), LambdaMARTRanker(**TREES)), t),
+    "report": lambda t: model_report(on_two(LambdaMARTRanker), t, Y, groups=GROUPS),
+    "X_reference": lambda t: model_report(
+        on_two(LambdaMARTRanker), X, Y, groups=GROUPS, X_reference=t),
+    "split": lambda t: group_train_test_split(t, Y, groups=GROUPS),
+    "partial_fit": lambda t: RankNetRanker().partial_fit(t, Y, groups=GROUPS),
+    "partition": lambda t: check_no_infinity(t, "X"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "bsr", "lil"])
+@pytest.mark.parametrize("entry", ENTRIES | AROUND)
+def test_a_damaged_sparse_table_is_refused_wherever_it_is_given(entry, form):
+    bad = next(t for t in NO_NUMBERS[OUTSIDE] if t.format == form)
+    refused(lambda: (ENTRIES | AROUND)[entry](bad), ValueError, OUTSIDE)
 
 
 # --- categorical features -------------------------------------------------------------

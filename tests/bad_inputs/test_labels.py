@@ -23,7 +23,7 @@ N = len(GROUPS)
 X = np.random.default_rng(0).normal(size=(N, 3))
 ONE = np.tile([0.0, 1.0, 2.0, 0.0, 1.0], 6)
 Y = np.column_stack([ONE, ONE[::-1]])
-NO_ORDER = "y has no query with two different grades of label '1' among those"
+NO_ORDER = "y has no query with two different grades of label '1': there is no order"
 
 
 def last(value):

@@ -305,6 +305,8 @@ def test_calls_of_metrics_say_what_they_take(score):
 def test_names_of_other_libraries_are_told_what_to_import(theirs, ours):
     with pytest.raises(AttributeError, match=f"has no {theirs}: import {ours}, "):
         getattr(metrics, theirs)
+    with pytest.raises(ImportError):  # by Python, in its own words
+        exec(f"from sklearn_ltr.metrics import {theirs}")
     assert ours in metrics.__all__
     assert not hasattr(metrics, theirs)
     assert not hasattr(metrics, "nothing_of_the_kind")

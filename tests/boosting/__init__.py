@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_ltr._core.boosting.bins import bin_data
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
-from sklearn_ltr._core.boosting.warm_start import KeptTrees
+from sklearn_ltr._core.boosting.warm_start import TreesSoFar
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitData, RowColumns, TrainingData
 from sklearn_ltr._core.data.labels import LabelGrades
@@ -51,7 +51,7 @@ def run(n_trees, objective=SquaredError, features=(0, 1, 2), **options):
     } | options  # fmt: skip
     p, kept = (
         read_parameters(BoostingParameters, MARTRegressor(**options)),
-        KeptTrees(0),
+        TreesSoFar(0),
     )
     table, rows, ones = table_of(X[:, features]), np.arange(N), np.ones(N)
     grades, offsets = LabelGrades.of_one(TARGET), np.arange(N + 1)

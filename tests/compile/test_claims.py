@@ -96,6 +96,31 @@ def test_processes_that_begin_together_compile_each_kernel_once(tmp_path):
     assert sum(n_compiled) == len(list(tmp_path.rglob("*.nbc"))) == 3
 
 
+CLAIM_AND_END = """
+import sys
+from sklearn_ltr._core.compile import claims
+for end in (lambda: claims.give_up(sys.argv[1], "a"), claims.give_up_all):
+    claims.claim(sys.argv[1], "a")
+    print("claimed", flush=True)
+    sys.stdin.readline()
+    end()
+    print("given up", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_claims_end_one_by_one_or_all_together(tmp_path):
+    command = [sys.executable, "-c", CLAIM_AND_END, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as process:
+        for expected in 2 * ["claimed", "given up"]:
+            assert process.stdout.readline() == f"{expected}\n"
+            assert claims.claim_now(str(tmp_path), "a") == (expected == "given up")
+            claims.give_up(str(tmp_path), "a")
+            process.stdin.write("\n")
+            process.stdin.flush()
+
+
 def test_a_claim_can_be_tried_without_waiting(holder, tmp_path):
     assert not claims.claim_now(str(tmp_path), "a")
     assert claims.claim_now(str(tmp_path), "b")

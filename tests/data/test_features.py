@@ -235,6 +235,55 @@ def test_duplicate_entries_are_summed_and_the_given_table_is_not_changed():
     assert halves.nnz == 2 * table.nnz
 
 
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix])
+def test_indices_that_were_changed_after_scipy_looked_at_them_count_as_they_are(form):
+    table = form(DENSE)
+    assert table.has_canonical_format  # which it remembers
+    table.indices[:] = RNG.integers(0, 30, table.nnz)
+    row = np.repeat(np.arange(len(DENSE)), np.diff(table.indptr))
+    dense = sparse.coo_array((table.data, (row, table.indices)), DENSE.shape).toarray()
+    assert not np.array_equal(dense != 0, DENSE != 0)
+    ranker = LambdaMARTRanker(n_estimators=5, random_state=0)
+    expected = ranker.fit(dense, GRADES, groups=QUERIES).predict(dense)
+    found = ranker.fit(table, GRADES, groups=QUERIES).predict(table)
+    assert found.tobytes() == expected.tobytes()
+
+
+ONE_HOT = pd.get_dummies(pd.Series(["a", "b", "c"] * 240), sparse=True)
+SOME = np.where(np.arange(720) % 4, 0, np.arange(720) % 9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+def test_sparse_columns_of_booleans_and_numbers_are_one_table(dtype):
+    column = pd.arrays.SparseArray(
+        SOME.astype(dtype), fill_value=np.dtype(dtype).type(0)
+    )
+    table = ONE_HOT.assign(price=column)
+    dense = table.sparse.to_dense().astype(float)
+    ranker = LambdaMARTRanker(n_estimators=3, random_state=0)
+    expected = ranker.fit(dense, GRADES, groups=QUERIES).predict(dense)
+    assert ranker.fit(table, GRADES, groups=QUERIES).predict(table).tobytes() == (
+        expected.tobytes()
+    )
+    assert ranker.feature_names_in_.tolist() == ["a", "b", "c", "price"]
+    assert ranker.predict(table[:7]).tolist() == expected[:7].tolist()
+
+
+@pytest.mark.parametrize("fill", [np.nan, 1.0, True])
+def test_sparse_columns_that_leave_out_others_than_0_are_told_what_to_do(fill):
+    values = np.where(SOME == 0, fill, 2.0) if fill is not True else SOME > 0
+    column = pd.arrays.SparseArray(values, fill_value=fill)
+    table = ONE_HOT.assign(price=column)
+    ranker = LambdaMARTRanker(n_estimators=3, random_state=0)
+    message = (
+        f"X in column 'price' is sparse with the fill value {fill}, and only 0 can"
+    )
+    with pytest.raises(ValueError, match=f"{message}.*give sparse.to_dense\\(\\)"):
+        ranker.fit(table, GRADES, groups=QUERIES)
+    dense = table.sparse.to_dense()
+    assert len(ranker.fit(dense, GRADES, groups=QUERIES).predict(dense)) == 720
+
+
 class Own:
     """A network that is not known to accept sparse tables."""
 

@@ -49,7 +49,7 @@ def test_folds_divide_no_date_and_end_where_the_nearest_does(sizes, data):
         start = 0 if most is None else min(b for b in n_before if b >= last - most)
         expected.append((start, last, first, end))
     if any(start >= last for start, last, *_ in expected):
-        with pytest.raises(ValueError, match="leave none to learn from before the"):
+        with pytest.raises(ValueError, match="gap=. leave a fold no queries to learn"):
             forward_folds(dates, [*wanted, n], gap=gap, max_train_size=most)
         return
     folds = forward_folds(dates, [*wanted, n], gap=gap, max_train_size=most)

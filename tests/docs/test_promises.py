@@ -141,6 +141,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "n_estimators": st.integers(1, 5),
     "max_iter": st.integers(1, 3),
     "n_iter_no_change": st.integers(1, 3),
+    "dart": st.sampled_from([0.5, {"rate_drop": 0.9, "skip_drop": 0, "max_drop": 2}]),
     "learning_rate": st.floats(0.1, 1),  # of trees
     "learning_rate_init": st.floats(0.001, 0.1),
     "validation_fraction": st.floats(0.2, 0.6),

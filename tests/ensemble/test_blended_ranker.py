@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from scipy.sparse import csr_array
@@ -373,8 +374,59 @@ def test_without_rankers_any_table_that_trees_take_is_taken():
     again = clone(model).fit(frame.iloc[order], Y[order], groups=GROUPS[order])
     expected = clone(model).fit(frame, Y, groups=GROUPS).predict(frame)
     assert again.predict(frame).tobytes() == expected.tobytes()
-    with pytest.raises(ValueError, match="Make text categorical, by astype"):
-        clone(model).fit(frame.assign(shop="a"), Y, groups=GROUPS)
+
+
+N = len(Y)
+MIXED = pd.DataFrame(
+    {
+        "day": pd.date_range("2026-01-01", periods=N),
+        "age": pd.to_timedelta(np.arange(N) % 50, "min"),
+        "shop": [f"s{i % 50}" for i in range(N)],
+        "kind": pd.Categorical([f"k{i % 3}" for i in range(N)]),
+        "price": X[:, 0],
+    }
+)
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_without_rankers_dates_durations_and_text_are_read_for_trees_as_well(form):
+    table = form(MIXED)
+    model = BlendedRanker(random_state=0).fit(table, Y, groups=GROUPS)
+    seed = draws.seed_of(0)
+    trees, network = (
+        make_pipeline(TableVectorizer(), ranker)
+        for ranker in (
+            BaggingRanker(LambdaMARTRanker(), 5, random_state=seed),
+            LambdaRankRanker("ndcg@10", random_state=seed),
+        )
+    )
+    expected = BlendedRanker([trees, network]).fit(table, Y, groups=GROUPS)
+    assert model.predict(table).tobytes() == expected.predict(table).tobytes()
+    assert model.predict(table[:0]).shape == (0,)
+    assert model.feature_names_in_.tolist() == list(MIXED.columns)
+    weights = {"sample_weight": WEIGHTS, "document_weight": np.ones(N)}
+    weighted = clone(model).fit(table, Y, groups=GROUPS, **weights)
+    assert not np.allclose(weighted.predict(table), model.predict(table))
+    for column in ("day", "age", "shop"):  # each alone makes the trees vectorize
+        some = MIXED[[column, "price"]]
+        found = clone(model).fit(some, Y, groups=GROUPS).rankers_[0]
+        assert isinstance(found[0], TableVectorizer)
+    some = MIXED[["kind", "price"]]
+    assert isinstance(
+        clone(model).fit(some, Y, groups=GROUPS).rankers_[0], BaggingRanker
+    )
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("method", ["equal", "lambdarank"])
+@pytest.mark.parametrize("table", [csr_array(X), X, MIXED], ids=["csr", "X", "mixed"])
+def test_what_transformers_put_out_elsewhere_changes_no_blend(table, method, output):
+    model = BlendedRanker(method=method, cv=2, random_state=0)
+    expected = clone(model).fit(table, Y, groups=GROUPS).predict(table)
+    with sklearn.config_context(transform_output=output):
+        found = clone(model).fit(table, Y, groups=GROUPS)
+        assert found.predict(table).tobytes() == expected.tobytes()
+    assert found.predict(table).tobytes() == expected.tobytes()
 
 
 def test_names_change_nothing_but_the_parameters():

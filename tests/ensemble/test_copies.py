@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     StackingRegressor,
+    VotingRegressor,
 )
 from sklearn.linear_model import Ridge, RidgeCV, SGDRegressor
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -273,6 +274,9 @@ def test_searches_of_scikit_learn_may_divide_by_users_or_dates():
             assert fitted.estimators_[0].n_splits_ == 3
             with pytest.raises(ValueError, match=r"holds out rows \(cv\)"):
                 bag(grid(TREES, cv)).fit(X, Y, groups=GROUPS)
+        # others that divide nothing
+        bag(GradientBoostingRegressor(n_estimators=2)).fit(X, Y, groups=GROUPS)
+        bag(VotingRegressor([("ridge", Ridge())])).fit(X, Y, groups=GROUPS)
         # without copies nothing is divided
         alone = bag(grid(TREES, GroupKFold(3)), bootstrap=False, max_samples=0.63)
         alone.fit(X, Y, groups=GROUPS, users=USERS)

@@ -47,7 +47,7 @@ OF_ROWS = np.array([0, 0, 0, 1])
 
 
 @pytest.mark.parametrize(
-    "table", [dict, pd.DataFrame, pl.DataFrame, pa.table], ids=lambda kind: str(kind)
+    "table", [dict, pd.DataFrame, pl.DataFrame, pa.table], ids=range(4)
 )
 def test_lists_may_have_names_and_weights(table):
     scores = np.array([*ROWS.values()], dtype=float)
@@ -97,7 +97,7 @@ def test_integers_that_floats_cannot_tell_apart_are_not_tied(column):
             {"y_scores": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])},
             "y_scores has two columns of one name",
         ),
-        ({"weights": [1.0]}, "weights must hold one number for each of the 2 retriev"),
+        ({"weights": [1.0]}, "weights must hold one number for each of the 2 "),
         ({"weights": [1.0, -1.0]}, "weights must be finite and >= 0"),
         ({"weights": [0, 0]}, "weights are zero for every retriever"),
         ({"weights": {"a": 1.0}}, r"weights must have the names of y_scores, \[0, 1\]"),

@@ -115,6 +115,15 @@ def test_an_argument_given_to_the_wrong_one_is_sent_to_the_other():
         ranker.predict(X, groups=GROUPS)
     with pytest.raises(TypeError, match=r"'n_estimators': give max_iter"):
         RankNetRanker(n_estimators=3)
+    message = "'metric': LambdaMARTRanker and LambdaRankRanker learn for a metric; scor"
+    with pytest.raises(TypeError, match=message):
+        RankNetRanker(metric="ndcg@10")
+    with pytest.raises(TypeError, match=r"'metric': give LambdaMARTRanker\(metric=..."):
+        LambdaMARTRanker().fit(X, Y, groups=GROUPS, metric="map")
+    message = "'predict_proba': predict has the scores, and predict_relevance of"
+    with pytest.raises(AttributeError, match=message):
+        _ = CalibratedRanker(LambdaMARTRanker()).predict_proba
+    assert hasattr(CalibratedRanker, "predict_relevance")
 
 
 @every_estimator

@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -213,6 +214,31 @@ def test_a_table_vectorizer_comes_back_with_all_that_it_knows():
         assert new.transform(rows).tobytes() == old.transform(rows).tobytes()
 
 
+def test_a_table_vectorizer_comes_back_with_the_kinds_of_its_dates():
+    day = pd.date_range("2025-01-01", periods=N, freq="h")
+    age = pd.to_timedelta(np.arange(N), "h")
+    X = pd.DataFrame({"day": day, "zoned": day.tz_localize("Asia/Tokyo"), "age": age})
+    old = piped(TableVectorizer(), LambdaMARTRanker(**TREES), X=X)
+    new = from_json(to_json(old))
+    assert new[0].kinds_.tolist() == ["date", "zoned date", "duration"]
+    assert new.predict(X).tobytes() == old.predict(X).tobytes()
+    with pytest.raises(
+        ValueError, match="'zoned' holds dates without a time zone, but"
+    ):
+        new.predict(X.assign(zoned=day))
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_what_transformers_put_out_elsewhere_changes_no_score(output):
+    from scipy.sparse import csr_array
+
+    X = csr_array(np.nan_to_num(numbers()))
+    model = piped(TableVectorizer(), LambdaRankRanker(**NETWORK), X=X)
+    again, expected = from_json(to_json(model)), model.predict(X)
+    with sklearn.config_context(transform_output=output):
+        assert again.predict(X).tobytes() == expected.tobytes()
+
+
 def test_sparse_tables_are_scored_after_reading():
     from scipy.sparse import csr_array
 
@@ -367,6 +393,8 @@ def changed(name, *path, value=None):
          r"^steps\[0\].indicated must be indices of columns of numbers, ascending"),
         (changed("one-hot", "steps", 0, "dates", value=[4, 0]),
          r"^steps\[0\].dates must be indices of columns of numbers, ascending"),
+        (changed("one-hot", "steps", 0, "durations", value=[1]),
+         r"^steps\[0\].durations must be indices of columns of numbers, ascending"),
         (changed("one-hot", "steps", 0, "indicated", value=[0]),
          r"^steps\[1\] takes 22 columns, but the step before it makes 21"),
         (changed("one-hot", "steps", 0, "tables", 1),

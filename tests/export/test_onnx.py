@@ -159,6 +159,26 @@ def test_blends_and_bags_are_one_graph():
         to_onnx(clone(blend))
 
 
+def test_the_smallest_numbers_are_scaled_as_here():
+    X = 5e-324 * (np.arange(3.0 * len(GROUPS)).reshape(-1, 3) % 7)
+    pipeline = make_pipeline(SmoothClipScaler(), LambdaMARTRanker(**TREES))
+    pipeline.fit(X, grades(numbers()), lambdamartranker__groups=GROUPS)
+    assert len(np.unique(pipeline.predict(X))) > 1
+    np.testing.assert_array_equal(run(pipeline, X), pipeline.predict(X))
+
+
+def test_a_blend_of_a_table_with_text_and_dates_is_one_graph():
+    X, _ = table_and_codes(len(GROUPS), 0)
+    X = X[~(X["site"] == "unseen")]
+    y = grades(X.assign(price=X["price"].fillna(0.0)))
+    blend = BlendedRanker(random_state=0).fit(X, y, groups=GROUPS[X.index])
+    assert isinstance(blend.rankers_[0][0], TableVectorizer)  # before the bag
+    rows, C = table_and_codes()
+    expected = blend.predict(rows)
+    atol = 1e-5 * np.abs(expected).max()
+    np.testing.assert_allclose(run(blend, C), expected, atol=atol)
+
+
 def test_the_metadata_names_the_columns():
     (entry,) = to_onnx(served()["named"]).metadata_props
     assert entry.key == "feature_names"

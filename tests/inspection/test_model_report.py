@@ -20,7 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
-from sklearn_ltr.inspection import _model_report, model_report, shap_values
+from sklearn_ltr.inspection import (
+    _model_report,
+    local_optimality,
+    model_report,
+    shap_values,
+)
 from sklearn_ltr.mart import MARTRegressor
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
 from sklearn_ltr.metrics._metric import METRICS
@@ -398,6 +403,38 @@ def test_a_metric_of_the_user(trees):
     report = model_report(trees, **HELD_OUT, metric=Own())
     assert report.metric == Own()
     assert "Own of each query" in Page(report._html).headings
+
+
+class OfBest(Metric):
+    """A metric of the user with an `__init__` of its own."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def value(self, ranked_grades):
+        return float(ranked_grades[: self.n].max() == ranked_grades.max())
+
+
+def test_a_metric_with_an_init_of_its_own_is_reported():
+    ranker = sklearn.clone(TREES).set_params(metric=OfBest(2))
+    report = model_report(fit(ranker), **HELD_OUT)
+    assert report.metric == OfBest(2) != OfBest(5)
+    assert "OfBest of each query" in Page(report._html).headings
+
+
+def test_of_a_metric_for_each_label_one_is_asked_for():
+    both = np.c_[Y, Y[::-1]]
+    ranker = sklearn.clone(TREES).set_params(metric=["ndcg@10", "map"])
+    ranker.fit(X[TRAIN], both[TRAIN], groups=GROUPS[TRAIN])
+    message = "the LambdaMARTRanker has a metric for each label, ['ndcg@10', 'map']: g"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model_report(ranker, **HELD_OUT)
+    assert model_report(ranker, **HELD_OUT, metric="map").metric == MAP()
+    network = LambdaRankRanker(["ndcg@10", "map"], **NETWORK)
+    network.fit(X[TRAIN], both[TRAIN], groups=GROUPS[TRAIN])
+    message = "the LambdaRankRanker has a metric for each label"
+    with pytest.raises(ValueError, match=message):
+        local_optimality(network, **HELD_OUT)
 
 
 def test_queries_and_columns_that_are_tuples(trees, no_pictures):

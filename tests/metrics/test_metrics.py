@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
 import pickle
@@ -428,6 +429,60 @@ def test_a_metric_compares_hashes_and_pickles(case):
     assert repr(make(np.int64(3), ties="stable")).startswith(
         f"{type(metric).__name__}(k=3, ties='stable'"
     )
+
+
+class OfBest(Metric):
+    """A metric with an `__init__` of its own, which sets what it likes."""
+
+    def __init__(self, n, table=(1.0,), **options):
+        super().__init__(**options)
+        self.n, self.table = n, np.array(table)
+
+    def value(self, ranked_grades):
+        return float(ranked_grades[: self.n].max() == ranked_grades.max())
+
+
+class Bare(Metric):
+    """One that does not call the `__init__` of its base."""
+
+    def __init__(self, n):
+        self.n = n
+
+    value = OfBest.value
+
+
+class Weighted(NDCG):
+    """One of a built-in metric."""
+
+    def __init__(self, n):
+        super().__init__(10)
+        self.n = n
+
+
+@pytest.mark.parametrize("make", [OfBest, Bare, Weighted])
+def test_a_metric_with_an_init_of_its_own_is_its_attributes(make):
+    two, five = make(2), make(5)
+    assert two == make(2) and two != five and two != "two"
+    assert hash(two) == hash(make(2)) and len({two, make(2), five}) == 2
+    assert "n=2" in repr(two) and "n=5" in repr(five)
+    for again in (pickle.loads(pickle.dumps(two)), copy.deepcopy(two)):
+        assert again == two and again.n == 2
+    deeper = two._with(k=3)
+    assert deeper.k == 3 and deeper.n == 2 and two.k != 3
+    with pytest.raises(ValueError, match="k must be an integer >= 1"):
+        two._with(k=0)
+    y, groups = np.array([2, 0, 1, 0, 1, 2]), np.array([0, 0, 0, 1, 1, 1])
+    ranker = LambdaMARTRanker(two, n_estimators=1, scoring=[two, five])
+    ranker.fit(np.c_[y], y, groups=groups, X_val=np.c_[y], y_val=y, groups_val=groups)
+    assert len(ranker.evals_result_["validation"]) == 2
+    assert clone(ranker).metric == two
+
+
+def test_attributes_that_are_arrays_are_compared_by_their_values():
+    assert OfBest(2, table=[1, 2]) == OfBest(2, table=[1, 2])
+    assert OfBest(2, table=[1, 2]) != OfBest(2, table=[1, 3])
+    assert OfBest(2, table=[1, 2]) != OfBest(2, table=[1, 2, 3])
+    assert OfBest(2, k=3) != OfBest(2)
 
 
 #: A value of each parameter that not all metrics have, and not its default.

@@ -429,9 +429,12 @@ def test_it_prints_candidates_that_are_better_or_all_and_the_end(capsys):
     for line, begin in zip(lines, starts, strict=False):
         assert line.startswith(begin)
     assert lines[-1].startswith("4 candidates in ")
-    assert f"ndcg@10 {search.best_score_:.4f} of " in lines[-1]
+    assert f"ndcg@10 {search.best_score_:.4f} by " in lines[-1]
     fitted(verbose=2)
     assert len(capsys.readouterr().out.splitlines()) == 5
+    fitted(verbose=1, n_iter=1)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert " by candidate 0, the defaults, fitted now to all queries" in last
 
 
 def test_an_error_of_a_candidate_names_its_settings():
@@ -463,6 +466,18 @@ def test_sparse_tables_and_data_frames_give_the_same():
         search = make().fit(table, Y, groups=GROUPS)
         assert_array_equal(search.predict(table), expected.predict(X))
     assert search.feature_names_in_.tolist() == list("abcde")
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_what_transformers_put_out_elsewhere_changes_no_search(output):
+    search = RankerSearch(n_iter=2, time=None, cv=2, random_state=0)
+    table = csr_array(X)
+    expected = clone(search).fit(table, Y, groups=GROUPS)
+    with sklearn.config_context(transform_output=output):
+        found = clone(search).fit(table, Y, groups=GROUPS)
+        assert_array_equal(found.predict(table), expected.predict(table))
+    for name in ("mean_test_score", "split0_test_score"):
+        assert_array_equal(found.cv_results_[name], expected.cv_results_[name])
 
 
 def test_it_is_pickled_cloned_and_cross_validated():

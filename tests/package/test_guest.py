@@ -102,7 +102,9 @@ def test_after_fit_predict_and_score_the_process_is_as_before(kind, capfd):
 
 @every_estimator
 @pytest.mark.usefixtures("four_cores")
-def test_after_an_error_and_ctrl_c_the_process_is_as_before(kind, monkeypatch):
+def test_after_an_error_and_ctrl_c_the_process_is_as_before(
+    kind, monkeypatch, wait_for_threads
+):
     before = state()
     with pytest.raises(ValueError):
         fit(small(kind), np.full_like(X, np.inf))
@@ -110,16 +112,21 @@ def test_after_an_error_and_ctrl_c_the_process_is_as_before(kind, monkeypatch):
     monkeypatch.setattr(Monitor, "record", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(small(kind))
-    wait_for_joblib()
+    wait_for_threads()
     assert changed(before) == {}
 
 
-def wait_for_joblib() -> None:
+@pytest.fixture
+def wait_for_threads():
     """Wait a while for threads that joblib does not wait for after an error."""
-    for thread in threading.enumerate():
-        if "worker" in thread.name:
-            thread.join(10)
+    before = set(threading.enumerate())
+
+    def wait() -> None:
+        for thread in set(threading.enumerate()) - before:
+            thread.join(30)
             assert not thread.is_alive()
+
+    return wait
 
 
 def test_after_metrics_and_a_report_the_process_is_as_before(tmp_path):
@@ -146,17 +153,17 @@ ENDLESS = LambdaMARTRanker(n_estimators=10**7, random_state=0, early_stopping=Fa
 
 @pytest.mark.usefixtures("four_cores")
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal to send")
-def test_ctrl_c_ends_the_members_that_other_threads_fit():
+def test_ctrl_c_ends_the_members_that_other_threads_fit(wait_for_threads):
     """Not at the end of their fits, which may be hours later."""
     bag = BaggingRanker(ENDLESS, n_estimators=4, n_jobs=2, random_state=0)
     threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         fit(bag)
-    wait_for_joblib()
+    wait_for_threads()
 
 
 @pytest.mark.usefixtures("four_cores")
-def test_the_error_of_a_member_ends_the_others(monkeypatch):
+def test_the_error_of_a_member_ends_the_others(monkeypatch, wait_for_threads):
     record = Monitor.record
 
     def fail_in_one_thread(self: Any, step: int) -> bool:
@@ -169,7 +176,7 @@ def test_the_error_of_a_member_ends_the_others(monkeypatch):
     monkeypatch.setattr(Monitor, "record", fail_in_one_thread)
     with pytest.raises(ZeroDivisionError):
         fit(BaggingRanker(ENDLESS, n_estimators=2, n_jobs=2, random_state=0))
-    wait_for_joblib()
+    wait_for_threads()
 
 
 # --- BLAS -----------------------------------------------------------------------------
@@ -376,7 +383,7 @@ def test_files_are_written_in_the_folder_of_kernels_only(tmp_path):
     written, others = printed(AUDITED, tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert others == []
     assert [path for path in written if not path.startswith(str(cache))] == []
-    assert {path.name for path in tmp_path.iterdir()} == {"cache"} - {INTERPRETED}
+    assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
     written, others = printed(AUDITED, tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert (written, others) == ([], [])
 

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.other_libraries import OTHER_CLASSES
 from sklearn_ltr._core.parameters import Values, declared_values
 from sklearn_ltr._core.public_names import public_names
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -110,6 +111,17 @@ def test_a_name_of_another_module_is_an_error_that_names_it(module, name, owner)
     assert not hasattr(found, name)  # which tools ask of each module
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         _ = found.no_such_name
+
+
+@pytest.mark.parametrize(("theirs", "ours"), OTHER_CLASSES.items())
+def test_a_class_of_another_library_is_told_its_name_here(theirs, ours):
+    owner = "sklearn_ltr.mart" if ours.startswith("MART") else "sklearn_ltr"
+    assert ours in PUBLIC[owner]
+    for module in (sklearn_ltr, sklearn_ltr.mart):
+        message = f"{theirs} is not in {module.__name__}: from {owner} import {ours}"
+        with pytest.raises(AttributeError, match=f"^{re.escape(message)}$"):
+            getattr(module, theirs)
+        assert not hasattr(module, theirs)
 
 
 def test_public_names_are_read_from_the_files():

@@ -118,6 +118,13 @@ def test_no_two_series_look_alike_with_deuteranopia(name, n):
 
 
 @pytest.mark.parametrize("name", SEVERAL)
+def test_seven_lines_differ_in_color(name):
+    lines = series(draw(name, 7).ax_)[-7:]
+    for (color, _), (other, _) in combinations(lines, 2):
+        assert distance(color, other) > 2 * FAR
+
+
+@pytest.mark.parametrize("name", SEVERAL)
 def test_three_lines_differ_in_color_and_without_color(name):
     lines = series(draw(name, 3).ax_)[-3:]
     for (color, look), (other_color, other_look) in combinations(lines, 2):

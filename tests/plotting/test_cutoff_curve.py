@@ -203,3 +203,24 @@ def test_several_bands_are_said_to_be_unpaired(ax):
     assert ax.get_ylabel() == "NDCG@k (mean ± standard error, unpaired)"
     CutoffCurveDisplay.from_predictions(Y, SCORES, **given, band=False)
     assert ax.get_ylabel().splitlines()[1:] == ["NDCG@k (mean)"]
+
+
+class OfBest(Metric):
+    """A metric of the user with an `__init__` of its own, which has the cutoff, too."""
+
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def value(self, ranked_grades):
+        first = ranked_grades[: self.k] >= self.n
+        return float(first.any())
+
+
+def test_a_metric_with_an_init_of_its_own_has_a_curve(ax):
+    display = CutoffCurveDisplay.from_predictions(
+        Y, SCORES["noisy"], groups=GROUPS, metric=OfBest(2), k=K, ax=ax
+    )
+    assert display.metric_name == "OfBest"
+    (curve,) = display.means.values()
+    assert (np.diff(curve) >= 0).all() and curve[0] < curve[-1]

@@ -68,6 +68,25 @@ def test_numbers_of_any_size_keep_their_order_within_the_limits():
         assert np.isfinite(found).all() and np.isfinite(scaler.scale_).all()
 
 
+LEAST = np.nextafter(0.0, 1.0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [LEAST, 3 * LEAST, 1e-310, 1e-308])
+def test_the_smallest_numbers_keep_their_order_and_are_finite(unit, form):
+    for column in ([0, 1, 2, 3], [0, 0, 0, 1], [1, 1, 2, 2], [-2, -1, 0, 9]):
+        X = np.c_[column] * unit
+        scaler = SmoothClipScaler().fit(form(X))
+        found = scaler.transform(form(X))
+        found = (found.toarray() if sparse.issparse(found) else found)[:, 0]
+        assert np.isfinite(found).all() and (np.diff(found) >= 0).all()
+        assert len(np.unique(found)) == len(np.unique(column))
+        far = scaler.transform(form(X + 1e308))  # beyond float64 in units of these
+        assert np.isfinite(far.toarray() if sparse.issparse(far) else far).all()
+    same = SmoothClipScaler().fit(np.full((4, 1), unit))
+    assert same.scale_[0] == inf and not same.transform([[unit], [1.0]]).any()
+
+
 def test_rare_values_are_not_blown_up():
     column = np.zeros((10_000, 1))
     column[7] = 5.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import pickle
 from collections import Counter, defaultdict
 from math import nan, sqrt
@@ -20,7 +21,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_ltr import LambdaRankRanker
-from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
+from sklearn_ltr.preprocessing import (
+    SmoothClipScaler,
+    TableVectorizer,
+    _table_vectorizer,
+)
 from sklearn_ltr.scorers import make_ranking_scorer
 from tests.bad_inputs import refused
 
@@ -48,7 +53,7 @@ FRAME = pd.DataFrame(
 )
 FRAME.loc[::9, "day"] = pd.NaT
 KINDS = (
-    "number one-hot target one-hot one-hot number date date number number number"
+    "number one-hot target one-hot one-hot number date duration number number number"
 ).split()
 
 
@@ -198,7 +203,7 @@ def test_names_containers_and_pickles():
 def test_what_cannot_be_is_refused_by_name():
     vectorizer = fitted()
     for X, message in (
-        (FRAME.assign(day=1.0), "X in column 'day' holds no dates"),
+        (FRAME.assign(day=1.0), "X in column 'day' holds numbers, but held dates with"),
         (FRAME.assign(price=np.inf), "contains infinity"),
         (FRAME.assign(word=1.0), "X in column 'word' holds numbers, but its categor"),
         (FRAME.assign(size="a"), "X in column 'size' holds text, but its categories"),
@@ -222,6 +227,210 @@ def test_the_checks_of_scikit_learn_pass():
     status = Counter(result["status"] for result in results)
     assert status.pop("passed") > 40
     assert status.pop("skipped", 0) <= 1 and not status
+
+
+# --- what columns hold ----------------------------------------------------------------
+
+TIMES = [dt.datetime(2026, 1, 1) + dt.timedelta(hours=5 * i) for i in range(60)]
+TOKYO = dt.timezone(dt.timedelta(hours=9))
+SPANS = [time - TIMES[0] for time in TIMES]
+
+
+def beside_a_number(column):
+    return pd.DataFrame({"a": column, "x": np.arange(60.0)})
+
+
+def of_lists(column):
+    return [[value, float(i)] for i, value in enumerate(column)]
+
+
+def in_each_container(values):
+    """The same dates or durations, as people have them."""
+    numbers = {"x": np.arange(60.0)}
+    series = pd.Series(values)
+    yield beside_a_number(series.astype(object))
+    yield beside_a_number(series)
+    yield beside_a_number(series.dt.as_unit("s"))
+    yield beside_a_number(series.dt.as_unit("ns"))
+    yield beside_a_number(series.convert_dtypes(dtype_backend="pyarrow"))
+    yield pl.DataFrame({"a": pl.Series(values), **numbers})
+    yield pa.table({"a": pa.array(values), **numbers})
+    yield of_lists(values)
+    yield np.array(of_lists(values), dtype=object)
+
+
+HELD = {
+    "date": TIMES,
+    "zoned date": [time.replace(tzinfo=TOKYO) for time in TIMES],
+    "duration": SPANS,
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_dates_and_durations_are_read_from_any_container(kind):
+    unit = dt.datetime(1970, 1, 1, tzinfo=TOKYO if kind == "zoned date" else None)
+    numbers = [
+        (v if kind == "duration" else v - unit) / dt.timedelta(days=1)
+        - (0.375 if kind == "zoned date" else 0.0)  # UTC is nine hours behind
+        for v in HELD[kind]
+    ]
+    plain = np.c_[numbers, np.arange(60.0)]
+    expected = TableVectorizer().fit_transform(plain)
+    forms = list(in_each_container(HELD[kind]))
+    for table in forms:
+        vectorizer = TableVectorizer()
+        assert_allclose(vectorizer.fit_transform(table), expected, rtol=1e-12)
+        assert vectorizer.kinds_.tolist() == [kind, "number"]
+        assert vectorizer.transform(table).tobytes() == (
+            TableVectorizer().fit_transform(forms[0]).tobytes()
+        )
+        if hasattr(vectorizer, "feature_names_in_"):
+            again = vectorizer.transform(forms[0])
+            assert again.tobytes() == vectorizer.transform(table).tobytes()
+
+
+def test_days_alone_are_dates_in_any_container():
+    days = [time.date() for time in TIMES]
+    expected = TableVectorizer().fit_transform(beside_a_number(pd.to_datetime(days)))
+    date = pd.ArrowDtype(pa.date32())
+    for table in (
+        beside_a_number(pd.Series(days, dtype=object)),
+        beside_a_number(pd.Series(days, dtype=date)),
+        pl.DataFrame({"a": days, "x": np.arange(60.0)}),
+        pa.table({"a": pa.array(days, pa.date32()), "x": np.arange(60.0)}),
+        pa.table({"a": pa.array(days, pa.date64()), "x": np.arange(60.0)}),
+        of_lists(days),
+    ):
+        vectorizer = TableVectorizer()
+        assert vectorizer.fit_transform(table).tobytes() == expected.tobytes()
+        assert vectorizer.kinds_.tolist() == ["date", "number"]
+    both = np.array([days, days], dtype="datetime64[D]").T
+    assert TableVectorizer().fit(both).kinds_.tolist() == ["date", "date"]
+
+
+IN_WORDS = {
+    "date": "dates without a time zone", "zoned date": "dates with a time zone",
+    "duration": "durations", "number": "numbers", "text": "text",
+}  # fmt: skip
+COLUMNS = HELD | {"number": np.arange(60), "text": list("ab") * 30}
+NOTHING = [np.nan, None, pd.NaT, pd.NA]
+
+
+@pytest.mark.parametrize("was", ["date", "zoned date", "duration", "number"])
+@pytest.mark.parametrize("form", [pd.Series, lambda v: pd.Series(v, dtype=object)])
+def test_a_column_holds_what_it_held_at_fit_or_nothing(was, form):
+    vectorizer = TableVectorizer().fit(beside_a_number(form(COLUMNS[was])))
+    for now, values in COLUMNS.items():
+        table = beside_a_number(form(values))
+        if now == was:
+            assert np.isfinite(vectorizer.transform(table)).all()
+            continue
+        words = f"X in column 'a' holds {IN_WORDS[now]}, but held {IN_WORDS[was]} when"
+        refused(lambda t=table: vectorizer.transform(t), ValueError, words)
+        refused(lambda t=table: vectorizer.transform(pl.from_pandas(t)), ValueError,
+                words)  # fmt: skip
+    for missing in NOTHING:
+        found = vectorizer.transform(beside_a_number([missing] * 60))
+        assert not found[:, 0].any()
+    empty = pl.DataFrame({"a": [None] * 60, "x": np.arange(60.0)})
+    assert not vectorizer.transform(empty)[:, 0].any()
+
+
+@pytest.mark.parametrize("was", HELD)
+def test_a_sparse_table_holds_no_dates(was):
+    vectorizer = TableVectorizer().fit(of_lists(HELD[was]))
+    message = f"X in column 0 holds numbers, but held {IN_WORDS[was]} when"
+    table = sparse.csr_array(np.ones((60, 2)))
+    refused(lambda: vectorizer.transform(table), ValueError, message)
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [([b"a"], "bytes"), ([dt.time(1)], "time"),
+     ([dt.date(2020, 1, 1), 3], "date and number"),
+     ([TIMES[0], HELD["zoned date"][0]], "date and zoned date"),
+     (pd.period_range("2020", periods=60), "Period")],
+)  # fmt: skip
+def test_what_a_column_cannot_hold_is_named_and_the_transformer_does_not_advise_itself(
+    values, found
+):
+    column = pd.Series([*values] * (60 // len(values)))
+    with pytest.raises(ValueError, match=f"X in column 'a' holds .* {found}") as error:
+        TableVectorizer().fit(beside_a_number(column))
+    assert "TableVectorizer" not in str(error.value)
+    vectorizer = TableVectorizer().fit(beside_a_number(np.arange(60)))
+    with pytest.raises(ValueError, match=f"{found}.*, but held numbers") as error:
+        vectorizer.transform(beside_a_number(column))
+    assert "TableVectorizer" not in str(error.value)
+
+
+def test_text_that_is_not_named_as_categories_is_refused_by_name():
+    for given in (None, ["x"]):
+        message = "X in column 'a' holds text: name it in categorical_features, or give"
+        table = pd.DataFrame({"a": list("ab") * 30, "x": np.arange(60)})
+        call = TableVectorizer(categorical_features=given).fit
+        refused(lambda c=call, t=table: c(t), ValueError, message)
+
+
+@pytest.mark.parametrize("unit", ["datetime64[s]", "timedelta64[s]"])
+def test_times_beyond_microseconds_keep_their_order(unit):
+    seconds = 10 ** np.arange(1, 15)
+    values = np.array([*-seconds[::-1], 0, *seconds])
+    days = _table_vectorizer.days(pd.DataFrame({"a": values.astype(unit)}), 0)
+    assert_allclose(days, values / 86_400, rtol=1e-15)
+    whole = 10 ** np.arange(1, 10)  # in days, of 32 bits
+    dates = pl.DataFrame({"a": pl.Series(whole, dtype=pl.Int32).cast(pl.Date)})
+    assert_array_equal(_table_vectorizer.days(dates, 0), whole)
+
+
+# --- names and containers of the output -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ({"a": list("bc"), "a_b": [0, 1]}, ["a_b", '"a"_"b"', "a_c"]),
+        ({"a": ["b_c", "d"], "a_b": ["c", "e"]},
+         ['"a"_"b_c"', "a_d", '"a_b"_"c"', "a_b_e"]),
+        ({"p": [nan, 1], "missingindicator_p": [1, 2]},
+         ["p", "missingindicator_p", 'missingindicator_"p"']),
+        ({"missingindicator": ["shop", "x"], "shop": ["a", None]},
+         ['"missingindicator"_"shop"', "missingindicator_x", "shop_a",
+          'missingindicator_"shop"']),
+        ({"id": pd.Categorical([12345678, 12345679])}, ["id_12345678", "id_12345679"]),
+        ({"id": pd.Categorical([2**53 - 1, 0.1])}, ["id_0.1", "id_9007199254740991"]),
+        ({"{}": ["{0}", "é"]}, ["{}_{0}", "{}_é"]),
+    ],
+)  # fmt: skip
+def test_names_of_columns_are_exact_and_each_its_own(columns, names):
+    X = pd.DataFrame(columns)
+    vectorizer = TableVectorizer().fit(X)
+    assert vectorizer.get_feature_names_out().tolist() == names
+    for output in ("pandas", "polars"):
+        table = vectorizer.set_output(transform=output).transform(X)
+        assert list(table.columns) == names
+
+
+def test_a_name_that_cannot_be_told_apart_is_an_error():
+    X = pd.DataFrame({'"a"_"b"': [0, 1], "a": list("bc"), "a_b": [0, 1]})
+    vectorizer = TableVectorizer().fit(X)
+    message = "two columns of the output would have the name"
+    refused(vectorizer.get_feature_names_out, ValueError, message)
+    assert vectorizer.transform(X).shape == (2, 4)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_what_transformers_put_out_elsewhere_changes_no_number(output, form):
+    X = form(FRAME)
+    expected = TableVectorizer().fit_transform(X, Y, groups=GROUPS)
+    with sklearn.config_context(transform_output=output):
+        vectorizer = TableVectorizer()
+        found = vectorizer.fit_transform(X, Y, groups=GROUPS)
+        again = vectorizer.transform(X)
+    assert type(found).__module__.startswith(output)
+    assert_array_equal(np.asarray(found), expected)
+    assert_array_equal(np.asarray(again), fitted(X).transform(X))
 
 
 def test_several_labels_count_with_their_mean():

@@ -189,6 +189,32 @@ def test_queries_without_two_different_grades_are_named(make):
             make().fit(X, y, groups=groups)
 
 
+@pytest.mark.parametrize("make", RANKERS)
+def test_weights_are_named_only_where_they_were_given(make):
+    ones = np.ones(len(Y))
+    weighted = " among those of a sample_weight above zero"
+    for given, said in (({}, ""), ({"sample_weight": ones}, weighted)):
+        message = f"y has no query with two different grades{said} \\(n_queries=40"
+        with pytest.raises(ValueError, match=message):
+            make().fit(X, ones, groups=GROUPS, **given)
+        message = f"two different grades of label '1'{said}: there is no order to learn"
+        with pytest.raises(ValueError, match=message):
+            make().fit(X, np.c_[Y, ones], groups=GROUPS, **given)
+
+
+@pytest.mark.parametrize("make", RANKERS)
+def test_early_stopping_of_queries_without_an_order_says_which_part_has_none(make):
+    rows = GROUPS < 2
+    options = {"early_stopping": True, "validation_fraction": 0.5}
+    for other in (0, 1):  # only the other query has different grades
+        y = np.where(GROUPS == other, Y, 1)[rows]
+        with pytest.raises(ValueError, match="holds out 1 of 2 queries") as error:
+            make(**options).fit(X[rows], y, groups=GROUPS[rows])
+        said = str(error.value)
+        assert "left to learn from has" in said or "held out, whose order is" in said
+        assert "give X_val, y_val and groups_val, or more queries" in said
+
+
 @pytest.mark.parametrize("metric", ["ndcg", None, ERR()])
 def test_the_error_names_scores_that_are_too_far_apart_to_be_changed(metric):
     with pytest.raises(ValueError, match="lambdas of all pairs are 0"):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
-from sklearn_ltr._core.boosting.warm_start import KeptTrees
+from sklearn_ltr._core.boosting.warm_start import TreesSoFar
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import (
     STEPS_PER_THREAD,
@@ -70,7 +70,7 @@ def fit_threads(n_jobs: int | None, n_values: int, comm: Comm = ONE_PROCESS) -> 
 def bin_data(
     data: FitData,
     parameters: BoostingParameters,
-    kept: KeptTrees,
+    so_far: TreesSoFar,
     team: ThreadTeam,
     comm: Comm = ONE_PROCESS,
 ) -> BinnedFit:
@@ -92,9 +92,9 @@ def bin_data(
         bins = mapper.transform(rows.X, rows.rows, team)
     else:
         trained = TrainingCategories.find(rows, categorical, index, team)
-        mapper = kept.mapper
+        mapper = so_far.mapper
         if mapper is None:
-            mapper = learn_bins(rows, p, categorical, trained, kept.seed, index, team)
+            mapper = learn_bins(rows, p, categorical, trained, so_far.seed, index, team)
         bins = bin_training(mapper, rows, trained, p.category_smoothing, team)
         order = rows.content_order(hash_bins(bins, team), team)
         bins.stored.reorder(order, team)

@@ -130,7 +130,7 @@ class AddedTrees:
                 shape = TREES_PER_BLOCK, len(own.leaves)
                 blocks.append(np.empty(shape, dtype=self._dtype))
             blocks[-1][place] = own.leaves
-        self._nodes.append(leaf_nodes(tree, leaves[0]))
+        self._nodes.append(leaf_nodes(tree, leaves[0]).copy())
 
     def add_up(
         self,

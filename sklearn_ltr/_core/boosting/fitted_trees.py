@@ -1,4 +1,4 @@
-"""Fitted trees: the columns of X that they take, their scores, and their attributes."""
+"""Fitted trees: their scores, and their attributes."""
 
 from __future__ import annotations
 

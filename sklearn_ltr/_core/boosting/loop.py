@@ -23,7 +23,7 @@ from sklearn_ltr._core.boosting.dart import AddedTrees, weights_of_trees
 from sklearn_ltr._core.boosting.fitted_trees import CHANGED
 from sklearn_ltr._core.boosting.nothing_learned import warn_if_nothing_learned
 from sklearn_ltr._core.boosting.parameters import BoostingParameters
-from sklearn_ltr._core.boosting.warm_start import KeptTrees
+from sklearn_ltr._core.boosting.warm_start import TreesSoFar
 from sklearn_ltr._core.estimators.base import StepListener
 from sklearn_ltr._core.estimators.monitor import (
     Monitor,
@@ -55,7 +55,7 @@ class Boosting:
     fit : BinnedFit
     task : Task
     parameters : BoostingParameters
-    kept : KeptTrees
+    kept : TreesSoFar
         Its trees are the first ones, and are added to all scores.
     max_leaf_nodes : int
         Of further trees.
@@ -66,7 +66,7 @@ class Boosting:
         fit: BinnedFit,
         task: Task,
         parameters: BoostingParameters,
-        kept: KeptTrees,
+        kept: TreesSoFar,
         max_leaf_nodes: int,
     ) -> None:
         self._fit, self._task, self._parameters = fit, task, parameters
@@ -162,7 +162,7 @@ def boost_trees(
     task: Task,
     parameters: BoostingParameters,
     constraints: Constraints,
-    kept: KeptTrees,
+    kept: TreesSoFar,
     listener: StepListener | None,
 ) -> dict[str, object]:
     """Grow trees until the last or early stopping; return the fitted attributes."""

@@ -1,4 +1,4 @@
-"""What a warm start keeps of the last fit of trees."""
+"""What a fit of trees begins with: a warm start keeps the trees of the last one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn_ltr._core.trees.binning import BinMapper
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 
 
-class KeptTrees(NamedTuple):
-    """The parts of the last fit that a warm start keeps; of a new fit, only a seed."""
+class TreesSoFar(NamedTuple):
+    """The seed of a fit, and the parts of the last one that it continues, if any."""
 
     seed: int
     mapper: BinMapper | None = None
@@ -32,18 +32,18 @@ class KeptTrees(NamedTuple):
         return self.n_trees == 0
 
 
-def keep_trees(
+def trees_so_far(
     attributes: Mapping[str, Any],
     parameters: BoostingParameters,
     seed: int | None = None,
-) -> KeptTrees:
-    """Return the parts of the last fit to continue; a ValueError if it cannot be."""
+) -> TreesSoFar:
+    """Return what a fit begins with; a ValueError if the last one cannot go on."""
     # `seed` is for a new fit, if it was drawn already
     p = parameters
     if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:
-        return KeptTrees(draw_seed(p.random_state) if seed is None else seed)
+        return TreesSoFar(draw_seed(p.random_state) if seed is None else seed)
     p.check_continues(attributes)
-    return KeptTrees(
+    return TreesSoFar(
         attributes["_seed"],
         attributes["_mapper"],
         attributes["ensemble_"],

@@ -48,6 +48,13 @@ def give_up(folder: str, name: str) -> None:
             fcntl.lockf(_FILES[folder], fcntl.LOCK_UN, 1, _byte_of(name))
 
 
+def give_up_all() -> None:
+    """End all claims, also of kernels whose compiling an error has ended."""
+    for file in _FILES.values() if fcntl is not None else ():
+        with contextlib.suppress(OSError):
+            fcntl.lockf(file, fcntl.LOCK_UN)
+
+
 def _try_to_lock(folder: str, name: str) -> bool:
     """Lock the byte of a name; return False if another process has it."""
     if fcntl is None:

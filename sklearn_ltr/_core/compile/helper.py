@@ -46,7 +46,6 @@ class Helper(NamedTuple):
     """A helper that was started."""
 
     process: subprocess.Popen[bytes]
-    folder: str  # of the kernels
     owner: int  # the process that has started it
 
 
@@ -87,18 +86,18 @@ def start() -> None:
         claims.give_up(folder, CLAIM)
         LOGGER.debug("sklearn_ltr could start no process that compiles: %s", error)
     else:
-        _helpers.append(Helper(process, folder, os.getpid()))
+        _helpers.append(Helper(process, os.getpid()))
 
 
 def end() -> None:
     """End the helper, if there is one: the fit needs no kernel any more."""
     _needs.clear()
     while _helpers:
-        process, folder, owner = _helpers.pop()
+        process, owner = _helpers.pop()
         if owner == os.getpid():  # not in a forked child
             process.kill()
             process.wait()
-            claims.give_up(folder, CLAIM)
+    claims.give_up_all()
 
 
 def command(module: str, *arguments: str) -> list[str]:

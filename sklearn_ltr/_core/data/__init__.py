@@ -7,7 +7,7 @@ package works on arrays in canonical order, in which ``offsets`` delimit the que
 So results depend neither on the order of the queries nor on their interleaving.
 
 There is one reader for each kind of argument: X
-(:func:`~sklearn_ltr._core.data.features.read_feature_table`), groups
+(:class:`~sklearn_ltr._core.data.feature_reader.FeatureReader`), groups
 (:meth:`~sklearn_ltr._core.data.groups.QueryGroups.from_groups`), grades, scores and the
 columns that `fit` takes (`columns`), judged pairs (`pairs`), all arguments of `fit` as
 they were given (`fit_arguments`), and other numbers of rows (`read_numbers`).
@@ -43,7 +43,6 @@ from sklearn_ltr._core.data.rows import (
     check_holds_rows,
     count_rows,
     one_column_of,
-    predicted_scores,
     read_numbers,
 )
 from sklearn_ltr._core.data.training_data import FitData, LabelRows, TrainingData

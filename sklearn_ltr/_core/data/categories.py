@@ -22,6 +22,7 @@ from sklearn_ltr._core.data.features import (
     as_table,
     find_features,
     get_column,
+    holds_values,
     is_frame,
     sparse_message,
 )
@@ -95,12 +96,7 @@ class FeatureCategories:
         ):
             column = get_column(table, j, name)
             if is_text and len(text) > 0 or holds_text(column):
-                is_known = (
-                    ~np.isnan(column.values)
-                    if isinstance(column, NumberColumn)
-                    else column.codes >= 0
-                )
-                if holds_text(column) != is_text and is_known.any():
+                if holds_text(column) != is_text and holds_values(column):
                     had, has = ("text", "numbers")[:: 1 if is_text else -1]
                     raise ValueError(
                         f"{column.name} holds {has}, but its categories were {had} "

@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_ltr._core.caller import warn_caller
-from sklearn_ltr._core.data.groups import QueryIds, describe_query
+from sklearn_ltr._core.data.groups import QueryIds, as_array, describe_query
 from sklearn_ltr._core.data.row_hashes import COLUMN_STEP, FACTOR_1, FACTOR_2, HashArray
 from sklearn_ltr._core.data.training_data import TrainingData
 from sklearn_ltr._core.parts import nested
@@ -102,7 +102,7 @@ class KnownQueries:
     @cached_property
     def number_of(self) -> dict[Hashable, int]:
         """The number of each query, by its id."""
-        labels = getattr(self.query_ids, "tolist", lambda: self.query_ids)()
+        labels = as_array(self.query_ids).tolist()
         return {label: query for query, label in enumerate(labels)}
 
     @cached_property

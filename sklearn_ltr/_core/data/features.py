@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from sklearn_ltr._core.data.rows import LARGEST_EXACT, find_merged
+from sklearn_ltr._core.data.rows import LARGEST_EXACT, check_table, find_merged
 from sklearn_ltr._core.data.tables import Matrix, Table
 from sklearn_ltr._core.typing import FeaturesLike, MatrixLike
 
@@ -26,6 +26,8 @@ DATES = (date, time, timedelta, np.datetime64, np.timedelta64)
 PERIOD = "Period"  # of pandas
 # Starts of the names of dtypes, in lower case, of numpy, pandas, polars and Arrow
 CATEGORICAL = ("category", "categorical", "enum", "dictionary")
+DURATIONS = ("timedelta", "duration")
+DATED = ("datetime", "date", "timestamp", *DURATIONS)
 NUMERIC = (
     "int8", "int16", "int32", "int64", "uint", "float", "halffloat", "double", "bool"
 )  # fmt: skip
@@ -209,21 +211,55 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     return LabelColumn(name, labels, codes, is_categorical)
 
 
-def text_features(X: MatrixLike) -> list[int]:
-    """Return the features that hold text; none if X is not a table."""
-    table = as_table(X)
+def holds_values(column: NumberColumn | LabelColumn) -> bool:
+    """Return whether a column has a value that is not missing."""
+    if isinstance(column, NumberColumn):
+        return not np.isnan(column.values).all()
+    return bool((column.codes >= 0).any())
+
+
+def column_kinds(X: MatrixLike) -> list[str]:
+    """Return what each column holds, as `kind_of_value`; [] if X is not a table."""
+    # a column without a value holds numbers; one of several kinds all of them, or text
+    table: Any = X if issparse(X) else as_table(X)
     if len(table.shape) != 2:
         return []
     n_features = table.shape[1]
     dtypes = list(table.dtypes) if is_frame(table) else [table.dtype] * n_features
-    others = [j for j, dtype in enumerate(dtypes) if not is_numeric(dtype)]
-    columns = {j: get_column(table, j, "X") for j in others}
-    return [
-        j
-        for j, column in columns.items()
-        if isinstance(column, LabelColumn)
-        and any(isinstance(label, str) for label in column.labels)
-    ]
+    kinds = []
+    for j, dtype in enumerate(dtypes):
+        name = str(dtype).lower()
+        if is_numeric(dtype) or issparse(X):
+            kinds.append("number")
+        elif name.startswith(DURATIONS):
+            kinds.append("duration")
+        elif name.startswith(DATED):
+            is_zoned = ", " in name and "time_zone=none" not in name
+            kinds.append("zoned date" if is_zoned else "date")
+        else:
+            column = get_column(table, j, "X")
+            labels = [] if isinstance(column, NumberColumn) else column.labels
+            found = {kind_of_value(label) for label in labels} or {"number"}
+            kinds.append("text" if "text" in found else " and ".join(sorted(found)))
+    return kinds
+
+
+def kind_of_value(value: object) -> str:
+    """Return "text", "date", "zoned date", "duration", "number", or a type's name."""
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, timedelta | np.timedelta64):
+        return "duration"
+    if isinstance(value, date | np.datetime64):  # a datetime is a date
+        has_zone = getattr(value, "tzinfo", None) is not None
+        return "zoned date" if has_zone else "date"
+    is_other = isinstance(value, bytes | time) or type(value).__name__ == PERIOD
+    return type(value).__name__ if is_other else "number"
+
+
+def text_features(X: MatrixLike) -> list[int]:
+    """Return the features that hold text; none if X is not a table."""
+    return [j for j, kind in enumerate(column_kinds(X)) if kind == "text"]
 
 
 def as_floats(column: Any) -> NDArray[np.float64]:
@@ -284,9 +320,13 @@ def read_feature_table(
             raise ValueError(f"{name} holds a number beyond float64: {error}") from None
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: {error}") from error
-        if issparse(table) and not table.has_canonical_format:
-            table = table.copy()
-            table.sum_duplicates()
+        if issparse(table):
+            # a new object, as scipy keeps what it once found out of indices
+            parts = table.data, table.indices, table.indptr
+            table = type(table)(parts, shape=table.shape)
+            if not table.has_canonical_format:
+                table = table.copy()
+                table.sum_duplicates()
         if reset and has_names(X):
             holder.feature_names_in_ = X.feature_names
     if check_values:
@@ -434,22 +474,8 @@ def _as_numbers(X: Any, name: str) -> Any:
     """Return X, lists as an array; an error where numpy or scipy would guess."""
     # numpy turns dates into counts of some unit and text into the numbers that it
     # spells, and drops masks; scipy does not check that indices lie inside the matrix
+    check_table(X, name)
     if issparse(X):
-        if X.format in ("csr", "csc"):
-            n_major, n_minor = X.shape if X.format == "csr" else X.shape[::-1]
-            starts, indices = X.indptr, X.indices
-            if not (
-                len(starts) == n_major + 1
-                and starts[0] == 0
-                and (starts[1:] >= starts[:-1]).all()
-                and starts[-1] <= min(len(indices), len(X.data))
-                and indices.min(initial=0) >= 0
-                and indices.max(initial=-1) < n_minor
-            ):
-                raise ValueError(
-                    f"{name} is a damaged sparse matrix, whose indptr or indices point "
-                    f"outside of its shape {X.shape}: make it again"
-                )
         return X
     if is_lazy(X):
         raise ValueError(
@@ -490,7 +516,8 @@ def _frame_of_numbers(X: Any, name: str) -> Any:
             return X
         X = X.to_pandas()
     if all(map(is_numeric, set(X.dtypes))):
-        return X
+        is_sparse = all(str(dtype).startswith("Sparse[") for dtype in set(X.dtypes))
+        return _sparse_frame_of_numbers(X, name) if is_sparse else X
     given = X
     for number, (column, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         if is_numeric(dtype):
@@ -517,6 +544,22 @@ def _frame_of_numbers(X: Any, name: str) -> Any:
     return X
 
 
+def _sparse_frame_of_numbers(X: Any, name: str) -> Any:
+    """Return a frame of sparse columns; an error if they leave out others than 0."""
+    for column, dtype in zip(X.columns, X.dtypes, strict=True):
+        if dtype.fill_value != 0:
+            raise ValueError(
+                f"{name} in column {column!r} is sparse with the fill value "
+                f"{dtype.fill_value}, and only 0 can be left out: give "
+                "sparse.to_dense() of the frame"
+            )
+    # pandas finds no common type of booleans and numbers
+    is_bool = [dtype.subtype == np.bool_ for dtype in X.dtypes]
+    if all(is_bool):
+        return X
+    return X.astype(dict.fromkeys(X.columns[is_bool], "Sparse[uint8]"))
+
+
 def is_na(value: object) -> bool:
     """Return whether a value is pandas' NA, which numpy does not convert."""
     return type(value).__name__ == "NAType"
@@ -537,7 +580,8 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
     if found is not None:
         raise ValueError(
             f"{name} holds dates or times ({found.__name__}): turn them into numbers "
-            "with a meaning, such as an age in days"
+            "with a meaning, such as an age in days; TableVectorizer, in a Pipeline, "
+            "takes dates and durations as days"
         )
     if any(issubclass(t, str | bytes) for t in types) or kind == "T":
         raise ValueError(

@@ -209,9 +209,8 @@ class GradedPairs:
     are_judged, stand_for_grades, by_query = False, False, True
     in_words = "different grades"
     NONE_LEFT = (
-        "y has no query with two different grades among those of a sample_weight "
-        "above zero (n_queries={n_queries}, n_samples={n_rows}): there "
-        "is no order to learn: check y and groups"
+        "y has no query with two different grades{those} ({sizes}): there is no "
+        "order to learn: check y and groups"
     )
 
     def in_queries(self, grades: LabelGrades, offsets: IntArray) -> NDArray[np.bool_]:

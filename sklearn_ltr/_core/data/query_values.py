@@ -141,10 +141,9 @@ def forward_folds(
         first = int(places[np.searchsorted(places, least)])
         if first >= last:
             raise ValueError(
-                f"order has so many queries of one date, which stay together, that "
-                f"max_train_size={max_train_size} and gap={gap} leave none to learn "
-                f"from before the {start + 1}th of {n} queries: give a larger "
-                "max_train_size, a smaller gap, or dates with a time"
+                f"max_train_size={max_train_size} and gap={gap} leave a fold no "
+                "queries to learn from, as those of one date in order stay together: "
+                "give a larger max_train_size, a smaller gap, or dates with a time"
             )
         folds.append((earliest_first[first:last], earliest_first[start:end]))
     return folds

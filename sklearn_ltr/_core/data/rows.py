@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
 from sklearn_ltr._core.caller import warn_caller
-from sklearn_ltr._core.typing import FloatArray, MatrixLike
+from sklearn_ltr._core.typing import FloatArray
 
 Rows = NDArray[np.intp]
 Queries = NDArray[np.intp]
@@ -41,6 +40,7 @@ def index_rows(array: T, rows: Rows) -> T:
     elif type(found).__module__.partition(".")[0] == "pyarrow":
         found = found.take(rows)
     elif issparse(found):
+        check_indices(found, "X")
         found = found.tocsr()[rows]
     else:
         if not hasattr(found, "__getitem__"):
@@ -48,6 +48,79 @@ def index_rows(array: T, rows: Rows) -> T:
         is_list = not hasattr(found, "shape")
         found = [found[row] for row in rows] if is_list else found[rows]
     return cast(T, found)
+
+
+def check_indices(X: Any, name: str) -> None:
+    """Raise a ValueError if a sparse table refers to entries outside of it."""
+    # scipy converts tables without looking, and would read and write other memory
+    if issparse(X) and X.ndim == 2 and not _has_valid_indices(X):
+        raise ValueError(
+            f"{name} is a damaged sparse matrix, whose indices or their bounds point "
+            f"outside of its shape {X.shape}: make it again"
+        )
+
+
+def _has_valid_indices(X: Any) -> bool:
+    """Return whether all that a sparse table stores is inside of it."""
+    n_rows, n_columns = X.shape
+    if X.format == "coo":
+        has_all = len(X.row) == len(X.col) == len(X.data)
+        return has_all and are_below(X.row, n_rows) and are_below(X.col, n_columns)
+    if X.format == "dok":
+        keys = np.array(list(X.keys())).reshape(-1, 2)
+        return are_below(keys[:, 0], n_rows) and are_below(keys[:, 1], n_columns)
+    if X.format == "lil":
+        sizes, n_stored = (list(map(len, lists)) for lists in (X.rows, X.data))
+        has_all = len(sizes) == n_rows and sizes == n_stored
+        return has_all and are_below([j for row in X.rows for j in row], n_columns)
+    if X.format == "dia":
+        has_all = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
+        from_first = X.offsets + np.int64(n_rows - 1)
+        return has_all and are_below(from_first, n_rows + n_columns - 1)
+    block = X.data.shape[1:] or (1, 1)  # of BSR
+    if len(block) != 2 or 0 in block or n_rows % block[0] or n_columns % block[1]:
+        return False
+    shape = n_rows // block[0], n_columns // block[1]
+    n_major, n_minor = shape[::-1] if X.format == "csc" else shape
+    return bool(
+        len(X.indptr) == n_major + 1
+        and X.indptr[0] == 0
+        and (X.indptr[1:] >= X.indptr[:-1]).all()
+        and are_below(X.indptr, min(len(X.indices), len(X.data)) + 1)
+        and are_below(X.indices, n_minor)
+    )
+
+
+def are_below(indices: ArrayLike, n: int) -> bool:
+    """Return whether these are whole numbers from 0 to n - 1."""
+    array = np.asarray(indices)
+    if array.size == 0:
+        return True
+    return array.dtype.kind in "iu" and bool(array.min() >= 0 and array.max() < n)
+
+
+def check_table(X: Any, name: str) -> None:
+    """Raise an error for dicts, one dimension, or a sparse table that is damaged."""
+    check_indices(X, name)
+    if issparse(X):  # of which one class is a dict
+        return
+    rows = X if isinstance(X, list | tuple) else ()
+    first = rows[0] if rows else X
+    if isinstance(first, Mapping):
+        found = "a list of dicts" if rows else "a dict"
+        raise TypeError(
+            f"{name} is {found}, and columns would have no order: give "
+            f"pandas.DataFrame({name}), or a row of numbers for each document"
+        )
+    is_column = len(getattr(X, "shape", ())) == 1
+    if rows:
+        is_column = isinstance(first, str) or not hasattr(first, "__len__")
+    if is_column:
+        raise ValueError(
+            f"{name}: Expected 2D array, got 1D array instead, of {len(X)} values: the "
+            "table of features is given first, as in fit(X, y). Reshape your data by "
+            "reshape(-1, 1) if it is one feature, or by reshape(1, -1) if it is one row"
+        )
 
 
 def check_holds_rows(values: object, name: str, item: str = "number") -> None:
@@ -125,8 +198,22 @@ def numeric_column(
         )
     array = only_column(array)
     if array.dtype.kind not in "biufO":
-        raise ValueError(f"{name} must be numeric, got dtype {array.dtype}")
+        (first,) = array.ravel()[:1].tolist() or [None]
+        advice = advice_on_text(first, name)
+        raise ValueError(f"{name} must be numeric, got dtype {array.dtype}{advice}")
     return array
+
+
+def advice_on_text(value: object, name: str) -> str:
+    """Return how text becomes numbers, for an error's end; "" for other values."""
+    if not isinstance(value, str | bytes):
+        return ""
+    try:
+        float(value)
+    except ValueError:
+        first = f"{{{value!r:.22}: 0, ...}}"
+        return f": give a number for each text, as in [{first}[t] for t in {name}]"
+    return f": convert it, as in numpy.asarray({name}, dtype=float)"
 
 
 def one_column_of(values: ArrayLike) -> ArrayLike:
@@ -168,7 +255,7 @@ def read_numbers(
         if not is_number or isinstance(value, np.timedelta64):  # which is Integral
             raise ValueError(
                 f"{name} must be numeric, but {describe(row)} has {value!r}, of "
-                f"type {type(value).__name__}"
+                f"type {type(value).__name__}{advice_on_text(value, name)}"
             )
         try:
             float(value)
@@ -247,16 +334,3 @@ def _is_exact(rows: NDArray[Any], numbers: FloatArray) -> bool:
     if rows.dtype.kind not in "iu" or rows.dtype.itemsize < 8 or not len(rows):
         return True
     return bool(max(numbers.max(), -numbers.min()) < LARGEST_EXACT)
-
-
-def predicted_scores(
-    estimator: BaseEstimator, X: MatrixLike, argument: str
-) -> ArrayLike:
-    """Return the scores that a fitted estimator predicts."""
-    if not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"{argument} must be a fitted estimator with the method predict, got an "
-            f"object of {type(estimator).__name__}"
-        )
-    scores: ArrayLike = estimator.predict(X)
-    return scores

@@ -1,8 +1,8 @@
 """Feature tables, of which a fit reads some rows or some columns at a time.
 
 A fit sees a `Table`, of one class for each kind of storage: `DenseTable` and
-`SparseTable` here, in the trees' room one whose bins are known, and on a cluster one of
-which a partition at a time is in memory.  A prediction sees a `Matrix`, once and whole.
+`SparseTable` here, and those that are handed in, whose bins are known or of which a
+partition at a time is in memory.  A prediction sees a `Matrix`, once and whole.
 """
 
 from __future__ import annotations

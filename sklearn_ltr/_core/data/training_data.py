@@ -85,6 +85,12 @@ class TrainingData:
         return np.ones(self.n_queries) if given is None else given
 
     @property
+    def in_words(self) -> str:
+        """Which queries these are, for messages: nothing if no weights were given."""
+        given = self.columns.sample_weight
+        return "" if given is None else " among those of a sample_weight above zero"
+
+    @property
     def init_score(self) -> FloatArray:
         """F_0 of each row, (n_rows,) float64; 0 where none was given."""
         given = self.columns.init_score

@@ -2,6 +2,7 @@
 
 ``base``           the interface to scikit-learn, and saving
 ``attributes``     declarations of fitted attributes
+``preparation``    the arguments of `fit` become the data of a fit
 ``docstrings``     paragraphs on parameters that several estimators have
 ``arguments``      errors that name the argument to give instead of an unknown one
 ``objective``      what a fit asks of its objective and its measures

@@ -55,9 +55,7 @@ def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
 def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:
     """Return an argument unknown to a call, and the arguments to give instead."""
     ours, how = OTHER_NAMES.get(unknown, (unknown, ""))
-    if not ours:
-        return f"{unknown!r}: {how}"
-    how = f", {how}" if how else ""
+    with_how = f", {how}" if ours and how else ""
     others = {cls.__name__: cls, "fit": cls.fit}
     if call.endswith(".predict") and hasattr(cls, "rank"):
         others = {"rank": cls.rank} | others
@@ -69,9 +67,11 @@ def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:
         given = [name for name in meant if name in known]
         if given and other:
             shown = f"{other}({', '.join(f'{name}=...' for name in given)})"
-            return f"{unknown!r}: give {shown}{how}"
+            return f"{unknown!r}: give {shown}{with_how}"
         if given:
-            return f"{unknown!r}: give {', '.join(given)}{how}"
+            return f"{unknown!r}: give {', '.join(given)}{with_how}"
+    if not ours:
+        return f"{unknown!r}: {how}"
     return with_close_match(unknown, names, CLOSE)
 
 

@@ -23,8 +23,8 @@ from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.estimators.validation_range import warn_of_ranges
 
 
-class Start(Protocol):
-    """What a fit starts from: its seed, and the last fit, if it continues that."""
+class SoFar(Protocol):
+    """What a fit begins with: its seed, and the last fit, if it continues that."""
 
     @property
     def seed(self) -> int:
@@ -38,7 +38,7 @@ class Start(Protocol):
 def prepare(
     given: FitArguments,
     parameters: FitParameters,
-    kept: Start,
+    so_far: SoFar,
     comm: Comm = ONE_PROCESS,
     *,
     is_part: bool = False,
@@ -48,14 +48,12 @@ def prepare(
     Of a part of a stream (`is_part`) nothing is held out, and if others came before,
     there need be nothing to learn from.
     """
-    # read: the columns of X, then all rows; `known` are the attributes that are found
-    p, X, is_new = parameters, given.X, not kept.attributes
-    known = known_by_reading(given.estimator._attributes, kept.attributes)
-    if is_new and isinstance(X, SuppliedX):
-        known |= X.known
-    reader = FeatureReader(given.estimator, known)
-    has_known = is_new and isinstance(X, SuppliedX)
-    if not (reader.is_for_network or has_known):
+    # read: the columns of X, then all rows; `known` takes the attributes that are found
+    p, X, is_new = parameters, given.X, not so_far.attributes
+    known = known_by_reading(given.estimator._attributes, so_far.attributes)
+    of_columns = dict(X.known) if is_new and isinstance(X, SuppliedX) else {}
+    reader = FeatureReader(given.estimator, known | of_columns)
+    if not (of_columns or reader.is_for_network):
         reader.learn_categories(given_values(X), p.categorical)
     train, sets = p.read_rows(given, reader, known, comm)
     if comm is ONE_PROCESS and not reader.is_for_network:  # these warn of scales, too
@@ -63,7 +61,7 @@ def prepare(
 
     # hold out
     if p.holds_out and not sets and not is_part:
-        train, *sets = p.hold_out(train, known, kept.seed, comm)
+        train, *sets = p.hold_out(train, known, so_far.seed, comm)
 
     # start from F_0, and choose what to learn from
     train, *sets = p.with_start(given, [train, *sets], known, comm)

@@ -37,7 +37,7 @@ class RankedQueries:
     Parameters
     ----------
     data : TrainingData
-        Its `y`, `offsets`, `labels` and `sample_weight`.
+        Its `y`, `offsets`, `query_ids` and `sample_weight`.
     metric : Metric or None
         Metric whose swap deltas multiply the pairs; None: 1 each, RankNet.
     team : ThreadTeam

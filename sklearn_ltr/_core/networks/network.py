@@ -53,7 +53,20 @@ def predict(network: Network, X: Matrix, team: ThreadTeam) -> NDArray[np.float64
 
 def check_network(network: Any, X: NDArray[np.float32]) -> None:
     """Raise an error unless an object is a network; tries its passes on two rows."""
-    _check_parts(network)
+    if isinstance(network, type):
+        raise TypeError(f"network must be an object, got the class {network.__name__}")
+    for name in ("forward", "backward", "parameters"):
+        if not hasattr(network, name):
+            raise TypeError(
+                f"network must have forward(X), backward(score_gradient) and a list "
+                f"`parameters`, but {type(network).__name__} has no {name}"
+            )
+    if not isinstance(network.parameters, list | tuple):
+        raise TypeError(
+            "network.parameters must be a list of arrays, but that of "
+            f"{type(network).__name__} is a {type(network.parameters).__name__}; "
+            "TorchNetwork(module) makes a network of a PyTorch module"
+        )
     _check_weights(network.parameters, network.parameters)
     scores = np.asarray(network.forward(X))
     if scores.shape != (len(X),) or scores.dtype.kind != "f":
@@ -68,23 +81,6 @@ def check_network(network: Any, X: NDArray[np.float32]) -> None:
         raise ValueError(
             f"network.backward must return a gradient for each of the parameters, of "
             f"shapes {shapes}; got {got}"
-        )
-
-
-def _check_parts(network: Any) -> None:
-    if isinstance(network, type):
-        raise TypeError(f"network must be an object, got the class {network.__name__}")
-    for name in ("forward", "backward", "parameters"):
-        if not hasattr(network, name):
-            raise TypeError(
-                f"network must have forward(X), backward(score_gradient) and a list "
-                f"`parameters`, but {type(network).__name__} has no {name}"
-            )
-    if not isinstance(network.parameters, list | tuple):
-        raise TypeError(
-            "network.parameters must be a list of arrays, but that of "
-            f"{type(network).__name__} is a {type(network.parameters).__name__}; "
-            "TorchNetwork(module) makes a network of a PyTorch module"
         )
 
 

@@ -23,7 +23,7 @@ from scipy.sparse import issparse
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import ThreadTeam, one_blas_thread
 from sklearn_ltr._core.data import FitData, TrainingData
-from sklearn_ltr._core.data.tables import Matrix, Table, dense_rows
+from sklearn_ltr._core.data.tables import Table, dense_rows
 from sklearn_ltr._core.estimators.base import StepListener, draw_seed
 from sklearn_ltr._core.estimators.monitor import (
     Monitor,
@@ -34,7 +34,7 @@ from sklearn_ltr._core.estimators.monitor import (
 from sklearn_ltr._core.estimators.nothing_learned import NothingLearnedWarning
 from sklearn_ltr._core.estimators.objective import Objective, Task
 from sklearn_ltr._core.estimators.validation_range import given_sets, warn_of_ranges
-from sklearn_ltr._core.networks.network import Network, check_network, predict
+from sklearn_ltr._core.networks.network import check_network, predict
 from sklearn_ltr._core.networks.optimizers import Optimizer
 from sklearn_ltr._core.networks.parameters import NetworkParameters
 from sklearn_ltr._core.networks.perceptron import MultilayerPerceptron
@@ -76,8 +76,8 @@ class UnscaledFeaturesWarning(UserWarning):
     """
 
 
-class KeptNetwork(NamedTuple):
-    """The fit that is continued; of a new fit, only a seed."""
+class NetworkSoFar(NamedTuple):
+    """The seed of a fit, and the last one, if that is continued."""
 
     seed: int
     attributes: Mapping[str, Any] = {}  # all fitted attributes of the last fit
@@ -93,13 +93,13 @@ class KeptNetwork(NamedTuple):
         return int(self.attributes.get("n_iter_", 0))
 
 
-def keep_network(
+def network_so_far(
     attributes: Mapping[str, Any], parameters: NetworkParameters
-) -> KeptNetwork:
-    """Return the fit to continue; a ValueError if its network is of another kind."""
+) -> NetworkSoFar:
+    """Return what a fit begins with; a ValueError for a network of another kind."""
     p = parameters
     if "network_" not in attributes:
-        return KeptNetwork(draw_seed(p.random_state))
+        return NetworkSoFar(draw_seed(p.random_state))
     if attributes["_seed"] is None:
         raise ValueError(
             "this network was read from JSON, which does not hold the state of its "
@@ -111,7 +111,7 @@ def keep_network(
             f"it was {attributes['_fitted_architecture']} and is {p.architecture}: fit "
             "with warm_start=False"
         )
-    return KeptNetwork(attributes["_seed"], dict(attributes))
+    return NetworkSoFar(attributes["_seed"], dict(attributes))
 
 
 class BatchObjective(Objective, Protocol):
@@ -165,7 +165,7 @@ class Training:
         Its objective is a `BatchObjective`.
     optimizer : Optimizer
     parameters : NetworkParameters
-    kept : KeptNetwork
+    so_far : NetworkSoFar
     team : ThreadTeam
     """
 
@@ -175,39 +175,48 @@ class Training:
         task: Task,
         optimizer: Optimizer,
         parameters: NetworkParameters,
-        kept: KeptNetwork,
+        so_far: NetworkSoFar,
         team: ThreadTeam,
     ) -> None:
         p, X, rows = parameters, data.train.X, data.train.rows
-        self._data, self._parameters, self._kept = data, p, kept
+        self._data, self._parameters, self._so_far = data, p, so_far
         self._objective: Any = task.objective
         self._measures, self._optimizer, self._team = task.measures, optimizer, team
         auto = auto_batch_size(data.learned)
         self._batch_size = auto if isinstance(p.batch_size, str) else p.batch_size
-        if kept.is_new:
-            self._network = new_network(p, kept.seed, X, rows)
-            warn_of_features(X, rows, data.validation, is_drawn=p.network is None)
+        if not so_far.is_new:
+            self._network = deepcopy(so_far.attributes["network_"])
+        elif p.network is not None:  # of the user, which may have scales of its own
+            self._network = deepcopy(p.network)
+            tried = X.take(rows[[0, -1]])
+            check_network(self._network, dense_rows(tried, slice(None)))
+            warn_of_ranges(X, rows, data.validation)
         else:
-            self._network = deepcopy(kept.attributes["network_"])
+            rng, layers = np.random.default_rng([so_far.seed, 3]), p.hidden_layer_sizes
+            self._network = MultilayerPerceptron(X.shape[1], layers, p.activation, rng)
+            is_warned = warn_unless_scaled(X, rows, "X")
+            if not (warn_of_ranges(X, rows, data.validation) or is_warned):
+                for name, held in given_sets(X, data.validation).items():
+                    warn_unless_scaled(held.X, held.rows, name)
         if isinstance(self._network, MultilayerPerceptron):
             self._network.set_team(team)
         self._held_out = [held.X.take(held.rows) for held in data.validation]
-        self._n_epochs = kept.n_epochs  # so far
+        self._n_epochs = so_far.n_epochs  # so far
 
     def run(self, n_epochs: int, listener: StepListener | None) -> dict[str, object]:
         """Train for up to `n_epochs` epochs; return the fitted attributes."""
-        p, kept, optimizer = self._parameters, self._kept, self._optimizer
+        p, so_far, optimizer = self._parameters, self._so_far, self._optimizer
         curves = curves_of(self._measures, {}, 0)
         held_out_curve = first_validation_curve(curves) if p.early_stopping else None
         followed = held_out_curve
         if followed is None and p.stops_on_train:
             followed = curves[0]
-        last = kept.n_epochs + n_epochs
-        monitor = Monitor(curves, followed, p, "epoch", kept.n_epochs, last)
+        last = so_far.n_epochs + n_epochs
+        monitor = Monitor(curves, followed, p, "epoch", so_far.n_epochs, last)
         best_weights: list[NDArray[np.floating]] | None = None
-        for epoch in range(kept.n_epochs, last):
+        for epoch in range(so_far.n_epochs, last):
             # visit all queries once, in the epoch's own random order
-            rng = np.random.default_rng([kept.seed, epoch, 2])
+            rng = np.random.default_rng([so_far.seed, epoch, 2])
             order = rng.permutation(self._data.learned.n_queries)
             with scores_are_finite(optimizer.rate):
                 self._descend(order)
@@ -228,18 +237,29 @@ class Training:
                 break
 
         # the weights of the best epoch, where early stopping follows a validation set
-        n_kept = self._n_epochs - kept.n_epochs
+        n_kept = self._n_epochs - so_far.n_epochs
         if best_weights is None:
             monitor.print_end(self._n_epochs, None)
         else:
             n_kept = monitor.best_index + 1
-            monitor.print_end(self._n_epochs, kept.n_epochs + n_kept)
+            monitor.print_end(self._n_epochs, so_far.n_epochs + n_kept)
             for w, best in zip(self._network.parameters, best_weights, strict=True):
                 w[...] = best
         self._check_end()
+        recorded = {
+            p.train_curve: monitor.train_values,
+            "validation_score_": monitor.stopping_values,
+        }
+        earlier, n_new = so_far.attributes, self._n_epochs - so_far.n_epochs
+        curves_before = earlier.get("evals_result_", {})
+        joined = append_results(curves_before, so_far.n_epochs, monitor.result(), n_new)
         return {
             **self._fitted(),
-            **continued_curves(monitor, p, kept, self._n_epochs),
+            **{
+                n: np.append(earlier.get(n, []), values)
+                for n, values in recorded.items()
+            },
+            "evals_result_": joined,
             **self._objective.fitted(n_kept),
         }
 
@@ -297,10 +317,21 @@ class Training:
     def _check_end(self) -> None:
         """Raise a ValueError if training diverged; warn of equal scores."""
         train, network, p = self._data.train, self._network, self._parameters
-        checked = train.X.take(train.rows[:CHECKED_ROWS])
-        scores = scores_after(network, self._optimizer, checked, p.sigma, self._team)
-        if not p.may_tie(self._data.learned):
-            warn_if_constant(scores)
+        checked, rate = train.X.take(train.rows[:CHECKED_ROWS]), self._optimizer.rate
+        if not all(np.isfinite(array).all() for array in self._optimizer.arrays):
+            raise divergence_error("have gradients beyond single precision", rate)
+        with scores_are_finite(rate):
+            scores = predict(network, checked, self._team)
+        largest = float(np.abs(scores).max())
+        if p.sigma * largest > LARGEST_SINGLE_SCORE:
+            raise divergence_error(f"have grown to {largest:.1g}", rate)
+        may_tie = p.may_tie(self._data.learned)
+        if not may_tie and len(scores) > 1 and np.ptp(scores) == 0:
+            warn_caller(
+                "the network gives all documents the same score: scale the columns of "
+                "X, or lower learning_rate_init or alpha",
+                NothingLearnedWarning,
+            )
         if isinstance(network, MultilayerPerceptron):
             network.set_team(None)
 
@@ -311,7 +342,7 @@ class Training:
             "n_iter_": self._n_epochs,
             "_optimizer": self._optimizer,
             "_sigma": self._parameters.sigma,
-            "_seed": self._kept.seed,
+            "_seed": self._so_far.seed,
             "_fitted_architecture": self._parameters.architecture,
         }
 
@@ -330,25 +361,14 @@ def auto_batch_size(data: TrainingData) -> int:
     return max(sizes)
 
 
-def new_network(
-    parameters: NetworkParameters, seed: int, X: Table, rows: NDArray[np.intp]
-) -> Network:
-    """Return the network that training starts from: a copy of the user's, or drawn."""
-    p = parameters
-    if p.network is not None:
-        network = deepcopy(p.network)
-        check_network(network, dense_rows(X.take(rows[[0, -1]]), slice(None)))
-        return network
-    rng = np.random.default_rng([seed, 3])
-    return MultilayerPerceptron(X.shape[1], p.hidden_layer_sizes, p.activation, rng)
-
-
-def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Optimizer:
+def continued_optimizer(
+    so_far: NetworkSoFar, parameters: NetworkParameters
+) -> Optimizer:
     """Return a copy of the last fit's optimizer; a ValueError if settings differ."""
     new = parameters.new_optimizer()
-    if kept.is_new:
+    if so_far.is_new:
         return new
-    old = kept.attributes["_optimizer"]
+    old = so_far.attributes["_optimizer"]
     if type(old) is not type(new) or old.settings != new.settings:
         raise ValueError(
             "solver or solver_params has changed since the last fit, whose optimizer "
@@ -356,27 +376,6 @@ def continued_optimizer(kept: KeptNetwork, parameters: NetworkParameters) -> Opt
             "with warm_start=True to begin a new optimizer"
         )
     return deepcopy(old)
-
-
-def continued_curves(
-    monitor: Monitor, parameters: NetworkParameters, kept: KeptNetwork, n_iter: int
-) -> dict[str, object]:
-    """Return the curves of the continued fit, with the recorded ones appended."""
-    earlier, n_earlier = kept.attributes, kept.n_epochs
-    recorded = {
-        parameters.train_curve: monitor.train_values,
-        "validation_score_": monitor.stopping_values,
-    }
-    result = append_results(
-        earlier.get("evals_result_", {}),
-        n_earlier,
-        monitor.result(),
-        n_iter - n_earlier,
-    )
-    return {
-        name: np.append(earlier.get(name, []), values)
-        for name, values in recorded.items()
-    } | {"evals_result_": result}
 
 
 # --- errors and warnings ----------------------------------------------------------
@@ -399,37 +398,6 @@ def scores_are_finite(rate: float) -> Iterator[None]:
         yield
     except FloatingPointError:
         raise divergence_error("are no longer finite numbers", rate) from None
-
-
-def scores_after(
-    network: Network, optimizer: Optimizer, X: Matrix, sigma: float, team: ThreadTeam
-) -> FloatArray:
-    """Return the scores of some trained rows; a ValueError if training diverged."""
-    rate = optimizer.rate
-    if not all(np.isfinite(array).all() for array in optimizer.arrays):
-        raise divergence_error("have gradients beyond single precision", rate)
-    with scores_are_finite(rate):
-        scores = predict(network, X, team)
-    largest = float(np.abs(scores).max())
-    if sigma * largest > LARGEST_SINGLE_SCORE:
-        raise divergence_error(f"have grown to {largest:.1g}", rate)
-    return scores
-
-
-def warn_of_features(
-    X: Table,
-    rows: NDArray[np.intp],
-    validation: list[TrainingData],
-    *,
-    is_drawn: bool,
-) -> None:
-    """Warn of features that are large, or on another scale in validation data."""
-    # a network that the user has made may have scales of its own
-    is_warned = is_drawn and warn_unless_scaled(X, rows, "X")
-    if warn_of_ranges(X, rows, validation) or is_warned or not is_drawn:
-        return
-    for name, held in given_sets(X, validation).items():
-        warn_unless_scaled(held.X, held.rows, name)
 
 
 def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
@@ -457,13 +425,3 @@ def warn_unless_scaled(X: Table, rows: NDArray[np.intp], name: str) -> bool:
         UnscaledFeaturesWarning,
     )
     return True
-
-
-def warn_if_constant(scores: FloatArray) -> None:
-    """Warn of a network that gives all documents the same score."""
-    if len(scores) > 1 and np.ptp(scores) == 0:
-        warn_caller(
-            "the network gives all documents the same score: scale the columns of X, "
-            "or lower learning_rate_init or alpha",
-            NothingLearnedWarning,
-        )

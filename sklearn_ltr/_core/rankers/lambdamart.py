@@ -39,7 +39,7 @@ from sklearn_ltr._core.boosting.fitted_trees import (
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
-from sklearn_ltr._core.boosting.warm_start import keep_trees
+from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
@@ -579,23 +579,25 @@ tuples, default=None
         with refit(self) as model:
             # read
             p = read_parameters(LambdaMARTParameters, model)
-            kept = keep_trees(vars(self), p)
+            so_far = trees_so_far(vars(self), p)
             given = FitArguments.of(**arguments)
-            tasks = FitTasks(self, model, "tree", p.n_estimators - kept.n_trees, given)
+            tasks = FitTasks(
+                self, model, "tree", p.n_estimators - so_far.n_trees, given
+            )
             with positions_may_be_used_by(self):  # if not by `init`
-                data = prepare(given, p, kept)
+                data = prepare(given, p, so_far)
             check_base_score_size(data, p.sigma)
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
 
             # bin, boost
             with ThreadTeam(fit_threads(p.n_jobs, data.train.X.size)) as team:
-                binned = bin_data(data, p, kept, team)
+                binned = bin_data(data, p, so_far, team)
                 data = data._replace(learned=binned.rows)
-                task = ranking_task(p, data, kept.attributes, team)
+                task = ranking_task(p, data, so_far.attributes, team)
                 constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
-                fitted = boost_trees(binned, task, p, constraints, kept, tasks)
+                fitted = boost_trees(binned, task, p, constraints, so_far, tasks)
                 model.__dict__.update(fitted)
         tasks.end()
         return self

@@ -44,10 +44,10 @@ from sklearn_ltr._core.networks import (
 )
 from sklearn_ltr._core.networks.parameters import NetworkParameters
 from sklearn_ltr._core.networks.training import (
-    KeptNetwork,
+    NetworkSoFar,
     Training,
     continued_optimizer,
-    keep_network,
+    network_so_far,
 )
 from sklearn_ltr._core.parameters import read_parameters, real
 from sklearn_ltr._core.rankers.base import BaseRanker
@@ -257,13 +257,13 @@ default=None
         arguments = locals()
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
-            kept = keep_network(vars(self) if p.warm_start else {}, p)
+            so_far = network_so_far(vars(self) if p.warm_start else {}, p)
             given = FitArguments.of(**arguments)
             tasks = FitTasks(self, model, "epoch", p.max_iter, given)
-            data = prepare(given, p, kept)
+            data = prepare(given, p, so_far)
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
-            fitted = train(data, p.new_optimizer(), p, kept, p.max_iter, tasks)
+            fitted = train(data, p.new_optimizer(), p, so_far, p.max_iter, tasks)
             model.__dict__.update(fitted)
         tasks.end()
         return self
@@ -303,13 +303,13 @@ pairs, pair_probabilities, pair_weights : array-likes
         arguments = locals()
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
-            kept = keep_network(vars(self), p)
-            data = prepare(FitArguments.of(**arguments), p, kept, is_part=True)
-            fitted = dict(kept.attributes)
+            so_far = network_so_far(vars(self), p)
+            data = prepare(FitArguments.of(**arguments), p, so_far, is_part=True)
+            fitted = dict(so_far.attributes)
             if data.learned.n_queries > 0:
-                optimizer = continued_optimizer(kept, p)
+                optimizer = continued_optimizer(so_far, p)
                 warn_if_unused(self, data.train.columns)
-                fitted = train(data, optimizer, p, kept, 1, None)
+                fitted = train(data, optimizer, p, so_far, 1, None)
             model.__dict__.update(data.attributes | fitted)
             model._trained_queries = None  # the queries of earlier calls are not known
         return self
@@ -389,7 +389,7 @@ def train(
     data: FitData,
     optimizer: Optimizer,
     parameters: NetworkRankerParameters,
-    kept: KeptNetwork,
+    so_far: NetworkSoFar,
     n_epochs: int,
     listener: StepListener | None,
 ) -> dict[str, object]:
@@ -403,7 +403,7 @@ def train(
             rows = rows.each_pair_alone()
         # what batches are made of is measured, too
         measured = data._replace(train=rows, learned=rows)
-        task = ranking_task(p, measured, kept.attributes, team)
+        task = ranking_task(p, measured, so_far.attributes, team)
         data = data._replace(learned=rows)
-        training = Training(data, task, optimizer, p, kept, team)
+        training = Training(data, task, optimizer, p, so_far, team)
         return training.run(n_epochs, listener)

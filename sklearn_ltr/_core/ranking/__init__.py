@@ -2,8 +2,9 @@
 
 In the order of a fit:
 
-``parameters``  what the parameters mean, and which of them go together
-``reading``     the arguments of `fit` become training data; queries are held out
+``parameters``  what the parameters mean, and which of them go together; what is read,
+                held out and learned from
+``reading``     rows become training data, sorted by query
 ``objective``   what is learned from, by its derivatives: one part for each label
 ``measures``    metrics and costs, after each step and of a fitted ranker
 ``task``        objective and measures of a fit

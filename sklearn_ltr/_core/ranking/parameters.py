@@ -1,4 +1,7 @@
-"""What the parameters of a ranker mean, and which of them go together."""
+"""What the parameters of a ranker mean, and which of them go together.
+
+They also know the data of a fit: what is read, held out and learned from.
+"""
 
 from __future__ import annotations
 
@@ -381,10 +384,27 @@ class RankerParameters(FitParameters):
             unit, what = columns.users, "users"
         fraction = self.validation_fraction
         held_out = draw_held_out(unit, fraction, seed, columns.order, what)
-        held_out = held_out[index.position]
+        n_held_out, held_out = np.count_nonzero(held_out), held_out[index.position]
         # of several copies of a query one is measured
         is_first = copied == np.arange(train.n_queries)
-        return train.subset(~held_out), train.subset(held_out & is_first)
+        rest, held = train.subset(~held_out), train.subset(held_out & is_first)
+        have_pairs = {  # all queries, else the error is another; and both parts
+            "": train.has_pairs,
+            "left to learn from": self.has_pairs(rest),
+            "held out, whose order is to be measured,": held.has_pairs,
+        }
+        found = {
+            those: any(comm.gather(bool(has.any())))
+            for those, has in have_pairs.items()
+        }
+        if found[""] and not (all(found.values()) or rest.pairs.are_judged):
+            those = next(those for those, have in found.items() if not have)
+            raise ValueError(
+                f"early_stopping holds out {n_held_out} of {index.n_queries} queries, "
+                f"and none of those {those} has two different grades: give X_val, "
+                "y_val and groups_val, or more queries"
+            )
+        return rest, held
 
     def choose_learned(
         self, train: TrainingData, comm: Comm, *, may_be_none: bool
@@ -402,8 +422,9 @@ class RankerParameters(FitParameters):
                     "document_weight"
                 )
         elif not train.has_pairs.any():
-            sizes = {"n_queries": train.n_queries, "n_rows": train.n_rows}
-            raise ValueError(train.pairs.NONE_LEFT.format(**sizes))
+            sizes = f"n_queries={train.n_queries}, n_samples={train.n_rows}"
+            none_left = train.pairs.NONE_LEFT
+            raise ValueError(none_left.format(those=train.in_words, sizes=sizes))
         else:
             check_weighted_pairs(train, comm)
         check_weights(learned.sample_weight, "sample_weight", bounds)

@@ -278,10 +278,9 @@ def learned_labels(data: TrainingData, comm: Comm) -> list[LabelRows]:
             learned &= np.logical_or.reduceat(weights > 0, starts)
         if not any(comm.gather(bool(learned.any()))):
             raise ValueError(
-                "y has no query with two different grades of label "
-                f"{label.name!r} among those of a sample_weight above zero: there is "
-                "no order to learn from it; give it the weight 0 in label_weights, or "
-                "leave it out"
+                f"y has no query with two different grades of label {label.name!r}"
+                f"{data.in_words}: there is no order to learn from it; give it the "
+                "weight 0 in label_weights, or leave it out"
             )
         label = label.select(learned)
         with errors_that_name(label):

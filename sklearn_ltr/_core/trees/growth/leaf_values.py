@@ -96,6 +96,7 @@ class LeafWorkspace(NamedTuple):
 
     barrier: IntArray
     leaves: Leaves  # of all rows
+    nodes: IntArray  # (n_nodes,): the node of each leaf, by its number
     # (n_threads, n_nodes), a thread's own: number of the leaf that a node was or is,
     # from 0 in the order in which leaves were made; and the nodes in the order in which
     # they were split
@@ -111,6 +112,7 @@ def new_leaf_workspace(n_rows: int, n_nodes: int, n_threads: int) -> LeafWorkspa
     return LeafWorkspace(
         new_barrier(),
         np.empty(n_rows, dtype),
+        np.empty(n_nodes, dtype=np.int64),
         np.empty((n_threads, n_nodes), dtype),
         np.empty((n_threads, n_nodes), dtype=np.int64),
     )
@@ -177,6 +179,10 @@ def _find_leaves(
     first, last = chunk_bounds(thread, n_threads, int64(0), len(leaves))
     n_splits = number_leaves(tree, numbers, work.splits[thread])
     splits = work.splits[thread, :n_splits]
+    if thread == 0:
+        for node in range(len(tree.feature)):
+            if tree.feature[node] < 0:
+                work.nodes[uint64(numbers[node])] = node
     if sums is not None:
         sums.totals[thread, : n_splits + 1] = 0
         if thread == 0:  # nor have threads that came too late for this call
@@ -197,8 +203,7 @@ def _find_leaves(
 
 def leaf_nodes(tree: GrownTree, work: LeafWorkspace) -> IntArray:
     """Return the nodes of the leaves, by the numbers that rows have, (n_leaves,)."""
-    leaves = np.flatnonzero(tree.feature < 0)
-    return leaves[np.argsort(work.numbers[0, leaves])]
+    return work.nodes[: (len(tree.feature) + 1) // 2]
 
 
 def add_values(
