@@ -80,8 +80,9 @@ def _has_valid_indices(X: Any) -> bool:
     block = X.data.shape[1:] or (1, 1)  # of BSR
     if len(block) != 2 or 0 in block or n_rows % block[0] or n_columns % block[1]:
         return False
-    shape = n_rows // block[0], n_columns // block[1]
-    n_major, n_minor = shape[::-1] if X.format == "csc" else shape
+    n_major, n_minor = n_rows // block[0], n_columns // block[1]
+    if X.format == "csc":
+        n_major, n_minor = n_minor, n_major
     return bool(
         len(X.indptr) == n_major + 1
         and X.indptr[0] == 0
