@@ -115,19 +115,20 @@ def model_value(model: BaseEstimator) -> Document:
         }
     if kind is BaggingRanker:
         fitted = model._fitted()
-        members = zip(fitted.estimators_, fitted.estimators_queries_, strict=True)
-        return estimator_value(fitted) | {
-            "estimators": [
-                {"queries": drawn.tolist(), **model_value(member)}
-                for member, drawn in members
-            ]
-        }
+        members = [
+            {"queries": drawn.tolist(), **model_value(member)}
+            for member, drawn in zip(
+                fitted.estimators_, fitted.estimators_queries_, strict=True
+            )
+        ]
+        return estimator_value(fitted) | {"estimators": members}
     if kind is BlendedRanker:
         fitted = model._fitted()
+        members = [model_value(member) for member in fitted.rankers_]
         return estimator_value(fitted) | {
             "weights": fitted.weights_.tolist(),
             "blend_score": fitted.blend_score_,
-            "rankers": [model_value(member) for member in fitted.rankers_],
+            "rankers": members,
         }
     if kind is Pipeline:
         *steps, (name, last) = active_steps(model)
