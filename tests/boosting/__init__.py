@@ -6,10 +6,10 @@ import numpy as np
 
 from sklearn_ltr._core.boosting.bins import bin_data
 from sklearn_ltr._core.boosting.loop import boost_trees
-from sklearn_ltr._core.boosting.parameters import BoostingParameters
 from sklearn_ltr._core.boosting.warm_start import TreesSoFar
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitData, RowColumns, TrainingData
+from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.labels import LabelGrades
 from sklearn_ltr._core.data.tables import table_of
 from sklearn_ltr._core.parameters import read_parameters
@@ -49,10 +49,8 @@ def run(n_trees, objective=SquaredError, features=(0, 1, 2), **options):
         "n_estimators": n_trees, "learning_rate": RATE, "min_samples_leaf": 2,
         "max_leaf_nodes": MAX_LEAF_NODES, "early_stopping": False,
     } | options  # fmt: skip
-    p, kept = (
-        read_parameters(BoostingParameters, MARTRegressor(**options)),
-        TreesSoFar(0),
-    )
+    regressor = MARTRegressor(**options)
+    p, so_far = read_parameters(regressor._parameters, regressor), TreesSoFar(0)
     table, rows, ones = table_of(X[:, features]), np.arange(N), np.ones(N)
     grades, offsets = LabelGrades.of_one(TARGET), np.arange(N + 1)
     columns = RowColumns(sample_weight=ones, init_score=np.zeros(N))
@@ -60,8 +58,9 @@ def run(n_trees, objective=SquaredError, features=(0, 1, 2), **options):
         grades, offsets, query_ids=None, columns=columns, X=table, rows=rows
     )
     with ThreadTeam(1) as team:
-        fit = bin_data(FitData(data, data, []), p, rows[:0], kept, team)
+        reader = FeatureReader(MARTRegressor, {})
+        fit = bin_data(FitData(data, data, [], reader, {}), p, so_far, team)
         task = PointwiseTask(objective(fit.rows.y), [{}])
-        found = boost_trees(fit, task, p, NO_CONSTRAINTS, kept, None)
+        found = boost_trees(fit, task, p, NO_CONSTRAINTS, so_far, None)
     order = X[fit.rows.rows][:, features]
     return found["ensemble_"], order, fit.learned.scores, task.objective
