@@ -122,7 +122,7 @@ def _fit_on_worker() -> None:
         rows = PartRows("X", [{"X": table}], [None], [n_rows])
         ranker = LambdaMARTRanker(n_estimators=2, subsample=0.5)
         given = [WorkerRows(rows, others, numbers)]
-        fit_rows(vars(ranker) | attributes, 0, given, False, ONE_PROCESS)
+        fit_rows(vars(ranker) | attributes, 0, given, False, OneProcess())
 
 
 class _OneOfTwo(OneProcess):
