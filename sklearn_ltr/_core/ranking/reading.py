@@ -492,17 +492,14 @@ def hold_out_queries(
     )
     n_held_out, own = np.count_nonzero(held_out), held_out[index.position]
     train, held = data.train.subset(~own), data.train.subset(own)
-    have_pairs = {  # all queries, else the error is another; and both parts
-        "": data.train.has_pairs,
-        "left to learn from": parameters.has_pairs(train),
-        "held out, whose order is to be measured,": held.has_pairs,
-    }
-    found = {those: any(comm.gather(bool(p.any()))) for those, p in have_pairs.items()}
-    if found[""] and not (all(found.values()) or train.pairs.are_judged):
-        those = next(those for those, have in found.items() if not have)
+    had_pairs, has_pairs = (
+        any(comm.gather(bool(parameters.has_pairs(part).any())))
+        for part in (data.train, train)
+    )
+    if had_pairs and not has_pairs and not train.pairs.are_judged:
         raise ValueError(
             f"early_stopping holds out {n_held_out} of {index.n_queries} queries, and "
-            f"none of those {those} has two different grades: give X_val, y_val and "
-            "groups_val, or more queries"
+            "of those left to learn from, y has no query with two different grades: "
+            "give X_val, y_val and groups_val, or more queries"
         )
     return FitData(train, train, [held])
