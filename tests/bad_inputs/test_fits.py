@@ -314,8 +314,6 @@ SAME: list[tuple[type, str, Any, Any]] = [
 def test_values_of_other_types_give_the_model_of_plain_ones(
     estimator, name, value, plain
 ):
-    # so that a query with an order is held out
-    options = {"validation_fraction": 0.5}
-    one, other = (fit(estimator, **options | {name: v}) for v in (value, plain))
+    one, other = (fit(estimator, **{name: v}) for v in (value, plain))
     assert one.get_params()[name] is value
     np.testing.assert_array_equal(one.predict(X), other.predict(X))

@@ -283,10 +283,7 @@ def more_models() -> dict[str, Any]:
         ),
         "of positions": fit(LambdaMARTRanker, shown, position_bias="additive"),
         "stopped early": fit(
-            LambdaRankRanker,
-            early_stopping=True,
-            validation_fraction=0.5,
-            scoring=["map", ERR(5)],
+            LambdaRankRanker, early_stopping=True, scoring=["map", ERR(5)]
         ),
         "of clicks": fit_to_log(PositionBasedModel(), log),
         "of clicks and features": regression.fit(

@@ -219,16 +219,18 @@ def test_weights_are_named_only_where_they_were_given(make):
 
 
 @pytest.mark.parametrize("make", RANKERS)
-def test_early_stopping_of_queries_without_an_order_says_which_part_has_none(make):
+def test_early_stopping_that_leaves_no_order_to_learn_says_so(make):
     rows = GROUPS < 2
-    options = {"early_stopping": True, "validation_fraction": 0.5}
+    found = []
     for other in (0, 1):  # only the other query has different grades
         y = np.where(GROUPS == other, Y, 1)[rows]
-        with pytest.raises(ValueError, match="holds out 1 of 2 queries") as error:
-            make(**options).fit(X[rows], y, groups=GROUPS[rows])
-        said = str(error.value)
-        assert "left to learn from has" in said or "held out, whose order is" in said
-        assert "give X_val, y_val and groups_val, or more queries" in said
+        try:
+            make(early_stopping=True).fit(X[rows], y, groups=GROUPS[rows])
+        except ValueError as error:
+            found.append(str(error))
+    (message,) = found  # of the query that is held out
+    assert message.startswith("early_stopping holds out 1 of 2 queries, and of those l")
+    assert "give X_val, y_val and groups_val, or more queries" in message
 
 
 @pytest.mark.parametrize("metric", ["ndcg", None, ERR()])

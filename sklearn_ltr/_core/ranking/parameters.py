@@ -388,21 +388,14 @@ class RankerParameters(FitParameters):
         # of several copies of a query one is measured
         is_first = copied == np.arange(train.n_queries)
         rest, held = train.subset(~held_out), train.subset(held_out & is_first)
-        have_pairs = {  # all queries, else the error is another; and both parts
-            "": train.has_pairs,
-            "left to learn from": self.has_pairs(rest),
-            "held out, whose order is to be measured,": held.has_pairs,
-        }
-        found = {
-            those: any(comm.gather(bool(has.any())))
-            for those, has in have_pairs.items()
-        }
-        if found[""] and not (all(found.values()) or rest.pairs.are_judged):
-            those = next(those for those, have in found.items() if not have)
+        had_pairs, has_pairs = (
+            any(comm.gather(bool(self.has_pairs(part).any()))) for part in (train, rest)
+        )
+        if had_pairs and not has_pairs and not rest.pairs.are_judged:
             raise ValueError(
                 f"early_stopping holds out {n_held_out} of {index.n_queries} queries, "
-                f"and none of those {those} has two different grades: give X_val, "
-                "y_val and groups_val, or more queries"
+                "and of those left to learn from, y has no query with two different "
+                "grades: give X_val, y_val and groups_val, or more queries"
             )
         return rest, held
 
