@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -371,7 +370,14 @@ def read_index(key: str, n: int, where: str) -> int:
 def read_training(value: dict[str, Any]) -> TrainingState:
     """Return what a warm start needs."""
     thresholds = items_of(value, "bin_thresholds", list, "training")
-    of_features = partial(by_feature, value, len(thresholds))
+
+    def of_features(name: str) -> list[tuple[int, object, str]]:
+        where, given = f"training.{name}", member(value, name, dict, "training")
+        keys = [read_index(key, len(thresholds), where) for key in given]
+        return [
+            (j, given[key], f"{where}[{j}]") for j, key in zip(keys, given, strict=True)
+        ]
+
     curves = member(value, "curves", dict, "training")
     results = member(value, "evals_result", dict, "training")
     if not curves.keys() <= set(CURVES):
@@ -411,18 +417,6 @@ def read_training(value: dict[str, Any]) -> TrainingState:
             raise ValueError("training.label_forces must be two numbers >= 0 or more")
         known = replace(known, label_forces=forces)
     return known
-
-
-def by_feature(
-    value: object, n_features: int, name: str
-) -> list[tuple[int, object, str]]:
-    """Return the features, values and places of a member of the training."""
-    where = f"training.{name}"
-    numbered = [
-        (read_index(j, n_features, where), v)
-        for j, v in member(value, name, dict, "training").items()
-    ]
-    return [(j, v, f"{where}[{j}]") for j, v in numbered]
 
 
 def read_json_curves(value: object, where: str) -> dict[str, tuple[float, ...]]:

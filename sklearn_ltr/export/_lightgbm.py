@@ -306,7 +306,11 @@ def from_lightgbm(model: Booster | LGBMModel | TextOrFile) -> LambdaMARTRanker:
         with errors_in(f"Tree={m}"):
             trees.append(read_lightgbm_tree(section, columns))
             unknown += unknown_parts(section, TREE, f"Tree={m}")
-    codes = {j: columns.codes_by_category(j) for j in columns.codes}
+    codes = {}  # of each category of each categorical feature
+    for j, known in columns.codes.items():
+        listed = dict(enumerate(columns.categories.get(j, ())))
+        listed |= {code: columns.category(j, code) for code in known}
+        codes[j] = {category: code for code, category in listed.items()}
     # the raw scores of a random forest are sums, too, but its scores are means
     is_mean = "average_output" in header and trees
     return imported_ranker(
@@ -501,12 +505,6 @@ class Columns(NamedTuple):
                 "pandas_categorical"
             )
         return self.categories[feature][code]
-
-    def codes_by_category(self, feature: int) -> dict[Category, int]:
-        """Return the code of each category of a feature."""
-        listed = dict(enumerate(self.categories.get(feature, ())))
-        listed |= {code: self.category(feature, code) for code in self.codes[feature]}
-        return {category: code for code, category in listed.items()}
 
 
 def read_lightgbm_columns(parts: Text) -> Columns:

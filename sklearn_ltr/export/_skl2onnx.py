@@ -74,41 +74,32 @@ def register_skl2onnx() -> None:
     """
     try:
         from skl2onnx import update_registered_converter
+        from skl2onnx.common.data_types import DoubleTensorType
     except ImportError as error:
         raise ImportError(
             "register_skl2onnx requires skl2onnx: install it by "
             "python -m pip install skl2onnx"
         ) from error
-    for cls in (*ESTIMATORS.values(), *NETWORKS):
+
+    def declare_scores(
+        scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None
+    ) -> Any:
+        check_is_fitted(model)
+        operator = scope.declare_local_operator(alias[type(model)], model)
+        operator.inputs = inputs
+        scores = scope.declare_local_variable("scores", DoubleTensorType([None]))
+        operator.outputs.append(scores)
+        return operator.outputs
+
+    def set_output_type(operator: Any) -> None:
+        operator.outputs[0].type = DoubleTensorType([None])
+
+    known = *ESTIMATORS.values(), *NETWORKS
+    alias = {cls: f"SklearnLtr{cls.__name__}" for cls in known}
+    for cls, name in alias.items():
         update_registered_converter(
-            cls, alias_of(cls), set_output_type, add_model, parser=parse
+            cls, name, set_output_type, add_model, parser=declare_scores
         )
-
-
-def alias_of(cls: type) -> str:
-    """Return the name by which skl2onnx knows a class."""
-    return f"SklearnLtr{cls.__name__}"
-
-
-def parse(scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None) -> Any:
-    """Declare the output of a model's operator, named `scores`, and return it."""
-    check_is_fitted(model)
-    operator = scope.declare_local_operator(alias_of(type(model)), model)
-    operator.inputs = inputs
-    operator.outputs.append(scope.declare_local_variable("scores", scores_type()))
-    return operator.outputs
-
-
-def set_output_type(operator: Any) -> None:
-    """Set the type of an operator's output."""
-    operator.outputs[0].type = scores_type()
-
-
-def scores_type() -> Any:
-    """Return the type of the output, which is one float64 for each document."""
-    from skl2onnx.common.data_types import DoubleTensorType
-
-    return DoubleTensorType([None])
 
 
 def add_model(scope: Any, operator: Any, container: Any) -> None:

@@ -430,11 +430,15 @@ def test_a_text_that_is_no_model_is_refused_and_says_where(text, message):
         from_json(text)
 
 
-def test_models_nested_beyond_all_measure_are_refused():
+@pytest.mark.parametrize(
+    ("n_levels", "message"),
+    [(400, "nested too deeply|estimators must be models of"), (4_000, "too deeply")],
+)
+def test_models_nested_beyond_all_measure_are_refused(n_levels, message):
     inner = '{"estimator": "BaggingRanker", "parameters": {}, "estimators": ['
     head = '{"format": "sklearn_ltr", "format_version": 1, "library_version": "0.1", '
-    text = head + inner[1:] + inner * 400 + "]}" * 401
-    with pytest.raises(ValueError, match="nested too deeply|is missing"):
+    text = head + inner[1:] + inner * n_levels + "]}" * (n_levels + 1)
+    with pytest.raises(ValueError, match=message):
         from_json(text)
 
 
