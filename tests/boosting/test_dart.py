@@ -28,11 +28,15 @@ from tests.trees import ONE_THREAD
 
 OFTEN = {"rate_drop": 0.3, "skip_drop": 0.2}
 ALL = {"rate_drop": 1, "skip_drop": 0, "max_drop": None}
-DATA, HELD = make_ranking(60, random_state=0), make_ranking(30, random_state=1)
+SHAPE = {"n_queries": 60}
+if INTERPRETED:  # kernels are slow
+    SHAPE = {"n_queries": 8, "n_documents": 8, "n_features": 5, "n_informative": 3}
+DATA, HELD = (make_ranking(**SHAPE, random_state=seed) for seed in (0, 1))
 GIVEN = {"X": DATA.data, "y": DATA.target, "groups": DATA.groups}
 VALIDATION = {"X_val": HELD.data, "y_val": HELD.target, "groups_val": HELD.groups}
-N_TREES = 12 if INTERPRETED else 40
+N_TREES = 14 if INTERPRETED else 40
 OPTIONS = {"n_estimators": N_TREES, "dart": OFTEN, "random_state": 3}
+of_many_rows = pytest.mark.skipif(INTERPRETED, reason="kernels are slow")
 both_policies = pytest.mark.parametrize("policy", ["best_first", "symmetric"])
 
 
@@ -154,6 +158,7 @@ def test_every_stage_was_measured_as_the_fit_of_so_many_trees_is(n_trees, policy
     assert results["train"]["ndcg"][n_trees] == ndcg(stage, DATA)
 
 
+@of_many_rows
 @both_policies
 def test_early_stopping_keeps_the_model_that_was_best(policy):
     data = GIVEN | VALIDATION
@@ -266,9 +271,11 @@ def test_a_warm_start_measures_as_one_fit():
         np.testing.assert_array_equal(found, values["ndcg"])
 
 
+@of_many_rows
 def test_a_warm_start_cannot_return_to_a_stage_whose_trees_have_changed():
     data = GIVEN | VALIDATION
     options = {"scoring": "ndcg", "n_iter_no_change": 3, "warm_start": True}
+    options |= {"learning_rate": 0.7}
     for dart in (OFTEN, None):
         model = fitted(data, **options, early_stopping=False)
         curve = model.evals_result_["validation"]["ndcg"]
@@ -294,6 +301,7 @@ def test_a_warm_start_may_return_to_a_stage_before_trees_were_dropped():
     assert len([*model.staged_predict(HELD.data)]) == best
 
 
+@of_many_rows
 def test_trees_of_many_leaves_and_more_trees_than_a_block_are_added_up():
     options = {"max_leaf_nodes": 600, "min_samples_leaf": 1, "learning_rate": 0.5}
     for more in (options, {"n_estimators": 2 * module.TREES_PER_BLOCK + 3}):
@@ -393,6 +401,7 @@ def test_bags_blends_searches_and_calibration_take_it():
     assert np.isfinite(calibrated.predict_grade(HELD.data)).all()
 
 
+@of_many_rows
 def test_a_number_is_the_rate_and_a_dict_gives_what_it_names():
     assert trees_of(fitted(dart=0.1)) == trees_of(fitted(dart={"rate_drop": 0.1}))
     every = {"rate_drop": 0.1, "skip_drop": 0.5, "max_drop": 50}
