@@ -1,4 +1,4 @@
-"""Check the built pages: links, search, errors of scripts, pages that are too wide.
+"""Check the built pages: links, search, errors of scripts, wide pages, text cut off.
 
     python docs/check_site.py docs/_build [--browser chromium]
 
@@ -29,8 +29,10 @@ MOST_LETTERS = 100
 # what the theme, and scikit-learn's diagrams, write to the console
 THEME_SAYS = re.compile(r'"\[PST\]: |"Got invalid theme mode|"Expected copy-paste icon')
 # Loads each page in a frame of each width, one after another, and leaves a list of
-# [page, width, width of its content, pictures without a size, what is cut on a wide
-# screen] in the document.
+# [page, width, width of its content, pictures without a size, what is cut] in the
+# document.  On a wide screen, what has to be scrolled is cut.  On every screen, text is
+# cut that nothing smaller than the article scrolls, and that either ends outside of the
+# screen or is hidden by what it is in.
 MEASURE = """<!doctype html><pre id="result"></pre><script>
 const measure = (page, width) => new Promise((resolve) => {
   const frame = document.createElement("iframe");
@@ -38,14 +40,29 @@ const measure = (page, width) => new Promise((resolve) => {
   frame.onload = () => setTimeout(() => {
     const inside = frame.contentDocument;
     inside.querySelectorAll("img").forEach((image) => { image.loading = "eager"; });
+    inside.querySelectorAll("details").forEach((part) => { part.open = true; });
     const images = [...inside.images];
     const formulas = frame.contentWindow.MathJax?.startup?.promise;
     const drawn = images.map((image) => image.decode());
     Promise.allSettled([...drawn, formulas]).then(() => {
       const broken = images.filter((i) => !i.naturalWidth).map((i) => i.src);
-      const cut = [...inside.querySelectorAll("pre, div.math mjx-container, td code")]
-        .filter((e) => width > 1000 && e.scrollWidth > e.clientWidth + 4)
-        .map((e) => e.textContent.slice(0, 60));
+      const style = (e) => frame.contentWindow.getComputedStyle(e);
+      const article = inside.querySelector(".bd-article");
+      const isScrolled = (e) => e !== null && e !== article
+        && (/auto|scroll/.test(style(e).overflowX) || isScrolled(e.parentElement));
+      const isCut = (e) => {
+        const box = e.getBoundingClientRect();
+        if (box.width <= 1 || isScrolled(e)) return false;  // or is for screen readers
+        const hides = /hidden|clip/.test(style(e).overflowX);
+        return (hides && e.scrollWidth > e.clientWidth + 4)
+          || box.left < -4 || box.right > width + 4;
+      };
+      const scrolled = [...inside.querySelectorAll(
+        "pre, div.math mjx-container, td code")]
+        .filter((e) => width > 1000 && e.scrollWidth > e.clientWidth + 4);
+      const texts = [...(article?.querySelectorAll("*") ?? [])].filter((e) =>
+        e.textContent.trim() && isCut(e) && ![...e.children].some(isCut));
+      const cut = [...scrolled, ...texts].map((e) => e.textContent.slice(0, 60));
       resolve([page, width, inside.documentElement.scrollWidth, broken, cut]);
       frame.remove();
     });
@@ -218,7 +235,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def seen_by_a_browser(site: Path, browser: str) -> list[str]:
-    """Return the errors of scripts, the missing pictures and the pages too wide."""
+    """Return errors of scripts, missing pictures, wide pages and text that is cut."""
     pages = [f"/{path.relative_to(site).as_posix()}" for path in pages_of(site)]
     script = MEASURE.replace("PAGES", json.dumps(pages))
     Handler.measuring_page = script.replace("WIDTHS", json.dumps(WIDTHS)).encode()

@@ -41,6 +41,7 @@ from sklearn_ltr._core.data.columns import read_one_label
 from sklearn_ltr._core.data.labels import select_rows
 from sklearn_ltr._core.data.query_values import number_users, units_of_queries
 from sklearn_ltr._core.parameters import POSITIVE, integer, real
+from sklearn_ltr._core.parts import nested
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.metrics import Metric, get_metric
 
@@ -57,6 +58,10 @@ FEW_QUERIES = 10  # below it, draws of the bootstrap have too few different mean
 # Weights are warned of if they make n queries count like fewer than 0.75 n, and fewer
 # than 5, of equal weight.
 EVEN, ENOUGH = 0.75, 5
+OF_SEARCHES = (
+    "Intervals and p-values are about the models that the searches have found: other "
+    "folds\nor another seed may find others."
+)
 
 
 class PairComparison(NamedTuple):
@@ -156,6 +161,8 @@ class RankerComparison:
         queries of a user were not alike: what would have been said without `users`.
     periods : list of PeriodComparison
         With `periods`, one for each pair and period, in the order of periods.
+    searches : list of str
+        Names of the rankers that are fitted searches.
     """
 
     metric_name: str
@@ -167,14 +174,17 @@ class RankerComparison:
     n_users: int | None = None
     by_query: RankerComparison | None = None
     periods: list[PeriodComparison] = field(default_factory=list)
+    searches: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """Return a table of the rankers, one of the pairs, and one of the periods."""
-        return "\n\n".join("\n".join(aligned(table)) for table in self._tables())
+        tables = ["\n".join(aligned(table)) for table in self._tables()]
+        return "\n\n".join([*tables, *[OF_SEARCHES] * bool(self.searches)])
 
     def _repr_html_(self) -> str:
         """Return the same tables for notebooks."""
-        return "\n".join(map(as_html, self._tables()))
+        below = [f"<p>{OF_SEARCHES}</p>"] * bool(self.searches)
+        return "\n".join([*map(as_html, self._tables()), *below])
 
     def _tables(self) -> list[list[list[str]]]:
         """Return the rows of the tables, the first one with the titles."""
@@ -347,7 +357,7 @@ def compare_rankers(
     :math:`D_u = \sum_{q \in Q_u} w_q d_q / W_u`, in place of queries: the mean is the
     same, and the number needed is one of users.  Without `users`, queries count as
     independent.  The interval does not include the effect of another training run or
-    another seed.
+    another seed; where a search is compared, the printed table says so.
 
     References
     ----------
@@ -445,6 +455,11 @@ def compare_rankers(
                 d = differences_of(means[a], means[b])
                 of_pair = mean_and_standard_error(d, weights)
                 comparison.periods.append(PeriodComparison(label, a, b, n, *of_pair))
+    comparison.searches.extend(
+        name
+        for name, entry in entries.items()
+        if any(hasattr(part, "best_estimator_") for part in nested(entry))
+    )
     return comparison
 
 

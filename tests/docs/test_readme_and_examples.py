@@ -40,14 +40,30 @@ def fenced(language: str, page: Path = README) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
 
 
+def check_comparisons(printed: str) -> int:
+    """Check that the rankers of each printed comparison differ; count comparisons."""
+    head = r"^difference .* p  p \(Holm\) .*\n"
+    tables = re.findall(rf"{head}((?:.* [+-]\d.* to .*\n)+)", f"{printed}\n", re.M)
+    for table in tables:
+        rows = re.findall(r" (\S+)  (\S+) to (\S+)  +(\S+)  +\S+  +[\d,]+", table)
+        assert len(rows) == table.count("\n")
+        for mean, low, high, _ in rows:
+            assert any(map(float, (mean, low, high))), table
+        assert any(float(p) < 1 for *_, p in rows), table
+    assert len(tables) == printed.count("p (Holm)")
+    return len(tables)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_python_of_a_page_runs(page):
+def test_the_python_of_a_page_runs_and_compares_rankers_that_differ(page, capsys):
     blocks = fenced("python", page)
     names: dict[str, object] = {"__name__": "page"}
     extras = extras_of(page.read_text(encoding="utf-8"))
     with sklearn.config_context(), only(extras):  # restores what a block sets
         for block in blocks:
             exec(compile(block, str(page), "exec"), names)
+    compared = check_comparisons(capsys.readouterr().out)
+    assert compared >= "".join(blocks).count("print(compare_rankers(")
     if "matplotlib.pyplot" in sys.modules:  # which warns of many open figures
         sys.modules["matplotlib.pyplot"].close("all")
 
@@ -78,6 +94,24 @@ def test_the_python_of_the_readme_does_what_stands_above_it(capsys):
     alone = LambdaMARTRanker(n_estimators=20, random_state=0)
     alone.fit(X, names["y"], groups=names["groups"])
     assert (model.predict(X) == alone.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "row", ["+0.0000  +0.0000 to +0.0000", "+0.0100  -0.1000 to +0.1200"]
+)
+def test_a_comparison_of_equal_rankers_is_found(row):
+    head = "difference  mean  95% interval  p  p (Holm)  queries for 0.01"
+    with pytest.raises(AssertionError, match="two - fusion"):
+        check_comparisons(f"{head}\ntwo - fusion  {row}  1.0000    1.0000      9\n")
+
+
+def test_most_of_the_first_suspects_are_wrong_as_the_page_says(capsys):
+    (page,) = (page for page in PAGES if page.name == "judgments.md")
+    text = page.read_text(encoding="utf-8")
+    assert "Most of the first hundred are wrong." in text
+    exec(compile(fenced("python", page)[0], str(page), "exec"), {"__name__": "page"})
+    first, every = map(int, re.findall(r"(\d+)%", capsys.readouterr().out))
+    assert 2 * every < 50 < first
 
 
 def test_the_readme_names_metrics_and_formats_that_exist():

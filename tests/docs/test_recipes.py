@@ -22,6 +22,7 @@ from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import map_score, ndcg_score, rank_scores
 from tests.docs.installation import extras_of, only
+from tests.docs.test_readme_and_examples import check_comparisons
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "guide" / "recipes.md"
@@ -276,6 +277,15 @@ def test_pyterrier_trains_and_applies_it(names):
     np.testing.assert_array_equal(found["score"], scores)
     ranks = rank_scores(scores, groups=results["qid"])
     np.testing.assert_array_equal(found["rank"] + 1, ranks)
+
+
+def test_trees_that_learn_from_all_queries_replace_the_blend(names):
+    one_model, comparison = names["one_model"], names["compared"]
+    check_comparisons(repr(comparison))
+    lost = {pair.b: -pair.mean_difference for pair in comparison.pairs}
+    assert lost["all queries"] < 0.01 < lost["judged queries"]
+    assert isinstance(one_model["its trees"], LambdaMARTRanker)
+    assert len(json.loads(names["uploaded"])["tree_info"]) == 300
 
 
 def test_pairs_of_a_judge_who_errs_rank_nearly_as_well_as_all_grades(names):

@@ -7,12 +7,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.metrics import MAP, NDCG
-from sklearn_ltr.model_selection import compare_rankers
+from sklearn_ltr.model_selection import RankerSearch, compare_rankers
 from sklearn_ltr.model_selection._comparison import (
     bootstrap_intervals,
     compare_values,
@@ -271,3 +275,31 @@ def test_the_table_has_the_numbers():
     ]  # fmt: skip
     assert last.startswith("strong - middle ")
     assert len({len(line) for line in (head, first, last)}) == 1
+
+
+def test_a_comparison_says_what_it_does_not_know_of_searches_and_of_these_only():
+    data = make_ranking(30, random_state=0)
+    options = {"groups": data.groups}
+    ranker = LambdaMARTRanker(n_estimators=2, random_state=0)
+    space = {"n_estimators": [1, 3]}
+    few = {"n_iter": 2, "blend": False, "cv": 2, "random_state": 0}
+    ours = RankerSearch(ranker, param_distributions=space, **few)
+    with sklearn.config_context(enable_metadata_routing=True):
+        # in a Pipeline, too
+        theirs = make_pipeline(
+            GridSearchCV(ranker.set_fit_request(groups=True), space, cv=GroupKFold(2))
+        )
+        fitted = {
+            "plain": ranker.fit(data.data, data.target, **options),
+            "ours": ours.fit(data.data, data.target, **options),
+            "theirs": theirs.fit(data.data, data.target, **options),
+        }
+    both = compare_rankers(fitted, data.data, data.target, **options)
+    assert both.searches == ["ours", "theirs"]
+    assert repr(both).endswith("other folds\nor another seed may find others.")
+    assert both._repr_html_().endswith("another seed may find others.</p>")
+    scores = {name: one.predict(data.data) for name, one in fitted.items()}
+    without = compare_rankers(scores, None, data.target, **options)
+    assert without.searches == []
+    assert f"{without}" + repr(both)[len(repr(without)) :] == repr(both)
+    assert "seed" not in repr(without) + without._repr_html_()
