@@ -19,7 +19,7 @@ import numba
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.compile import claims, helper, room_left
+from sklearn_ltr._core.compile import SharedKernel, claims, helper, room_left
 from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from sklearn_ltr._core.trees.growth import POLICIES, ahead_of_time
 from sklearn_ltr.datasets import make_ranking
@@ -51,6 +51,7 @@ def started(monkeypatch, tmp_path):
         monkeypatch.setitem(
             vars(policy.kernel.cache), "_folders", {str(tmp_path): True}
         )
+    monkeypatch.setattr(SharedKernel, "is_loaded", False)
     # xdist runs tests in processes that it has started itself
     monkeypatch.setattr(helper, "parent_process", lambda: None)
     main = threading.current_thread
@@ -74,38 +75,23 @@ def want(n_jobs=None):
 def test_a_fit_wants_the_kernel_of_its_trees_compiled(
     started, options, kind, monkeypatch
 ):
-    # what the fit needs is compiled; a fit that starts no helper forgets what it wanted
-    monkeypatch.setattr(helper, "end", lambda: None)
     data = make_ranking(5, n_features=4, n_informative=2, random_state=0)
     X = abs(data.data).astype(int)
     ranker = LambdaMARTRanker(n_estimators=1, **options)
     ranker.fit(X, data.target, groups=data.groups)
-    helper.start()
     ((command, switch),) = started
     assert command[1:] == [ahead_of_time.__name__, kind]
     assert switch == "0"  # of the process, so that it starts none itself
-    helper._needs.clear()
 
 
-def test_after_its_fit_no_helper_is_wanted(started):
-    data = make_ranking(5, n_features=4, n_informative=2, random_state=0)
-    LambdaMARTRanker(n_estimators=1).fit(data.data, data.target, groups=data.groups)
-    helper.start()
-    with pytest.raises(ValueError):
-        LambdaMARTRanker(n_estimators=1).fit(data.data, data.target, groups=[1])
-    helper.start()
-    assert started == []
-
-
-def test_where_nothing_is_in_the_way_a_need_is_tried_once(started):
-    helper.start()
-    assert started == []  # nothing is wanted
-    want()
-    helper.start()
-    helper.start()
-    assert len(started) == 1
+def test_where_nothing_is_in_the_way_a_helper_is_started(started, monkeypatch):
     want(n_jobs=1)
-    helper.start()
+    assert started == []
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedKernel, "is_loaded", True)
+        want()
+    assert started == []
+    want()
     assert len(started) == 1
 
 
@@ -129,11 +115,10 @@ IN_THE_WAY = {
 
 @pytest.mark.parametrize("what", IN_THE_WAY)
 def test_no_helper_is_started_where_something_is_in_the_way(what, started, monkeypatch):
-    want()
     with monkeypatch.context() as patch:
         IN_THE_WAY[what](patch)
         assert helper.obstacle()
-        helper.start()
+        want()
     assert started == []
     assert helper.obstacle() is None
 
@@ -144,7 +129,6 @@ def test_no_helper_is_started_for_a_kernel_that_is_stored(started, tmp_path):
     (tmp_path / f"{cache._start_of_name}0123.nbc").write_bytes(b"")
     assert cache.is_stored()
     want()
-    helper.start()
     assert started == []
 
 
@@ -163,12 +147,10 @@ def test_processes_that_share_a_folder_have_one_helper(started, tmp_path):
     with subprocess.Popen(command, text=True, **pipes) as other:
         assert other.stdout.readline() == "claimed\n"
         want()
-        helper.start()
         assert started == []
         other.kill()
         other.wait()
     want()
-    helper.start()
     assert len(started) == 1
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numba
 
 from sklearn_ltr._core.caller import warn_caller
-from sklearn_ltr._core.compile import claims, cpus, helper
+from sklearn_ltr._core.compile import claims, cpus
 from sklearn_ltr._core.compile.compile_time import COMPILE_CLOCK
 from sklearn_ltr._core.compile.keys import (
     UnknownContentError,
@@ -73,7 +73,6 @@ class KernelCache(NullCache):
         loaded = self._load(name, signature, target_context)
         if loaded is None:
             TELLER.begin(f"another process compiles {self._title}")
-            helper.start()
             claims.claim(self.cache_path, name)
             TELLER.begin(f"compiling {self._title}")
             # another process may have compiled it meanwhile

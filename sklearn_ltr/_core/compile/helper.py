@@ -1,8 +1,8 @@
 """A process that compiles one kernel while a first fit compiles the others.
 
-The kernel that grows trees takes a third of the time that a first fit compiles.  So a
-fit of trees says that it wants this kernel (`want`), and where it finds any kernel not
-compiled, one other process compiles it (`start`).  Each of the two claims what it
+The kernel that grows trees takes a third of the time that a first fit compiles.  So
+before a fit of trees bins its rows, it says that it wants this kernel (`want`): where
+it is not stored, one other process compiles it.  Each of the two claims what it
 compiles (:mod:`.claims`).  The helper ends with its work, at the latest with the fit
 (`end`) or with the process that has started it, and starts no process itself.
 
@@ -34,14 +34,6 @@ _FOLDER = os.path.abspath(os.path.join(__file__, *[os.pardir] * 4))  # of the pa
 LOGGER = logging.getLogger("sklearn_ltr")
 
 
-class Need(NamedTuple):
-    """What a helper should do."""
-
-    cache: Any  # the `KernelCache` of the kernel that it should compile
-    module: str
-    arguments: tuple[str, ...]
-
-
 class Helper(NamedTuple):
     """A helper that was started."""
 
@@ -49,7 +41,6 @@ class Helper(NamedTuple):
     owner: int  # the process that has started it
 
 
-_needs: list[Need] = []  # of the present fit, at most one
 _helpers: list[Helper] = []  # at most one
 _was_forked: list[bool] = []  # not empty in a forked child
 if hasattr(os, "register_at_fork"):
@@ -57,18 +48,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def want(kernel: Any, module: str, *arguments: str, n_jobs: int | None) -> None:
-    """Say which kernel a helper should compile, by the ``main`` of which module."""
-    _needs[:] = [Need(kernel.cache, module, arguments)] if n_jobs != 1 else []
+    """Let a helper compile a kernel by the ``main`` of a module, if nothing is against.
 
-
-def start() -> None:
-    """Start a helper if the present fit wants one, and nothing speaks against it."""
-    if not _needs or _helpers:
+    The kernel is one that the fit is about to need, a `SharedKernel`.
+    """
+    if n_jobs == 1 or kernel.cache is None or kernel.is_loaded or _helpers:
         return
-    need = _needs.pop()
-    folder = need.cache.cache_path
-    why = obstacle() or need.cache.is_stored() and "the kernel is compiled"
-    why = why or not folder and "kernels are not stored"
+    folder = kernel.cache.cache_path
+    why = "the kernel is compiled" if kernel.cache.is_stored() else obstacle()
+    if not why and not folder:
+        why = "kernels are not stored"
     if not why and not claims.claim_now(folder, CLAIM):
         why = "another process has one"
     if why:
@@ -76,7 +65,7 @@ def start() -> None:
         return
     try:
         process = subprocess.Popen(
-            command(need.module, *need.arguments),
+            command(module, *arguments),
             env=os.environ | {SWITCH: "0"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -91,7 +80,6 @@ def start() -> None:
 
 def end() -> None:
     """End the helper, if there is one: the fit needs no kernel any more."""
-    _needs.clear()
     while _helpers:
         process, owner = _helpers.pop()
         if owner == os.getpid():  # not in a forked child

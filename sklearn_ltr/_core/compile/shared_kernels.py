@@ -381,6 +381,11 @@ class SharedKernel:
             self._numba_type_ = part._numba_type_
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether this process has its machine code, for arguments of some types."""
+        return bool(self._entry.signatures)  # type: ignore[attr-defined]
+
+    @property
     def cache(self) -> Any:
         """The files of its machine code, if it is stored in our way."""
         return getattr(self._entry, "_cache", None)
