@@ -37,7 +37,6 @@ from sklearn_ltr.metrics._metric import METRICS, warn_if_all_relevant
 ResponseMethod = Literal["predict", "predict_proba", "decision_function"]
 MetricLike = str | Metric
 Metrics = MetricLike | Iterable[MetricLike] | Mapping[str, MetricLike]
-ShownMetrics = MetricLike | list[MetricLike] | dict[str, MetricLike]
 RequestValue = bool | str | None
 
 RESPONSE_METHODS = Choice(*get_args(ResponseMethod))

@@ -85,7 +85,7 @@ def end() -> None:
         if owner == os.getpid():  # not in a forked child
             process.kill()
             process.wait()
-    claims.give_up_all()
+            claims.give_up_all()
 
 
 def command(module: str, *arguments: str) -> list[str]:

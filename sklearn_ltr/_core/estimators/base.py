@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import Comm
-from sklearn_ltr._core.compile import check_n_jobs, helper, task
+from sklearn_ltr._core.compile import check_n_jobs, claims, helper, task
 from sklearn_ltr._core.data import FitArguments, TrainingData
 from sklearn_ltr._core.data.feature_reader import FeatureReader, given_values
 from sklearn_ltr._core.estimators.arguments import (
@@ -380,6 +380,7 @@ def refit(estimator: M) -> Iterator[M]:
             yield model
         finally:
             helper.end()
+            claims.give_up_all()
     gone = before - vars(model).keys()
     kept = {n: value for n, value in vars(estimator).items() if n not in gone}
     estimator.__dict__ = kept | fitted_attributes(model, estimator)
