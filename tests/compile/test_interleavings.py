@@ -136,9 +136,11 @@ def described(step: Step | None) -> str:
 
 # The steps of a calling thread, between those of `shared_kernels`: ("put", last) is a
 # job for each other thread, to serve, as `ThreadTeam.share` gives it; ("put", None) is
-# the end of the team.  ("call",) and ("return",) are around `_run_parts`.
+# the end of the team.  ("call",) and ("return",) are around `_run_parts`.  RUN_FEWER is
+# a run that one thread of the team shall not take part in.
 
 SERVE, RELEASE, RUN, END = "serve", "release", "run", "end"
+RUN_FEWER = "run fewer"
 
 
 def calling_thread(
@@ -152,10 +154,13 @@ def calling_thread(
             yield ("put", last)
         elif what == RELEASE:
             yield from code["release"](cells)
-        elif what == RUN:
+        elif what in (RUN, RUN_FEWER):
             function, arguments = 100 + k, 200 + k
-            yield ("call", function, arguments)
-            yield from code["_run_parts"](function, arguments, cells, n_threads, time)
+            n_absent = int(what == RUN_FEWER)
+            yield ("call", function, arguments, n_threads - n_absent)
+            yield from code["_run_parts"](
+                function, arguments, cells, n_threads, n_absent, time
+            )
             yield ("return",)
         else:
             yield ("put", None)
@@ -223,6 +228,7 @@ class World(NamedTuple):
     cells: tuple[int, ...]
     jobs: tuple[int | None, ...] = ()
     called: tuple[int, ...] = ()  # function and arguments, () if these are gone
+    most_parts: int = 0
     n_parts: int = 0
     begun: frozenset[int] = frozenset()
     ended: frozenset[int] = frozenset()
@@ -256,14 +262,16 @@ def make(step: Step, world: World, may_fail: bool) -> list[tuple[Any, World]]:
     if what == "get":
         return [(job, world) for job in world.jobs[given[0] :][:1]]
     if what == "call":
-        nothing = World(cells, world.jobs)
-        return [(None, nothing._replace(called=tuple(given)))]
+        *called, most_parts = given
+        return [(None, World(cells, world.jobs, tuple(called), most_parts))]
     if what == "begin part":
         *called, number, n_parts = given
         if tuple(called) != world.called:
             raise Fault(f"part {number} is begun when its arguments are gone")
         if number in world.begun or not 0 <= number < n_parts:
             raise Fault(f"part {number} of {n_parts} is begun; {set(world.begun)} were")
+        if n_parts > world.most_parts:
+            raise Fault(f"there are {n_parts} parts, more than {world.most_parts}")
         if world.n_parts not in (0, n_parts):
             raise Fault(f"there are {world.n_parts} parts, and {n_parts}")
         begun = world.begun | {number}
@@ -386,7 +394,10 @@ ORDINARY = [SERVE, RUN, RUN, RELEASE, SERVE, RUN, RELEASE, END]
 INTERRUPTED = [SERVE, RELEASE, SERVE, RUN, RELEASE, END]
 OVERTAKEN = [SERVE, RUN, RELEASE, SERVE, RELEASE, SERVE, RUN, RELEASE, END]
 LEFT_AT_ONCE = [SERVE, RELEASE, END]
+# Fewer threads take part, and all of them again
+FEWER = [SERVE, RUN_FEWER, RUN, RUN_FEWER, RELEASE, END]
 PLANS = {
+    "fewer": FEWER,
     "ordinary": ORDINARY,
     "interrupted": INTERRUPTED,
     "overtaken": OVERTAKEN,
@@ -403,7 +414,12 @@ def test_two_threads_are_right_in_every_order_of_steps(plan, time):
 SHORT = [SERVE, RUN, RUN, RELEASE, END]  # for three threads, of more states
 
 
-@pytest.mark.parametrize("plan", [SHORT, INTERRUPTED, LEFT_AT_ONCE], ids=str)
+# with three threads, one of two others comes first
+SHORT_FEWER = [SERVE, RUN_FEWER, RUN, RELEASE, END]
+THREE = [SHORT, SHORT_FEWER, INTERRUPTED, LEFT_AT_ONCE]
+
+
+@pytest.mark.parametrize("plan", THREE, ids=str)
 @pytest.mark.parametrize("time", [1.0, float("inf")], ids=["late or not", "all wait"])
 def test_three_threads_are_right_in_every_order_of_steps(plan, time):
     assert search(3, plan, time=time) > 10
@@ -423,8 +439,28 @@ MISTAKES = {
         "parts, .* are done",
     ),
     "a late thread does not see that it is too late": (
-        "if place > 0:",
-        "if True:",
+        "if 0 < place < n_threads:",
+        "if place < n_threads:",
+        "is begun",
+    ),
+    "a thread takes part that finds all places taken": (
+        "if 0 < place < n_threads:",
+        "if 0 < place:",
+        "is begun|more than",
+    ),
+    "threads that found no place are counted": (
+        "min(n_counted, n_threads - 1) - n_absent",
+        "n_counted - n_absent",
+        "more than|waits for ever",
+    ),
+    "threads that shall not take part are counted": (
+        "min(n_counted, n_threads - 1) - n_absent",
+        "min(n_counted, n_threads - 1)",
+        "more than|waits for ever",
+    ),
+    "places are not counted from the first that is free": (
+        "    place -= announcements[N_ABSENT]\n",
+        "",
         "is begun",
     ),
     "the announcement is not closed": (
@@ -450,9 +486,9 @@ MISTAKES = {
     "the announcement is opened before the last start is taken back": (
         """    atomic_exchange(announcements, STARTED, int64(0))
     # a thread that is late for the announcement before may take part from here on
-    atomic_exchange(announcements, TAKING_PART, int64(0))
+    atomic_exchange(announcements, TAKING_PART, n_absent)
 """,
-        """    atomic_exchange(announcements, TAKING_PART, int64(0))
+        """    atomic_exchange(announcements, TAKING_PART, n_absent)
     atomic_exchange(announcements, STARTED, int64(0))
 """,
         "at the same time",
@@ -524,7 +560,7 @@ def test_a_mistake_in_the_order_of_steps_is_found(mistake):
     source = SOURCE.replace(right, wrong)
     with pytest.raises(Fault, match=message):
         for n_threads in (2, 3):
-            for plan in (LEFT_AT_ONCE, INTERRUPTED, SHORT):
+            for plan in (LEFT_AT_ONCE, INTERRUPTED, SHORT, SHORT_FEWER):
                 search(n_threads, plan, may_fail=n_threads == 2, source=source)
         search(3, [SERVE, RUN, RELEASE, END], may_fail=True, source=source)
 

@@ -223,7 +223,7 @@ def test_a_thread_without_memory_raises_an_error_when_all_have_ended():
 def test_the_caller_does_not_wait_for_threads_that_do_not_come():
     visits, barrier = np.zeros(3), new_barrier()
     for nanoseconds in (0.0, 1e3, 1e12):
-        announced = new_announcements(), 3, nanoseconds
+        announced = new_announcements(), 3, 0, nanoseconds
         visit_together.run_parts(*announced, barrier, visits)
     assert visits.tolist() == [3, 0, 0]
 

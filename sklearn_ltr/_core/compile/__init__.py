@@ -72,6 +72,7 @@ from sklearn_ltr._core.compile.shared_kernels import (
     shared_kernel,
 )
 from sklearn_ltr._core.compile.threads import (
+    LONG_TIME,
     ONE_THREAD,
     STEPS_PER_THREAD,
     ThreadTeam,

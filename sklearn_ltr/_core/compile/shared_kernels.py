@@ -8,12 +8,14 @@ microseconds with two threads, and 340 with sixteen.
 **Who takes part.**  A thread that waits takes part at once.  One that sleeps, because
 the last announcement is long ago, or to which the system has given no core, is late.
 The calling thread waits for it in proportion to the work; then it shares the work with
-those that are there, and the late one waits for the next announcement.  So on a crowded
-machine, threads cost little where they do not help.
+those that are there, and the late one waits for the next announcement.  The calling
+thread also says how many parts there are at most, fewer than the team has threads where
+other programs use the CPUs (:mod:`.cpus_left`): then those that come first take part.
 
 **The life of an announcement.**  The calling thread, in :func:`_run_parts`,
 
-1. writes what to call, opens the announcement, and counts the announcements up;
+1. writes what to call, opens the announcement, and counts the announcements up.  If not
+   all threads shall take part, it opens as if some had come already;
 2. waits for late threads, as long as that is worth it;
 3. closes the announcement, which is then of a part for each thread that has come, and
    one for itself, and starts them;
@@ -23,7 +25,8 @@ machine, threads cost little where they do not help.
 Another thread, in :func:`serve`,
 
 A. waits until the number of announcements changes; it returns if it is released;
-B. counts itself in; if the announcement is closed, it is too late, and goes back to A;
+B. counts itself in; if the announcement is closed, or all places are taken, it is too
+   late, and goes back to A;
 C. waits for the start, does its part, says so, and goes back to A.
 
 **The invariant.**  A thread does a part only if it has counted itself in between steps
@@ -42,12 +45,13 @@ ANNOUNCED    calling thread     1, and to release  a number that is not its last
                                                    newest is the one that counts
 FUNCTION     calling thread     1, and to release  NOTHING: it returns.  Anything else,
                                                    also while it is announced: on to B
-TAKING_PART  calling thread     1 (opens), 3       a place from 1 on: it takes part in
-                                (closes)           the newest.  Far below 0: too late
-             a thread           B
+TAKING_PART  calling thread     1 (opens), 3       a place from 1 to n_threads - 1: it
+                                (closes)           takes part in the newest.  Above, or
+             a thread           B                  far below 0: too late
 STARTED      calling thread     1 (0), 3 (1)       nothing: it looks at this, and at all
                                                    below, when it has counted itself in
 ARGUMENTS    calling thread     1                  nothing
+N_ABSENT     calling thread     1                  nothing
 N_PARTS      calling thread     3                  nothing
 N_RUNNING    calling thread     3                  nothing
              a thread           C, its part done
@@ -101,7 +105,8 @@ N_RUNNING = 24  # how many of them have yet to do their part
 FUNCTION, ARGUMENTS, N_PARTS = 32, 33, 34  # what to call, by addresses
 N_FAILED = 35  # how many parts have raised an error
 STATUS, ERROR = 36, 37  # numba's return code and the address of its error, of the first
-N_CELLS = 40
+N_ABSENT = 38  # how many threads shall not take part
+N_CELLS = 48
 
 NOTHING = 0  # in the place of a function: threads return to the interpreter
 TOO_LATE = -(2**40)  # is added to TAKING_PART
@@ -109,6 +114,7 @@ TOO_LATE = -(2**40)  # is added to TAKING_PART
 # Looks for late threads: one for each of so many nanoseconds of work, but no more; if
 # the time of the work is infinite, all threads are waited for
 NANOSECONDS_PER_LOOK, MOST_LOOKS = 200.0, 10 * LOOKS_BEFORE_SLEEP
+LOOKS_IN_SLEEP = 2_000  # a short sleep takes about as long
 
 
 def new_announcements() -> IntArray:
@@ -126,12 +132,17 @@ def new_announcements() -> IntArray:
 
 @subkernel
 def _run_parts(
-    function: int, arguments: int, announcements: IntArray, n_threads: int, time: float
+    function: int,
+    arguments: int,
+    announcements: IntArray,
+    n_threads: int,
+    n_absent: int,
+    time: float,
 ) -> None:
     """Run the parts of a function, given by addresses; raise the first error."""
-    _announce(announcements, function, arguments)
+    _announce(announcements, function, arguments, n_absent)
     _wait_for_threads(announcements, n_threads, time)
-    _start(announcements)
+    _start(announcements, n_threads, n_absent)
     _do_part(announcements, int64(0))
     _wait_for_parts(announcements)
     if announcements[N_FAILED] > 0:
@@ -141,14 +152,17 @@ def _run_parts(
 
 
 @subkernel
-def _announce(announcements: IntArray, function: int, arguments: int) -> None:
+def _announce(
+    announcements: IntArray, function: int, arguments: int, n_absent: int
+) -> None:
     """Step 1: write what to call, open the announcement, and wake the threads."""
     atomic_exchange(announcements, FUNCTION, function)
     announcements[ARGUMENTS] = arguments
+    announcements[N_ABSENT] = n_absent
     announcements[N_FAILED] = 0
     atomic_exchange(announcements, STARTED, int64(0))
     # a thread that is late for the announcement before may take part from here on
-    atomic_exchange(announcements, TAKING_PART, int64(0))
+    atomic_exchange(announcements, TAKING_PART, n_absent)
     atomic_add(announcements, ANNOUNCED, 1)
 
 
@@ -162,17 +176,19 @@ def _wait_for_threads(announcements: IntArray, n_threads: int, time: float) -> N
     while atomic_load(announcements, TAKING_PART) < n_threads - 1:
         if n_looks >= patience:
             break
-        n_looks += 1
-        if n_looks < MOST_LOOKS:
+        if n_looks < LOOKS_BEFORE_SLEEP:
+            n_looks += 1
             pause()
-        else:
+        else:  # perhaps it has no CPU because this thread does not let go of one
+            n_looks += LOOKS_IN_SLEEP
             sleep(int64(SHORTEST_SLEEP))
 
 
 @subkernel
-def _start(announcements: IntArray) -> None:
+def _start(announcements: IntArray, n_threads: int, n_absent: int) -> None:
     """Step 3: close the announcement; start the threads that have come."""
-    n_others = atomic_add(announcements, TAKING_PART, TOO_LATE)
+    n_counted = atomic_add(announcements, TAKING_PART, TOO_LATE)
+    n_others = min(n_counted, n_threads - 1) - n_absent
     announcements[N_PARTS] = n_others + 1
     atomic_exchange(announcements, N_RUNNING, n_others)
     atomic_exchange(announcements, STARTED, int64(1))
@@ -206,7 +222,7 @@ def serve(thread: int, n_threads: int, announcements: IntArray, last: int) -> No
         if atomic_load(announcements, FUNCTION) == NOTHING:
             return
         place = atomic_add(announcements, TAKING_PART, 1) + 1
-        if place > 0:
+        if 0 < place < n_threads:
             _take_part(announcements, thread, n_threads, place)
 
 
@@ -220,6 +236,7 @@ def _take_part(
     # if all are there, each thread has the part that it always has, whose data are in
     # its cache
     all_are_there = announcements[N_PARTS] == n_threads
+    place -= announcements[N_ABSENT]
     _do_part(announcements, thread if all_are_there else place)
     atomic_add(announcements, N_RUNNING, -1)
 
@@ -362,6 +379,7 @@ class SharedKernel:
             announcements: IntArray,
             thread: int,
             n_threads: int,
+            n_absent: int,
             time: float,
             arguments: tuple[Any, ...],
         ) -> None:
@@ -369,7 +387,7 @@ class SharedKernel:
                 announcements, arguments = _borrowed((announcements, arguments))
             if thread == ALL_PARTS:
                 function, given = as_part(arguments)
-                _run_parts(function, given, announcements, n_threads, time)
+                _run_parts(function, given, announcements, n_threads, n_absent, time)
             else:
                 part(thread, n_threads, *arguments)
 
@@ -392,13 +410,19 @@ class SharedKernel:
 
     def __call__(self, thread: int, n_threads: int, *arguments: Any) -> None:
         """Do the part of one thread."""
-        self._run(_NO_TEAM, thread, n_threads, 0.0, arguments)
+        self._run(_NO_TEAM, thread, n_threads, 0, 0.0, arguments)
 
     def run_parts(
-        self, announcements: IntArray, n_threads: int, time: float, *arguments: Any
+        self,
+        announcements: IntArray,
+        n_threads: int,
+        n_absent: int,
+        time: float,
+        *arguments: Any,
     ) -> None:
         """Do all parts, together with threads that serve; raise the first error."""
-        self._run(announcements, ALL_PARTS, n_threads, time, arguments)
+        # `n_absent` of the `n_threads` threads of the team shall not take part
+        self._run(announcements, ALL_PARTS, n_threads, n_absent, time, arguments)
 
     def _run(self, *given: Any) -> None:
         """Call the machine code; an error tells which kernel has raised it."""

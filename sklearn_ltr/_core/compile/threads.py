@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing import current_process
 from numbers import Integral
 from queue import SimpleQueue
+from time import perf_counter, thread_time
 from typing import Any
 
 import joblib
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from sklearn_ltr._core.compile.atomics import new_counters
+from sklearn_ltr._core.compile.cpus_left import CpusLeft
 from sklearn_ltr._core.compile.kernels import INTERPRETED
 from sklearn_ltr._core.compile.shared_kernels import (
     ANNOUNCED,
@@ -46,6 +48,7 @@ STEPS_PER_THREAD = 1_000_000  # with fewer, one more thread does not save time
 # Nanoseconds: what takes less is done by one thread, while the others wait in machine
 # code, and while they wait in the interpreter
 MIN_SHARED_TIME, MIN_TIME_TO_BEGIN = 10_000, 200_000
+LONG_TIME = 1e9  # of a kernel that is called again and again, until others are done
 RANGES_PER_THREAD = 4  # several, so that threads finish at about the same time
 
 
@@ -110,6 +113,7 @@ class ThreadTeam:
         self._threads: list[threading.Thread] = []
         self._inboxes: list[_Inbox] = []
         self._announcements = new_announcements()
+        self._cpus_left = CpusLeft(n_threads)
         # whether all threads have the job to serve, and whether some may have it, since
         # Ctrl-C may come in between
         self._serves = self._may_serve = False
@@ -118,6 +122,7 @@ class ThreadTeam:
         if self.n_threads > 1:
             self._start_threads()
             self.n_threads = max(1, len(self._threads))
+            self._cpus_left = CpusLeft(self.n_threads)
             if self.n_threads == 1:
                 self.__exit__()
         return self
@@ -159,8 +164,10 @@ class ThreadTeam:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
         # Each thread does its part; the error of one is raised here, when all have
         # ended.  `time` is about that of a single thread, in nanoseconds; the caller
-        # alone does what is short.
-        if not self._would_share(time):
+        # alone does what is short.  Where other programs use the CPUs, fewer threads
+        # take part; all do if `time` is infinite.
+        n_parts = self._n_parts(time)
+        if n_parts == 1:
             kernel(0, 1, *arguments)
             return
         if not self._serves:
@@ -170,14 +177,22 @@ class ThreadTeam:
             last = int(self._announcements[ANNOUNCED])
             self._inboxes[0].put(functools.partial(_let_serve, *given, last))
             self._serves = True
-        kernel.run_parts(self._announcements, self.n_threads, float(time), *arguments)
+        n_absent = self.n_threads - n_parts
+        given = self._announcements, self.n_threads, n_absent, float(time)
+        is_loaded, wall, cpu = kernel.is_loaded, perf_counter(), thread_time()
+        kernel.run_parts(*given, *arguments)
+        # a wait for its machine code is not a wait for a CPU
+        if is_loaded and time < np.inf:
+            self._cpus_left.note(perf_counter() - wall, thread_time() - cpu)
+            if self._cpus_left.n_threads == 1:
+                self.rest()
 
     def share_ranges(
         self, time: float, bounds: IntArray, kernel: RangeKernel, *arguments: Any
     ) -> None:
         """Call ``kernel(first, last, *arguments)`` for ranges, in any thread."""
         # range i is of the numbers ``bounds[i]`` to ``bounds[i + 1] - 1``
-        if not self._would_share(time) and len(bounds) > 2:
+        if self._n_parts(time) == 1 and len(bounds) > 2:
             bounds = bounds[[0, -1]]
         counters = new_counters(self.n_threads)
         self.share(time, kernel.in_ranges, bounds, counters, arguments)
@@ -198,10 +213,12 @@ class ThreadTeam:
         inner = np.searchsorted(cost_before, shares)
         return np.concatenate(([0], inner, [len(cost_before) - 1]))
 
-    def _would_share(self, time: float) -> bool:
-        """Return whether threads share what takes one of them so many nanoseconds."""
+    def _n_parts(self, time: float) -> int:
+        """Return how many threads share what takes one of them so many nanoseconds."""
         least = MIN_SHARED_TIME if self._serves else MIN_TIME_TO_BEGIN
-        return bool(self._threads) and time >= least
+        if not self._threads or time < least:
+            return 1
+        return self._cpus_left.ask() if time < np.inf else self.n_threads
 
     def _start_threads(self) -> None:
         """Start as many of the threads as the system permits."""

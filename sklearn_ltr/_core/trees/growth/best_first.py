@@ -352,7 +352,7 @@ class BestFirst(GrowthPolicy):
     def growth_time(
         self, parameters: GrowthParameters, n_blocks: int, n_rows: float, n_threads: int
     ) -> float:
-        """Return about the nanoseconds that two threads save, twice."""
+        """Return twice the nanoseconds that two threads save, as `share` takes them."""
         # Two threads halve the time of rows and leaves.  In each leaf they lose
         # LOST_TIME, waiting for each other and for what the other has in its cache.
         leaf_time = BLOCK_TIME * n_blocks - 2 * LOST_TIME

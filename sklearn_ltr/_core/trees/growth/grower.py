@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._core.comm import Comm
-from sklearn_ltr._core.compile import ThreadTeam
+from sklearn_ltr._core.compile import LONG_TIME, ThreadTeam
 from sklearn_ltr._core.trees.binning import BinnedData
 from sklearn_ltr._core.trees.growth.blocks import (
     allocate_blocks,
@@ -239,11 +239,11 @@ class TreeGrower:
             self.team.share(time, self._kernel, tree, work)
 
     def _growth_time(self, subsample: float) -> float:
-        """Return about the nanoseconds that threads save, twice."""
+        """Return twice the nanoseconds that threads save, as `share` takes them."""
         # The same for all trees of a fit: where they were shared by turns, threads
         # often began on one core.
         if self._exchange is not None:
-            return np.inf
+            return LONG_TIME
         p, n_blocks = self._parameters, len(self._blocks.n_bins)
         n_rows, n_threads = subsample * self._n_rows, self.team.n_threads
         time = self._policy.growth_time(p, n_blocks, n_rows, n_threads)

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._core.compile import (
+    LONG_TIME,
     ThreadTeam,
     int64,
     kernel,
@@ -160,7 +161,7 @@ def find_leaves(
     has_sets = len(tree.category_set) > 0
     given = columns, n_categories if has_sets else None, split_by, sums, exchanges, work
     time = (1.5 + 0.04 * len(tree.feature)) * len(work.leaves)
-    team.share(np.inf if exchanges else time, _find_leaves, *given)
+    team.share(LONG_TIME if exchanges else time, _find_leaves, *given)
 
 
 @shared_kernel

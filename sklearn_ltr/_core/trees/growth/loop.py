@@ -127,4 +127,4 @@ class GrowthPolicy(ABC):
     def growth_time(
         self, parameters: GrowthParameters, n_blocks: int, n_rows: float, n_threads: int
     ) -> float:
-        """Return about the nanoseconds that threads save, twice."""
+        """Return twice the nanoseconds that threads save, as `share` takes them."""

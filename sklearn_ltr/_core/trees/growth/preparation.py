@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import (
+    LONG_TIME,
     ThreadTeam,
     int64,
     new_barrier,
@@ -186,7 +187,7 @@ class RowPreparer:
         of_rows = drawn.subsample, drawn.row_stream, drawn.tree_index
         rule = PreparationRule(True, exchanges, samples, *of_rows, second_order)
         per_row = 5.3 + 2.8 * drawn.subsample if samples else 2.8
-        time = np.inf if exchanges else per_row * len(self._row_numbers)
+        time = LONG_TIME if exchanges else per_row * len(self._row_numbers)
         given = derivatives, self._row_numbers, self._work
         self._team.share(time, prepare_rows, rule, *given)
         state = self._work.state[0, 0]

@@ -429,7 +429,7 @@ class Symmetric(GrowthPolicy):
     def growth_time(
         self, parameters: GrowthParameters, n_blocks: int, n_rows: float, n_threads: int
     ) -> float:
-        """Return about the nanoseconds that threads save, twice."""
+        """Return twice the nanoseconds that threads save, as `share` takes them."""
         # threads save the time of all blocks but those of the busiest one
         n_levels = parameters.max_depth
         n_saved = n_blocks - math.ceil(n_blocks / n_threads)

@@ -1,0 +1,62 @@
+"""How many threads of a team find a CPU, beside other programs.
+
+The threads that share a kernel wait for each other many times, after steps of some ten
+microseconds.  Beside another busy program, one of them is often without a CPU, for
+milliseconds, and all others wait: two threads on two CPUs, one of which another program
+uses too, take twice as long as a single thread.
+
+**The sign.**  A thread that computes, or has only begun to wait, uses CPU time.  It
+uses none while it has no CPU, nor while it sleeps because another thread is late.  So
+the difference between the wall time and the CPU time of the calling thread is lost to
+other programs.  To read both takes a microsecond; on a quiet machine nothing is lost.
+
+**The rule.**  Without one of m threads, a kernel takes at most m / (m - 1) times as
+long.  So when m threads lose more than 1 / (m + 1) of the time, one fewer takes part
+from then on.  One more is tried as soon as 20 times as much time has passed as was
+lost: trials take about a twentieth of the time.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+SHORTEST_WINDOW = 0.01  # seconds of kernels after which is judged what was lost
+TRIAL_AFTER = 20.0  # times the seconds that were lost
+
+
+class CpusLeft:
+    """The number of threads that share kernels, of a team that has more of them.
+
+    Parameters
+    ----------
+    n_threads : int
+        Of the team.
+
+    Attributes
+    ----------
+    n_threads : int
+        Those that take part in the next kernel.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = self._most = n_threads
+        self._wall = self._cpu = 0.0  # seconds since it was judged last
+        self._next_trial = 0.0
+
+    def ask(self) -> int:
+        """Return how many threads shall share the next kernel."""
+        if self.n_threads < self._most and self._wall == 0.0:
+            self.n_threads += perf_counter() >= self._next_trial
+        return self.n_threads
+
+    def note(self, wall: float, cpu: float) -> None:
+        """Take note of the calling thread's seconds in a kernel that threads shared."""
+        self._wall += wall
+        self._cpu += cpu
+        if self._wall < SHORTEST_WINDOW:
+            return
+        lost = self._wall - self._cpu
+        if lost > self._wall / (self.n_threads + 1):
+            self.n_threads -= 1
+            self._next_trial = perf_counter() + TRIAL_AFTER * lost
+        self._wall = self._cpu = 0.0

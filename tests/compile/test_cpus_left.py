@@ -1,0 +1,66 @@
+"""Beside other programs, fewer threads share kernels, and all do again afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sklearn_ltr._core.compile import cpus_left
+from sklearn_ltr._core.compile.cpus_left import CpusLeft
+
+WINDOW = cpus_left.SHORTEST_WINDOW
+
+
+class Clock:
+    """Kernels on CPUs of which some are taken, and the time that they take."""
+
+    def __init__(self, monkeypatch, n_threads: int) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr(cpus_left, "perf_counter", lambda: self.now)
+        self.left = CpusLeft(n_threads)
+
+    def run(self, free: int, n_kernels: int, time: float = 0.002) -> list[int]:
+        """Run kernels that one thread does in `time`; return numbers of threads."""
+        numbers = []
+        for _ in range(n_kernels):
+            n = self.left.ask()
+            numbers.append(n)
+            work = time / n
+            wall = work if n <= free else 4 * work  # others are waited for
+            self.now += wall
+            if n > 1:
+                self.left.note(wall, work)
+        return numbers
+
+
+@pytest.mark.parametrize("n_threads", [2, 16])
+def test_all_threads_share_where_nothing_is_lost(n_threads, monkeypatch):
+    assert set(Clock(monkeypatch, n_threads).run(n_threads, 500)) == {n_threads}
+
+
+@pytest.mark.parametrize("n_threads, free", [(2, 1), (4, 3), (16, 15), (16, 9), (8, 1)])
+def test_as_many_share_as_have_a_cpu(n_threads, free, monkeypatch):
+    clock = Clock(monkeypatch, n_threads)
+    clock.run(free, 300)
+    before = clock.now
+    numbers = clock.run(free, 5000)
+    assert set(numbers) <= {free, free + 1}
+    # trials cost little
+    assert clock.now - before < 1.1 * 5000 * 0.002 / free
+    # and the others come back as soon as there are CPUs
+    clock.run(n_threads, 3000)
+    assert set(clock.run(n_threads, 100)) == {n_threads}
+
+
+def test_short_kernels_are_judged_together(monkeypatch):
+    clock = Clock(monkeypatch, 2)
+    numbers = clock.run(1, 200, time=WINDOW / 50)
+    first = numbers.index(1)
+    assert 4 * first * WINDOW / 100 == pytest.approx(WINDOW, rel=0.1)
+
+
+def test_what_is_lost_now_and_then_is_borne(monkeypatch):
+    clock = Clock(monkeypatch, 2)
+    for _ in range(100):
+        assert clock.run(1, 1) + clock.run(2, 20) == [2] * 21
+    assert np.isfinite(clock.now)
