@@ -64,3 +64,12 @@ def test_what_is_lost_now_and_then_is_borne(monkeypatch):
     for _ in range(100):
         assert clock.run(1, 1) + clock.run(2, 20) == [2] * 21
     assert np.isfinite(clock.now)
+
+
+def test_the_mean_number_of_threads_is_told(monkeypatch):
+    clock = Clock(monkeypatch, 4)
+    clock.now += 1.0
+    assert clock.left.mean() == 4
+    clock.left.note(3.0, 1.0)  # one fewer
+    clock.now += 1.0
+    assert clock.left.mean() == 3.5

@@ -207,7 +207,11 @@ def check_together(parts, expected, start=None):
 
 def without_seconds(lines):
     # and without those of compiling, which only the first fit may have
-    return re.sub(r"[\d.]+ s\b(, of which [\d.]+ s compiled kernels)?", "", lines)
+    return re.sub(
+        r"[\d.]+ s\b( with .* threads?)?(, of which [\d.]+ s compiled kernels)?",
+        "",
+        lines,
+    )
 
 
 def divide(rows, n_workers, seed=0):

@@ -202,7 +202,7 @@ def boost_trees(
     # with early stopping, keep the trees up to the best one
     monitor, n_grown = boosting.monitor, len(boosting.trees)
     best = None if monitor.followed is None else max(1, monitor.best_index)
-    monitor.print_end(n_grown, best)
+    monitor.print_end(n_grown, best, team)
     attributes = boosting.fitted_to(n_grown if best is None else best)
     warn_if_nothing_learned(fit, p, attributes["ensemble_"], n_grown)
     return attributes

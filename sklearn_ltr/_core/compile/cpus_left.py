@@ -40,13 +40,16 @@ class CpusLeft:
 
     def __init__(self, n_threads: int) -> None:
         self.n_threads = self._most = n_threads
-        self._wall = self._cpu = 0.0  # seconds since it was judged last
+        self._wall = self._cpu = 0.0  # seconds of kernels since they were judged
         self._next_trial = 0.0
+        self._begin = self._changed = perf_counter()
+        self._thread_seconds = 0.0  # until the last change of `n_threads`
 
     def ask(self) -> int:
         """Return how many threads shall share the next kernel."""
         if self.n_threads < self._most and self._wall == 0.0:
-            self.n_threads += perf_counter() >= self._next_trial
+            if perf_counter() >= self._next_trial:
+                self._change(+1)
         return self.n_threads
 
     def note(self, wall: float, cpu: float) -> None:
@@ -57,6 +60,18 @@ class CpusLeft:
             return
         lost = self._wall - self._cpu
         if lost > self._wall / (self.n_threads + 1):
-            self.n_threads -= 1
-            self._next_trial = perf_counter() + TRIAL_AFTER * lost
+            self._change(-1)
+            self._next_trial = self._changed + TRIAL_AFTER * lost
         self._wall = self._cpu = 0.0
+
+    def mean(self) -> float:
+        """Return the mean of `n_threads` over the time until now."""
+        self._change(0)
+        return self._thread_seconds / (self._changed - self._begin)
+
+    def _change(self, difference: int) -> None:
+        """Change the number of threads from now on."""
+        now = perf_counter()
+        self._thread_seconds += self.n_threads * (now - self._changed)
+        self._changed = now
+        self.n_threads += difference

@@ -213,6 +213,12 @@ class ThreadTeam:
         inner = np.searchsorted(cost_before, shares)
         return np.concatenate(([0], inner, [len(cost_before) - 1]))
 
+    def in_words(self) -> str:
+        """Return how many threads shared kernels: "2 threads", "1.3 of 2 threads"."""
+        mean, n_threads = self._cpus_left.mean(), self.n_threads
+        words = f"{n_threads} thread{'s' * (n_threads > 1)}"
+        return words if round(mean, 1) == n_threads else f"{mean:.1f} of {words}"
+
     def _n_parts(self, time: float) -> int:
         """Return how many threads share what takes one of them so many nanoseconds."""
         least = MIN_SHARED_TIME if self._serves else MIN_TIME_TO_BEGIN

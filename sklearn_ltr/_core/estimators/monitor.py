@@ -190,8 +190,8 @@ class Monitor:
         self._line_time, self._line_working = time.perf_counter(), working
         self._line_step = step
 
-    def print_end(self, step: int, best_step: int | None) -> None:
-        """Print the last step, and the step that early stopping keeps."""
+    def print_end(self, step: int, best_step: int | None, team: ThreadTeam) -> None:
+        """Print the last step, the one that early stopping keeps, and the threads."""
         if self.parameters.verbose == 0:
             return
         line = f"{self.kind} {step} of {self.n_steps}"
@@ -202,7 +202,7 @@ class Monitor:
         else:
             parts = [value_text(curve, -1) for curve in self.curves]
         seconds = time.perf_counter() - self._start
-        parts.append(f"{seconds:.1f} s")
+        parts.append(f"{seconds:.1f} s with {team.in_words()}")
         compiled = COMPILE_CLOCK.seconds() - self._compiled
         if compiled >= LONG_COMPILING:
             parts.append(f"of which {compiled:.1f} s compiled kernels")

@@ -239,10 +239,10 @@ class Training:
         # the weights of the best epoch, where early stopping follows a validation set
         n_kept = self._n_epochs - so_far.n_epochs
         if best_weights is None:
-            monitor.print_end(self._n_epochs, None)
+            monitor.print_end(self._n_epochs, None, self._team)
         else:
             n_kept = monitor.best_index + 1
-            monitor.print_end(self._n_epochs, so_far.n_epochs + n_kept)
+            monitor.print_end(self._n_epochs, so_far.n_epochs + n_kept, self._team)
             for w, best in zip(self._network.parameters, best_weights, strict=True):
                 w[...] = best
         self._check_end()
