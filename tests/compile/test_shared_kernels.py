@@ -106,7 +106,7 @@ def test_a_thread_may_be_delayed_at_any_step(delaying, monkeypatch, time, n_want
                 assert (visits[:done] == 1).all() and (visits[done:] == 0).all()
                 kept.append((visits, visits.copy()))
                 if k == 1:
-                    team.run(lambda thread: None)
+                    team.map(abs, range(3))
             assert team._announcements[N_STEPS] > 25
         for visits, at_the_end in kept:  # no thread has come later
             np.testing.assert_array_equal(visits, at_the_end)

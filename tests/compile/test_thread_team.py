@@ -47,11 +47,6 @@ def run_script(script: str) -> str:
     ).stdout
 
 
-def meet(thread: int, barrier: threading.Barrier) -> None:
-    """Stand for a kernel with a barrier: raises where that would hang."""
-    barrier.wait(timeout=2.0)
-
-
 # --- how many threads ---------------------------------------------------------------
 
 
@@ -88,49 +83,82 @@ def test_a_daemonic_process_gets_one_thread_without_a_warning(monkeypatch):
 # --- running ------------------------------------------------------------------------
 
 
+def in_each_thread(team, function, *arguments):
+    """Call ``function(k, *arguments)`` in thread after thread, which meet before."""
+    n_threads = max(1, team.n_threads)
+    barrier = threading.Barrier(n_threads)
+
+    def call(k):
+        barrier.wait(timeout=SECONDS)
+        function(k, *arguments)
+
+    team.map(call, range(n_threads))
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_a_team_calls_a_function_once_in_each_thread(n_threads):
+def test_a_team_calls_a_function_in_all_threads(n_threads):
     seen, names = [], set()
 
-    def note(thread, *arguments):
-        seen.append((thread, *arguments))
+    def note(k, *arguments):
+        seen.append((k, *arguments))
         names.add(threading.get_ident())
 
     with ThreadTeam(n_threads) as team:
         for _ in range(3):
-            team.run(note, "a", 1)
-    expected = [(thread, "a", 1) for thread in range(n_threads)] * 3
-    assert sorted(seen) == sorted(expected)
+            in_each_thread(team, note, "a", 1)
+    assert sorted(seen) == sorted([(k, "a", 1) for k in range(n_threads)] * 3)
     assert len(names) == n_threads
 
 
-def test_of_several_errors_the_one_of_the_lowest_thread_is_raised_when_all_ended():
-    ended = []
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 100])
+def test_results_come_in_the_order_of_the_items(n_threads, n_items):
+    def slow_square(k, other):
+        time.sleep(0.001 * (k % 3))
+        return k * other
 
-    def fail(thread):
-        time.sleep(0.1 * thread)
-        ended.append(thread)
-        raise RuntimeError(f"thread {thread}")
+    with ThreadTeam(n_threads) as team:
+        found = team.map(slow_square, range(n_items), range(n_items))
+    assert found == [k * k for k in range(n_items)]
+
+
+def test_the_first_of_several_errors_is_raised_and_no_item_is_begun_after_it():
+    begun = []
+
+    def fail(k):
+        begun.append(k)
+        time.sleep(0.1 * (3 - k))
+        raise RuntimeError(f"item {k}")
 
     with ThreadTeam(3) as team:
-        with pytest.raises(RuntimeError, match="thread 0"):
-            team.run(fail)
-        assert sorted(ended) == [0, 1, 2]
+        for _ in range(2):
+            begun.clear()
+            with pytest.raises(RuntimeError, match="item 0"):
+                team.map(fail, range(50))
+            assert sorted(begun) == [0, 1, 2]
+
+
+def test_a_thread_that_finds_no_item_is_not_waited_for():
+    with ThreadTeam(2) as team:
+        busy = threading.Event()
+        team._inboxes[1].put(lambda: busy.wait(SECONDS))
+        assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
+        assert not busy.is_set()
+        busy.set()
 
 
 def test_teams_may_be_nested():
     pairs = set()
 
-    def inner(thread, outer_thread, barrier):
-        barrier.wait(timeout=SECONDS)
+    def inner(thread, outer_thread):
         pairs.add((outer_thread, thread))
 
     def outer(thread):
         with ThreadTeam(2) as team:
-            team.run(inner, thread, threading.Barrier(2))
+            in_each_thread(team, inner, thread)
 
     with ThreadTeam(2) as team:
-        team.run(outer)
+        in_each_thread(team, outer)
     assert pairs == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
@@ -146,7 +174,7 @@ def count_numbers(thread, counter, fetched_by):
 def test_every_number_is_fetched_by_one_thread(n_threads):
     counter, fetched_by = np.zeros(1, dtype=np.int64), np.zeros((n_threads, 100_000))
     with ThreadTeam(n_threads) as team:
-        team.run(count_numbers, counter, fetched_by)
+        in_each_thread(team, count_numbers, counter, fetched_by)
     np.testing.assert_array_equal(fetched_by.sum(axis=0), 1)
     assert counter[0] == fetched_by.shape[1] + n_threads
 
@@ -170,7 +198,7 @@ def test_a_shared_kernel_is_called_once_in_each_thread(n_threads):
         for k in range(100):
             team.share(np.inf, visit_together, barrier, visits)
             if k % 10 == 3:  # back to the interpreter, and to machine code again
-                team.run(seen.append)
+                in_each_thread(team, seen.append)
     np.testing.assert_array_equal(visits, 100)
     assert sorted(seen) == sorted([*range(n_threads)] * 10)
 
@@ -198,7 +226,7 @@ def test_what_takes_less_time_than_threads_take_to_begin_is_done_by_the_caller(
         for time, shared in ((9e10, 0), (1e11, 1), (1e10, 2), (9e9, 2)):
             team.share(time, visit_together, barrier, visits)
             assert visits[1] == shared
-        team.run(lambda thread: None)
+        in_each_thread(team, lambda thread: None)
         team.share(9e10, visit_together, barrier, visits)
         assert visits.tolist() == [5, 2]
 
@@ -258,7 +286,7 @@ def test_idle_threads_keep_no_arguments_alive():
     with ThreadTeam(2) as team:
         argument = Argument()
         gone = weakref.ref(argument)
-        team.run(lambda thread, argument: None, argument)
+        team.map(lambda argument: None, [argument] * 2)
         del argument
         assert wait_until(lambda: gone() is None)
 
@@ -282,12 +310,12 @@ def work():
             if team.n_threads == 2:
                 barrier.wait(20)
             seen.append(thread)
-        team.run(note)
+        team.map(note, range(team.n_threads))
         assert sorted(seen) == list(range(team.n_threads)), seen
     print("done", flush=True)
 
 never_exited = ThreadTeam(2).__enter__()
-never_exited.run(lambda thread: None)
+never_exited.map(lambda item: None, range(2))
 outlive = threading.main_thread().join
 threading.Thread(target=lambda: (outlive(), work())).start()
 atexit.register(work)
@@ -325,16 +353,10 @@ def test_a_team_works_with_the_threads_that_could_be_started(refuse_thread, k):
     before = threading.active_count()
     refuse_thread(k)
     n_threads, seen = max(1, k), []
-    barrier = threading.Barrier(n_threads)
-
-    def note(thread):
-        meet(thread, barrier)
-        seen.append(thread)
-
     with ThreadTeam(4) as team:
         assert team.n_threads == n_threads
-        team.run(note)
-        team.run(note)
+        in_each_thread(team, seen.append)
+        in_each_thread(team, seen.append)
     assert sorted(seen) == sorted([*range(n_threads)] * 2)
     assert threading.active_count() == before
 
@@ -350,7 +372,7 @@ def test_all_threads_have_started_before_any_of_them_works(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "start", slow_start)
     with ThreadTeam(3) as team:
-        team.run(lambda thread: events.append("worked"))
+        in_each_thread(team, lambda thread: events.append("worked"))
     assert events == ["started"] * 3 + ["worked"] * 3
 
 
@@ -424,26 +446,22 @@ def interrupted_teams(function) -> int:
     raise AssertionError("never ends")
 
 
-def test_ctrl_c_at_any_step_leaves_no_thread_at_a_barrier():
-    before = threading.active_count()
-    met, left = [], []
+def test_ctrl_c_at_any_step_of_calls_leaves_no_thread():
+    before, begun, ended = threading.active_count(), [], []
 
-    def visit(thread, barrier):
-        try:
-            meet(thread, barrier)
-            met.append(thread)
-        except threading.BrokenBarrierError:
-            left.append(thread)
+    def visit(item):
+        begun.append(item)
+        time.sleep(0.0001)
+        ended.append(item)
 
     def use_team():
         with ThreadTeam(3) as team:
             for _ in range(2):
-                team.run(visit, threading.Barrier(3))
+                assert team.map(visit, range(5)) == [None] * 5
 
     assert interrupted_teams(use_team) > 20  # a use has more lines
     assert wait_until(lambda: threading.active_count() == before)
-    assert left == []
-    assert met.count(0) == met.count(1) == met.count(2) > 20
+    assert sorted(begun) == sorted(ended) and len(ended) > 50
 
 
 @pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
@@ -458,7 +476,7 @@ def test_ctrl_c_at_any_step_leaves_a_team_that_works():
                     team.share(np.inf, visit_together, barrier, visits)
                 except KeyboardInterrupt:
                     team.share(np.inf, visit_together, barrier, visits)
-                team.run(lambda thread: None)
+                in_each_thread(team, lambda thread: None)
 
     assert interrupted_teams(use_team) > 20
     assert wait_until(lambda: threading.active_count() == before)
@@ -472,16 +490,16 @@ def test_ctrl_c_at_any_step_leaves_a_team_that_works():
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_inside_a_team_may_leave_it_and_start_its_own():
     with ThreadTeam(2) as team:
-        team.run(lambda thread: None)
+        in_each_thread(team, lambda thread: None)
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 team.__exit__(None, None, None)
                 with ThreadTeam(2) as own:
-                    own.run(meet, threading.Barrier(2))
+                    in_each_thread(own, lambda k: None)
                 status = 0
             finally:
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        team.run(meet, threading.Barrier(2))
+        in_each_thread(team, lambda k: None)

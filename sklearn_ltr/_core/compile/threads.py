@@ -2,11 +2,14 @@
 
 Threads are ordinary Python threads that live as long as one fit or one call, so a
 forked child, a joblib worker or a second Python thread finds no pool to break.  Each
-has an inbox, and does the jobs that come in one after another.  A job is a part of a
-Python function (:meth:`ThreadTeam.run`); or it is to serve, which is to wait in machine
-code and run kernels in a row without returning to Python in between
-(:meth:`ThreadTeam.share`, :mod:`.shared_kernels`).  A team that has let its threads
-serve releases them before it gives them another job.
+has an inbox, and does the jobs that come in one after another.  A job is to call a
+Python function as long as there are items (:meth:`ThreadTeam.map`); or it is to serve,
+which is to wait in machine code and run kernels in a row without returning to Python in
+between (:meth:`ThreadTeam.share`, :mod:`.shared_kernels`).  A team that has let its
+threads serve releases them before it gives them another job.
+
+Nobody waits long for a thread that has no CPU: calls of a function end when the last
+item is done, whoever is late; and fewer threads share kernels (:mod:`.cpus_left`).
 
 BLAS is limited to one thread while networks are trained and evaluated.
 """
@@ -104,8 +107,8 @@ class ThreadTeam:
     -----
     Ctrl-C interrupts the calling thread alone, between any two of its steps.  It must
     never leave some threads at a barrier that the others do not reach, so the caller
-    starts a run by a single ``put`` to thread 0, which starts the others.  A kernel
-    that threads share is a single step of the caller, who does the part of thread 0.
+    lets all serve by a single ``put`` to thread 0, which lets the others do so.  A
+    kernel that threads share is a single step of the caller, who does one part of it.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -136,29 +139,16 @@ class ThreadTeam:
         with contextlib.suppress(AttributeError):  # ... or `__init__`
             self._dismiss_threads()
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call ``function(thread, *arguments)`` once in each thread; wait for all."""
-        # If threads raise errors, the one of the lowest thread is raised here.
-        if not self._threads:
-            function(0, *arguments)
-            return
-        self.rest()
-        run = _Run(self.n_threads, function, arguments)
-        self._inboxes[0].put(functools.partial(run.lead, self._inboxes))
-        run.wait()
-
     def map(self, function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """Return what the function returns for each item, as the built-in one does."""
+        # The first error is raised here; after it, and after Ctrl-C, no item is begun
         items = list(zip(*arguments, strict=True))
-        found: list[Any] = [None] * len(items)
-        numbered = iter(enumerate(items))  # shared: a thread takes the next one
-
-        def call(thread: int) -> None:
-            for number, item in numbered:
-                found[number] = function(*item)
-
-        self.run(call)
-        return found
+        if not self._threads or not items:
+            return [function(*item) for item in items]
+        self.rest()
+        calls = _Calls(function, items)
+        self._inboxes[0].put(functools.partial(calls.lead, self._inboxes))
+        return calls.wait()
 
     def share(self, time: float, kernel: SharedKernel, *arguments: Any) -> None:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
@@ -277,47 +267,60 @@ def _let_serve(
         inboxes[thread].put(functools.partial(serve, *given))
 
 
-class _Run:
-    """One call of a function in each thread of a team."""
+class _Calls:
+    """Calls of a function, each by the next thread of a team that is free."""
 
     def __init__(
-        self, n_threads: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+        self, function: Callable[..., Any], items: list[tuple[Any, ...]]
     ) -> None:
         self._function = function
-        self._arguments = arguments
-        self._errors: list[BaseException | None] = [None] * n_threads
-        self._n_running = n_threads
+        self._numbered = iter(enumerate(items))  # shared: a thread takes the next one
+        self._results: list[Any] = [None] * len(items)
+        self._errors: dict[int, BaseException] = {}
+        self._n_open = len(items)
         self._lock = threading.Lock()
-        self._ended: SimpleQueue[None] = SimpleQueue()  # one item: all threads ended
+        self._ended: SimpleQueue[None] = SimpleQueue()  # one item: all calls have ended
 
     def lead(self, inboxes: list[_Inbox]) -> None:
-        """Hand their parts to the other threads, and do the part of thread 0."""
-        for thread in range(1, len(inboxes)):
-            inboxes[thread].put(functools.partial(self._call, thread))
-        self._call(0)
+        """Let the other threads begin, as many as there are calls, and begin."""
+        for inbox in inboxes[1 : len(self._results)]:
+            inbox.put(self._work)
+        self._work()
 
-    def _call(self, thread: int) -> None:
-        """Do the part of one thread; the last one to end tells the caller."""
-        try:
-            self._function(thread, *self._arguments)
-        except BaseException as error:
-            self._errors[thread] = error
-        with self._lock:
-            self._n_running -= 1
-            is_last = self._n_running == 0
-        if is_last:
-            self._ended.put(None)
-
-    def wait(self) -> None:
-        """Wait for all threads, in the calling thread, and raise the first error."""
-        self._ended.get()
-        errors = [error for error in self._errors if error is not None]
-        self._errors.clear()  # no reference cycle: an error holds frames that hold this
-        if errors:
+    def _work(self) -> None:
+        """Make calls; the thread that ends the last one tells the caller."""
+        # A thread that has no CPU until all calls have been made is not waited for
+        for number, item in self._numbered:
+            n_ended = 1
             try:
-                raise errors[0]
-            finally:
-                errors.clear()
+                self._results[number] = self._function(*item)
+            except BaseException as error:
+                self._errors[number] = error
+                n_ended += self._drop()
+            del item
+            with self._lock:
+                self._n_open -= n_ended
+                is_last = self._n_open == 0
+            if is_last:
+                self._ended.put(None)
+
+    def _drop(self) -> int:
+        """Leave the calls out that have not begun, and return how many they are."""
+        return sum(1 for _ in self._numbered)
+
+    def wait(self) -> list[Any]:
+        """Wait in the calling thread, and return all results, or raise an error."""
+        try:
+            self._ended.get()
+            if self._errors:
+                raise self._errors[min(self._errors)]
+            return self._results
+        finally:
+            self._drop()
+            # no reference cycle: an error holds frames that hold this; and a thread
+            # that is late keeps nothing alive
+            self._errors, self._results = {}, []
+            del self._function
 
 
 # --- BLAS -----------------------------------------------------------------------------

@@ -232,16 +232,14 @@ def hash_values(X: Matrix, rows: NDArray[np.intp], team: ThreadTeam) -> HashArra
             hashes,
         )
         return hashes
-    firsts = iter(range(0, len(rows), ROWS_PER_HASH_TASK))  # shared by the threads
 
-    def hash_part(thread: int) -> None:
+    def hash_part(first: int) -> None:
+        part = slice(first, first + ROWS_PER_HASH_TASK)
+        table, table_rows = contiguous_rows(X, rows[part])
         with np.errstate(over="ignore"):  # numpy warns where nothing is compiled
-            for first in firsts:
-                part = slice(first, first + ROWS_PER_HASH_TASK)
-                table, table_rows = contiguous_rows(X, rows[part])
-                add_value_hashes(table, table_rows, column_keys, hashes[part])
+            add_value_hashes(table, table_rows, column_keys, hashes[part])
 
-    team.run(hash_part)
+    team.map(hash_part, range(0, len(rows), ROWS_PER_HASH_TASK))
     return hashes
 
 
