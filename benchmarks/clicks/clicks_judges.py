@@ -20,12 +20,10 @@ package. `tables.py` makes the table.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from benchmarks.clicks.clicks_protocol import NDCG_10, simulated, weak_rankers
-from benchmarks.tools.queries import Part, folds, load, made_parts
+from benchmarks.tools.queries import Part, add_collections, collections, folds
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.clicks import InterventionHarvesting, counterfactual_score
@@ -107,19 +105,19 @@ def judge(train: Part, test: Part, n_sessions: int, seed: int) -> list[dict]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", default=[], help=".npz")
-    parser.add_argument("--made", type=int, metavar="N", help="N made queries, too")
+    add_collections(parser)
     parser.add_argument("--sessions", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
     print(machine())
-    collections = {path.stem: load(path) for path in arguments.data}
-    if arguments.made is not None:
-        collections["made"] = made_parts(arguments.made)
-    for name, parts in collections.items():
+    for name, parts in collections(arguments).items():
         for seed in range(arguments.seeds):
             train, _, test = folds(parts)[seed % 5]
-            about = {"data": name, "sessions": arguments.sessions, "seed": seed}
+            about = {
+                "data": name.removesuffix(".npz"),
+                "sessions": arguments.sessions,
+                "seed": seed,
+            }
             found = judge(train, test, arguments.sessions, seed)
             append_json(arguments.json, [about | one for one in found])
             for one in found:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality.blends --data PATH [PATH ...] --json results.jsonl
 
-On each of the five folds of a collection (see queries.py for PATH and the folds) every
+On each of the five folds of a collection (see tools/queries.py for PATH and the folds) every
 model is fitted to four parts and ranks the fifth. "Blend, StandardScaler" has the
 network behind a StandardScaler in place of the TableVectorizer that BlendedRanker()
 has. Other libraries grow as many trees with the learning rate, leaves and smallest leaf
@@ -14,22 +14,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.tools.paired import minus
+from benchmarks.tools.paired import minus, over_seeds
 from benchmarks.tools.peers import FITS, Settings
-from benchmarks.tools.queries import Part, folds, has_relevant, joined, load
-from benchmarks.tools.records import append_json, machine, parser_of
-from sklearn_ltr import (
-    LambdaMARTRanker,
-    LambdaRankRanker,
-    UnscaledFeaturesWarning,
+from benchmarks.tools.queries import (
+    Part,
+    add_collections,
+    collections,
+    has_relevant,
+    splits,
 )
+from benchmarks.tools.records import append_json, machine, parser_of
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, UnscaledFeaturesWarning
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.preprocessing import TableVectorizer
 
@@ -65,12 +66,11 @@ def settings_of_defaults(seed: int) -> Settings:
 
 def measure(
     parts: list[Part], seed: int, peers: list[str]
-) -> dict[str, tuple[np.ndarray, float]]:
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """Return NDCG@10 of every query by each model, and the seconds of its fits."""
     values: dict[str, list[np.ndarray]] = {}
     seconds: dict[str, float] = {}
-    for fold in folds(parts):
-        train, test = joined([fold.train, fold.validation]), fold.test
+    for train, test in splits(parts):
         for name, ranker in rankers(seed).items():
             start = time.process_time()
             train.fit(ranker)
@@ -84,36 +84,28 @@ def measure(
             (scores,) = scores_after(test.X, [settings.n_estimators])
             values.setdefault(name, []).append(test.ndcg(scores))
     return {
-        name: (np.concatenate(of_folds), seconds[name])
-        for name, of_folds in values.items()
-    }
+        name: np.concatenate(of_folds) for name, of_folds in values.items()
+    }, seconds
 
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", required=True)
+    add_collections(parser)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=PEERS)
     arguments = parser.parse_args()
     sklearn.set_config(enable_metadata_routing=True)
     warnings.simplefilter("ignore", UnscaledFeaturesWarning)  # of StandardScaler
     print(machine())
-    for path in arguments.data:
-        parts = load(path)
+    for data, parts in collections(arguments).items():
         relevant = has_relevant(parts)
         measure([part.of_queries(np.arange(3)) for part in parts], 0, [])  # compile
         of_seeds = [
             measure(parts, seed, arguments.peers) for seed in range(arguments.seeds)
         ]
-        values = {
-            model: np.mean([each[model][0] for each in of_seeds], axis=0)[relevant]
-            for model in of_seeds[0]
-        }
-        seconds = {
-            model: float(np.mean([each[model][1] for each in of_seeds]))
-            for model in of_seeds[0]
-        }
-        print(f"\n{path.name}: {relevant.sum()} queries with a relevant document")
+        values, seconds = map(over_seeds, zip(*of_seeds, strict=True))
+        values = {model: of_model[relevant] for model, of_model in values.items()}
+        print(f"\n{data}: {relevant.sum()} queries with a relevant document")
         print(f"{'':34}{'NDCG@10':>8}   minus {ONE}   minus {BLEND}   CPU s")
         for model, of_queries in values.items():
             differences = (minus(of_queries, values[of]) for of in (ONE, BLEND))
@@ -122,8 +114,8 @@ def main() -> None:
         append_json(
             arguments.json,
             [
-                {"data": path.name, "model": model, "seeds": arguments.seeds,
-                 "seconds": round(seconds[model], 2),
+                {"data": data, "model": model, "seeds": arguments.seeds,
+                 "seconds": round(float(seconds[model]), 2),
                  "ndcg@10": of_queries.round(5).tolist()}
                 for model, of_queries in values.items()
             ],

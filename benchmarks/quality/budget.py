@@ -1,8 +1,8 @@
 """NDCG@10 of RankerSearch after more and more candidates.
 
-    python -m benchmarks.quality.budget --data PATH --json results.jsonl
+    python -m benchmarks.quality.budget --data PATH [PATH ...] --json results.jsonl
 
-On each of the five folds of a collection (see queries.py for PATH and the folds) a
+On each of the five folds of a collection (see tools/queries.py for PATH and the folds) a
 search is fitted to four parts and ranks the fifth. It tries a number of candidates, not
 a number of seconds, so that a busy machine changes nothing. Beside it stand its first
 candidate alone, which is LambdaMARTRanker with its defaults, and BlendedRanker(), which
@@ -11,13 +11,17 @@ searches nothing.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import sklearn
 
-from benchmarks.tools.paired import minus
-from benchmarks.tools.queries import Part, folds, has_relevant, joined, load, made_parts
+from benchmarks.tools.paired import minus, over_seeds
+from benchmarks.tools.queries import (
+    Part,
+    add_collections,
+    collections,
+    has_relevant,
+    splits,
+)
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.ensemble import BlendedRanker
@@ -44,8 +48,7 @@ def scores_of_search(
 def measure(parts: list[Part], counts: list[int], seed: int) -> dict[str, np.ndarray]:
     """Return NDCG@10 of every query by models that were not trained on its part."""
     values: dict[str, list[np.ndarray]] = {}
-    for number, fold in enumerate(folds(parts)):
-        train, test = joined([fold.train, fold.validation]), fold.test
+    for number, (train, test) in enumerate(splits(parts)):
         scores = {
             DEFAULTS: train.fit(LambdaMARTRanker(random_state=seed)).predict(test.X),
             BLENDED: train.fit(BlendedRanker(random_state=seed)).predict(test.X),
@@ -67,32 +70,29 @@ def print_differences(values: dict[str, np.ndarray]) -> None:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--made", type=int, help="queries of made data, without --data")
+    add_collections(parser)
     parser.add_argument("--candidates", type=int, nargs="+", default=[5, 20])
     parser.add_argument("--seeds", type=int, default=1)
     arguments = parser.parse_args()
     sklearn.set_config(enable_metadata_routing=True)
     print(machine())
-    made = arguments.data is None
-    parts = made_parts(arguments.made) if made else load(arguments.data)
-    name = "made" if made else arguments.data.name
-    relevant = has_relevant(parts)
-    of_seeds = [
-        measure(parts, arguments.candidates, seed) for seed in range(arguments.seeds)
-    ]
-    values = {
-        model: np.mean([of_seed[model] for of_seed in of_seeds], axis=0)[relevant]
-        for model in of_seeds[0]
-    }
-    records = [
-        {"data": name, "model": model, "seeds": arguments.seeds,
-         "ndcg@10": of_queries.round(5).tolist()}
-        for model, of_queries in values.items()
-    ]  # fmt: skip
-    append_json(arguments.json, records)
-    print(f"\n{name}: {relevant.sum()} queries with a relevant document")
-    print_differences(values)
+    for name, parts in collections(arguments).items():
+        relevant = has_relevant(parts)
+        of_seeds = [
+            measure(parts, arguments.candidates, seed)
+            for seed in range(arguments.seeds)
+        ]
+        values = {
+            model: found[relevant] for model, found in over_seeds(of_seeds).items()
+        }
+        records = [
+            {"data": name, "model": model, "seeds": arguments.seeds,
+             "ndcg@10": of_queries.round(5).tolist()}
+            for model, of_queries in values.items()
+        ]  # fmt: skip
+        append_json(arguments.json, records)
+        print(f"\n{name}: {relevant.sum()} queries with a relevant document")
+        print_differences(values)
 
 
 if __name__ == "__main__":

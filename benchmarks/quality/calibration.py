@@ -18,21 +18,27 @@ Differences are from the pointwise models, with standard errors: of sums over qu
 and for calibration errors, which are no sums, from 1,000 draws of the queries, the same
 for both models.
 
-PATH and the folds are those of `queries.py`; with `--made N` the data are N queries of
+PATH and the folds are those of `tools/queries.py`; with `--made N` the data are N queries of
 `make_ranking`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.tools import peers
 from benchmarks.tools.paired import with_error
-from benchmarks.tools.queries import NDCG_10, Part, folds, joined, load, made_parts
+from benchmarks.tools.queries import (
+    NDCG_10,
+    Part,
+    add_collections,
+    collections,
+    folds,
+    joined,
+)
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.calibration import CalibratedRanker
@@ -166,15 +172,11 @@ def evaluate(parts: list[Part], data: str, rankers: list[str]) -> list[dict]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", default=[])
-    parser.add_argument("--made", type=int, metavar="QUERIES")
+    add_collections(parser)
     parser.add_argument("--rankers", nargs="+", choices=RANKERS, default=list(RANKERS))
     arguments = parser.parse_args()
     print(machine())
-    collections = {path.name: load(path) for path in arguments.data}
-    if arguments.made is not None:
-        collections[f"made, {arguments.made}"] = made_parts(arguments.made)
-    for name, parts in collections.items():
+    for name, parts in collections(arguments).items():
         records = evaluate(parts, name, arguments.rankers)
         append_json(arguments.json, records)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from benchmarks.tools import peers
 from benchmarks.tools.measuring import cost_of
 from benchmarks.tools.paired import minus, paired
 from benchmarks.tools.peers import OURS, Settings
-from benchmarks.tools.queries import Fold, Part, folds, joined, load, made_parts
+from benchmarks.tools.queries import Part, Split, add_collections, collections, splits
 from benchmarks.tools.records import append_json, machine, parser_of
 
 STOPS = (100, 300)
@@ -90,7 +90,7 @@ def options_of(library: Library, only: str) -> dict[str, dict[str, Any]]:
 def measure(
     library: Library,
     options: dict[str, Any],
-    splits: list[Fold],
+    of_folds: list[Split],
     arguments: argparse.Namespace,
 ) -> tuple[np.ndarray, float]:
     """Return NDCG@10 of each test query, and the CPU seconds of a round of folds."""
@@ -99,25 +99,25 @@ def measure(
         for rate, leaves in SETTINGS[: arguments.settings]:
             for stop in arguments.trees:
                 chosen = Settings(stop, rate, leaves, 20, seed, n_threads=1)
-                of_folds: list[np.ndarray] = []
-                for train, validation, test in splits:
-                    given = *joined([train, validation]), chosen
-                    cost, model = cost_of(lambda: library.train(*given, **options))  # noqa: B023
+                tested: list[np.ndarray] = []
+                for train, test in of_folds:
+                    fit = partial(library.train, *train, chosen, **options)
+                    cost, model = cost_of(fit)
                     seconds.append(cost["cpu_seconds"])
-                    of_folds.append(test.ndcg(library.predict(model, test.X)))
-                values.append(np.concatenate(of_folds))
-    return np.mean(values, axis=0), float(np.mean(seconds)) * len(splits)
+                    tested.append(test.ndcg(library.predict(model, test.X)))
+                values.append(np.concatenate(tested))
+    return np.mean(values, axis=0), float(np.mean(seconds)) * len(of_folds)
 
 
 def compare(name: str, parts: list[Part], arguments: argparse.Namespace) -> None:
     """Fit everything on one collection, and print as results come."""
-    splits, ours = folds(parts), None
+    of_folds, ours = splits(parts), None
     for library_name in arguments.libraries:
         library, plain = LIBRARIES[library_name], None
         rows = options_of(library, arguments.only)
-        library.train(*splits[0].train, Settings(2, n_threads=1))  # loads and compiles
+        library.train(*of_folds[0].train, Settings(2, n_threads=1))  # compiles
         for row, options in rows.items():
-            values, seconds = measure(library, options, splits, arguments)
+            values, seconds = measure(library, options, of_folds, arguments)
             plain = values if plain is None else plain
             ours = values if ours is None else ours
             line = f"{name:20} {library_name:28} {row:26} {values.mean():.4f}"
@@ -140,8 +140,7 @@ def compare(name: str, parts: list[Part], arguments: argparse.Namespace) -> None
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", default=[])
-    parser.add_argument("--made", type=int, help="number of made queries")
+    add_collections(parser)
     parser.add_argument("--trees", type=int, nargs="+", default=STOPS)
     parser.add_argument("--settings", type=int, default=len(SETTINGS))
     parser.add_argument("--seeds", type=int, default=2)
@@ -149,10 +148,7 @@ def main() -> None:
     peers.add_libraries(parser, tuple(LIBRARIES))
     arguments = parser.parse_args()
     print(machine())
-    collections = {path.name: load(path) for path in arguments.data}
-    if arguments.made:
-        collections[f"made, {arguments.made}"] = made_parts(arguments.made)
-    for name, parts in collections.items():
+    for name, parts in collections(arguments).items():
         compare(name, parts, arguments)
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import sem
@@ -29,7 +28,14 @@ from scipy.stats import sem
 from benchmarks.tools import peers
 from benchmarks.tools.paired import with_error
 from benchmarks.tools.peers import FITS, OURS, Fit, Settings
-from benchmarks.tools.queries import Part, folds, load, made_like_mslr
+from benchmarks.tools.queries import (
+    Part,
+    Split,
+    divided,
+    folds,
+    load,
+    made_like_mslr,
+)
 from benchmarks.tools.records import append_json, machine, parser_of, read_json
 from sklearn_ltr.plotting._colors import LINES, MARKERS
 
@@ -62,11 +68,6 @@ LIBRARIES: dict[str, Fit] = {
 }
 
 
-class Split(NamedTuple):
-    train: Part
-    test: Part
-
-
 def real_splits(parts: list[Part], n_queries: int, seed: int) -> list[Split]:
     """Return the five folds, each with so many training queries."""
     rng, splits = np.random.default_rng(seed), []
@@ -80,8 +81,7 @@ def made_splits(n_documents: float, n_queries: int, seed: int) -> list[Split]:
     """Return one split of new data in the shape of MSLR-WEB."""
     n_made = n_queries + MADE_TEST_QUERIES
     every = made_like_mslr(n_made, 10 + seed, n_documents=n_documents)
-    is_train = every.groups < n_queries
-    return [Split(every.subset(is_train), every.subset(~is_train))]
+    return [Split(*divided(every, n_queries))]
 
 
 def values_of(

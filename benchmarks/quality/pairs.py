@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.tools.paired import paired, with_error
-from benchmarks.tools.queries import Part, folds, load, made_parts
+from benchmarks.tools.queries import Part, add_collections, collections, folds
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 
@@ -147,8 +147,7 @@ def evaluate(
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, help="none: queries of make_ranking")
-    parser.add_argument("--made", type=int, default=200, metavar="QUERIES")
+    add_collections(parser)
     parser.add_argument("--hours", nargs="+", type=float, default=[1, 2, 4, 8])
     parser.add_argument("--seconds-pair", type=float, default=15.0)
     parser.add_argument("--seconds-grade", type=float, default=15.0)
@@ -156,19 +155,18 @@ def main() -> None:
     parser.add_argument("--error", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args()
-    parts = made_parts(given.made) if given.data is None else load(given.data)
     print(machine())
     settings = {"seconds_pair": given.seconds_pair, "depth": given.depth}
     settings |= {"seconds_grade": given.seconds_grade, "error": given.error}
-    name = f"made, {given.made}" if given.data is None else given.data.name
-    settings |= {"seeds": given.seeds, "data": name}
-    for hours in given.hours:
+    settings |= {"seeds": given.seeds}
+    for (name, parts), hours in product(collections(given).items(), given.hours):
         values = evaluate(parts, hours, given)
-        print(f"{hours:g} hours, {round(3600 * hours / given.seconds_pair)} pairs")
+        n_pairs = round(3600 * hours / given.seconds_pair)
+        print(f"{name}: {hours:g} hours, {n_pairs} pairs")
         for ranker, found in values.items():
             gain, error = paired(found, values[ON_GRADES])
             record = {"ranker": ranker, "hours": hours, "ndcg@10": float(found.mean())}
-            record |= {"difference": gain, "error_of": error}
+            record |= {"difference": gain, "error_of": error, "data": name}
             row = f"  {ranker:36}{found.mean():8.4f}"
             if ranker != ON_GRADES:
                 row += f"{with_error(gain, error):>19}"

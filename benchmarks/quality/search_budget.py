@@ -3,7 +3,7 @@
     python -m benchmarks.quality.search_budget --data PATH [PATH ...] --made 820 \
         --json PATH
 
-On folds of a collection (see queries.py for PATH and the folds) a search is given four
+On folds of a collection (see tools/queries.py for PATH and the folds) a search is given four
 parts, and ranks the fifth, which it has not seen. Of made data, the first queries are
 for the search, and a quarter as many further ones are ranked.
 
@@ -33,11 +33,11 @@ from benchmarks.tools.paired import minus
 from benchmarks.tools.peers import OURS, query_sizes
 from benchmarks.tools.queries import (
     Part,
-    folds,
+    divided,
     has_relevant,
-    joined,
     load,
     made_like_mslr,
+    splits,
 )
 from benchmarks.tools.records import append_json, machine, parser_of
 
@@ -238,20 +238,15 @@ def run_search(
 def made_fold(n_queries: int) -> tuple[Part, Part]:
     """Return queries for the search, and a quarter as many of the same function."""
     every = made_like_mslr(n_queries + n_queries // 4)
-    is_train = every.groups < n_queries
-    train, test = every.subset(is_train), every.subset(~is_train)
-    return train, test._replace(groups=test.groups - n_queries)
+    return divided(every, n_queries)
 
 
 def sets_of(arguments: argparse.Namespace) -> dict[str, list[tuple[Part, Part]]]:
     """Return queries to search with and to rank, of each fold of the data, by name."""
     sets = {}
     for path in arguments.data:
-        every = folds(load(path))
-        sets[path.name] = [
-            (joined([every[n].train, every[n].validation]), every[n].test)
-            for n in arguments.folds
-        ]
+        every = splits(load(path))
+        sets[path.name] = [every[n] for n in arguments.folds]
     if arguments.made is not None:
         sets["made"] = [made_fold(arguments.made)]
     return sets

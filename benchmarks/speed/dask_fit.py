@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.speed.fit import PRESETS, divided, synthetic
+from benchmarks.tools.fits import PRESETS, divided_rows, synthetic
 from benchmarks.tools.measuring import in_turns, memory
 from benchmarks.tools.peers import (
     BINS,
@@ -116,7 +116,7 @@ def made_rows(preset: str) -> tuple[Part, Part]:
     if preset != "narrow":
         return synthetic(preset, "float64")
     kind = {"n_features": NARROW_FEATURES, "n_informative": 15, "dtype": "float64"}
-    return divided(made_like_mslr(1500, **kind), NARROW_ROWS)
+    return divided_rows(made_like_mslr(1500, **kind), NARROW_ROWS)
 
 
 def cut(rows: Any, n_parts: int) -> list[Any]:

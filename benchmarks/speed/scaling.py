@@ -22,7 +22,6 @@ with two: s + p / n (Amdahl's law).
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections import Counter
@@ -35,8 +34,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from benchmarks.speed import fit
-from benchmarks.tools import peers
+from benchmarks.tools import fits, peers
 from benchmarks.tools.measuring import (
     COUNTED,
     SUMS,
@@ -136,8 +134,8 @@ def count(folder: Path, settings: peers.Settings) -> dict[str, Any]:
         atomics.LOOKS_BEFORE_SLEEP, atomics.SHORTEST_SLEEP = 0, 200
     joblib.cpu_count = lambda: settings.n_threads  # as if there were as many
     clock = PartClock()
-    X, y, groups = fit.read(folder, "train")
-    fit.warm_up(peers.train_sklearn_ltr, X, y, groups, settings)
+    X, y, groups = fits.read(folder, "train")
+    fits.warm_up(peers.train_sklearn_ltr, X, y, groups, settings)
     clock.watch()
     start = time.thread_time()
     peers.train_sklearn_ltr(X, y, groups, settings)
@@ -224,7 +222,7 @@ def print_table(
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--presets", nargs="+", choices=fit.SYNTHETIC, default=["a"])
+    parser.add_argument("--presets", nargs="+", choices=fits.PRESETS, default=["a"])
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
     parser.add_argument("--repetitions", type=int, default=3)
     peers.add_libraries(parser, LIBRARIES)
@@ -233,10 +231,10 @@ def main() -> None:
     prices = {n: in_a_new_process(find_prices, n) for n in arguments.threads}
     for preset in arguments.presets:
         print(preset)
-        *_, settings = fit.PRESETS[preset]
+        *_, settings = fits.PRESETS[preset]
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            fit.write_data(folder, argparse.Namespace(preset=preset, dtype="float32"))
+            fits.save(folder, *fits.synthetic(preset, "float32"))
             calls: dict[tuple[str, int], Any] = {
                 (COUNTED, n): partial(
                     in_a_new_process, count, folder, replace(settings, n_threads=n)
@@ -247,7 +245,7 @@ def main() -> None:
                 for n in (1, 2):
                     calls[library, n] = partial(
                         in_a_new_process,
-                        fit.measure,
+                        fits.measure,
                         library,
                         folder,
                         replace(settings, n_threads=n),

@@ -10,19 +10,15 @@ experiments, where `fit.py` has long lists in large tables.  Each fit is measure
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.speed import fit
 from benchmarks.tools import peers
-from benchmarks.tools.measuring import in_a_new_process, results_in_turns
+from benchmarks.tools.fits import measure_in_turns, seconds_and_fastest
 from benchmarks.tools.peers import OURS, Settings
-from benchmarks.tools.queries import made
+from benchmarks.tools.queries import Part, divided, made
 from benchmarks.tools.records import append_runs, machine, parser_of
 
 N_HELD_OUT_DOCUMENTS = 40_000
@@ -66,8 +62,8 @@ SHAPES = {
 }
 
 
-def write_data(folder: Path, shape: Shape) -> None:
-    """Write the training queries and the held-out queries of a shape."""
+def made_parts(shape: Shape) -> tuple[Part, Part]:
+    """Return the training queries and the held-out queries of a shape."""
     n_held_out = max(20, N_HELD_OUT_DOCUMENTS // shape.n_documents)
     every = made(
         shape.n_queries + n_held_out,
@@ -86,23 +82,17 @@ def write_data(folder: Path, shape: Shape) -> None:
         codes = np.searchsorted(np.quantile(values, inner), values)
         renumbered = np.random.default_rng(column).permutation(N_CATEGORIES)
         every.X[:, column] = renumbered[codes]
-    is_train = every.groups < shape.n_queries
-    fit.save(folder, every.subset(is_train), every.subset(~is_train))
+    return divided(every, shape.n_queries)
 
 
 def print_row(name: str, shape: Shape, runs: dict[str, list[dict]]) -> None:
     """Print the median seconds of each library, the ratio, and NDCG@10."""
-    seconds = {
-        library: float(np.median([r["seconds"] for r in runs[library]]))
-        for library in runs
-    }
-    of_peers = {library: s for library, s in seconds.items() if library != OURS}
+    seconds, fastest = seconds_and_fastest(runs)
     rows = f"{shape.n_queries:,} x {shape.n_documents} x {shape.n_features}"
     line = f"{name:14}{rows:>22}"
     line += "".join(f"{seconds.get(library, np.nan):20.2f}" for library in LIBRARIES)
-    if OURS in seconds and of_peers:
-        fastest = min(of_peers, key=lambda library: of_peers[library])
-        line += f"{of_peers[fastest] / seconds[OURS]:8.2f} times"
+    if OURS in seconds and fastest is not None:
+        line += f"{seconds[fastest] / seconds[OURS]:8.2f} times"
         quality = [runs[library][0]["ndcg@10"] for library in (OURS, fastest)]
         line += "   NDCG@10 {:.4f}, {:.4f}".format(*quality)
     print(line, flush=True)
@@ -122,22 +112,14 @@ def main() -> None:
     for name in arguments.shapes:
         shape = SHAPES[name]
         settings = Settings(shape.n_estimators, n_threads=arguments.threads)
-        with tempfile.TemporaryDirectory() as folder:
-            write_data(Path(folder), shape)
-            calls = {
-                library: partial(
-                    in_a_new_process,
-                    fit.measure,
-                    library,
-                    Path(folder),
-                    settings,
-                    shape.categorical,
-                    shape.validated,
-                )
-                for library in arguments.libraries
-                if library in fit.CATEGORICAL or not shape.n_categorical
-            }
-            runs = results_in_turns(calls, arguments.repetitions)
+        runs = measure_in_turns(
+            arguments.libraries,
+            *made_parts(shape),
+            settings,
+            arguments.repetitions,
+            shape.categorical,
+            shape.validated,
+        )
         print_row(name, shape, runs)
         about = {"shape": name, **shape._asdict(), **asdict(settings)}
         append_runs(arguments.json, about, runs)

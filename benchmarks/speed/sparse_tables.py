@@ -12,19 +12,16 @@ table is that of the first as categories, in a dense array.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, random_array
 
-from benchmarks.speed import fit
 from benchmarks.tools import peers
-from benchmarks.tools.measuring import in_a_new_process, results_in_turns
+from benchmarks.tools.fits import measure_in_turns, seconds_and_fastest
 from benchmarks.tools.peers import OURS, Settings
 from benchmarks.tools.queries import Part
 from benchmarks.tools.records import ROOT, append_runs, machine, parser_of
@@ -131,14 +128,15 @@ def print_row(name: str, about: dict[str, Any], runs: dict[str, list[dict]]) -> 
     """Print the medians of each library, and the ratio to the fastest peer."""
     size = "{n_rows:,} x {n_columns:,}, {n_nonzeros:,} nonzeros".format(**about)
     print(f"{name}: {size}, {about['n_estimators']} trees")
-    seconds = {of: np.median([r["seconds"] for r in runs[of]]) for of in runs}
-    fastest = min((s for of, s in seconds.items() if of != OURS), default=np.nan)
+    seconds, fastest = seconds_and_fastest(runs)
     for library, results in runs.items():
         peak, ndcg = (
             np.median([r[k] for r in results]) for k in ("peak_mb", "ndcg@10")
         )
         line = f"  {library:20}{seconds[library]:8.2f} s{peak:8.0f} MB{ndcg:9.4f}"
-        print(line + f"{fastest / seconds[library]:8.2f} times", flush=True)
+        if fastest is not None:
+            line += f"{seconds[fastest] / seconds[library]:8.2f} times"
+        print(line, flush=True)
 
 
 def main() -> None:
@@ -159,15 +157,10 @@ def main() -> None:
         is_categorical = table is not None and table.is_categorical
         settings = Settings(n_trees, n_threads=arguments.threads)
         categorical = list(range(train.X.shape[1] - 1)) if is_categorical else []
-        with tempfile.TemporaryDirectory() as folder:
-            fit.save(Path(folder), train, test)
-            given = Path(folder), settings, categorical
-            calls = {
-                library: partial(in_a_new_process, fit.measure, library, *given)
-                for library in arguments.libraries
-                if library in fit.CATEGORICAL or not is_categorical
-            }
-            runs = results_in_turns(calls, arguments.repetitions)
+        data = train, test
+        runs = measure_in_turns(
+            arguments.libraries, *data, settings, arguments.repetitions, categorical
+        )
         about = {
             "table": name,
             "n_rows": train.X.shape[0],

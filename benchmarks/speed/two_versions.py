@@ -15,13 +15,11 @@ machine code for levels of CPUs ("python -m sklearn_ltr compile --help").
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -31,7 +29,9 @@ import numpy as np
 
 from benchmarks.speed.startup import new_process
 from benchmarks.tools.peers import THREADS
+from benchmarks.tools.queries import MSLR_LIKE
 from benchmarks.tools.records import append_json, machine, parser_of
+from sklearn_ltr.datasets import make_ranking
 
 Run: TypeAlias = Callable[[], tuple[float, str]]
 WORK = {
@@ -45,16 +45,11 @@ WORK = {
     "predict-row": "1 x 136, 100 trees of 31 leaves, one thread",
     "cold": "first fit, 2,000 x 20, 20 trees, nothing compiled",
 }
-ROWS = {"predict-query": 100, "predict-row": 1}
 NATIVE = "native"  # machine code for the CPU that runs it
-# short calls are timed together
-CALLS = {"predict-query": 200, "predict-row": 1000}
+WORKER = Path(__file__).with_name("two_versions_worker.py")
 
 
 def write_data(folder: Path, scale: float) -> None:
-    from benchmarks.tools.queries import MSLR_LIKE
-    from sklearn_ltr.datasets import make_ranking
-
     mq2008_like = MSLR_LIKE | {"n_documents": 20.45, "n_features": 46}
     for name, n_queries, n_rows, shape in (
         ("large", 2000, 243_480, MSLR_LIKE),
@@ -71,61 +66,13 @@ def write_data(folder: Path, scale: float) -> None:
             np.save(folder / f"{name}_{part}.npy", values[:n_rows])
 
 
-def prepare(work: str, folder: Path, n_threads: int) -> Callable[[], np.ndarray]:
-    """Return a function that does the work and returns predictions."""
-    from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
-
-    def load(name: str) -> list[np.ndarray]:
-        return [np.load(folder / f"{name}_{part}.npy", mmap_mode="r") for part in "Xyg"]
-
-    n_trees, n_leaves = (200, 15) if work == "fit-small" else (100, 31)
-    trees = LambdaMARTRanker(
-        n_estimators=n_trees, max_leaf_nodes=n_leaves, random_state=0, n_jobs=n_threads
-    )
-    part = work.partition("-")[2] if work.startswith("fit-") else "large"
-    X, y, groups = (np.array(v) for v in load(part))
-    if work.startswith("fit"):
-        return lambda: trees.fit(X, y, groups=groups).predict(X[:1000])
-    if work == "epoch":
-        X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-6)
-        network = LambdaRankRanker(
-            hidden_layer_sizes=(64, 32), random_state=0, n_jobs=n_threads
-        )
-        return lambda: network.partial_fit(X, y, groups=groups).predict(X[:1000])
-    few = groups < groups[0] + 100
-    trees.fit(X[few], y[few], groups=groups[few])
-    rows = load("unseen")[0]
-    if work in ROWS:
-        trees.set_params(n_jobs=1)
-        rows = np.array(rows[: ROWS[work]])
-    return lambda: trees.predict(rows)
-
-
-def serve(checkout: str, folder: str, n_threads: str) -> None:
-    """Run in a worker: read names of work, write seconds and a hash of predictions."""
-    import sklearn_ltr
-
-    assert Path(sklearn_ltr.__file__).is_relative_to(Path(checkout).resolve())
-    name, call = "", None
-    for line in sys.stdin:
-        if line.strip() != name:
-            name = line.strip()
-            call = prepare(name, Path(folder), int(n_threads))
-        n_calls = CALLS.get(name, 1)
-        start = time.perf_counter()
-        for _ in range(n_calls):
-            scores = call()
-        seconds = (time.perf_counter() - start) / n_calls
-        digest = hashlib.sha256(np.asarray(scores, np.float64).tobytes()).hexdigest()
-        print(json.dumps([seconds, digest]), flush=True)
-
-
 def start_worker(
     checkout: Path, cpu: str, folder: str, n_threads: int
 ) -> subprocess.Popen:
     code = {} if cpu == NATIVE else {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": ""}
+    # -P: imports come from the checkout, not from the folder of the worker
     return subprocess.Popen(
-        [sys.executable, __file__, "--serve", checkout, folder, str(n_threads)],
+        [sys.executable, "-P", WORKER, checkout, folder, str(n_threads)],
         env=os.environ | {"PYTHONPATH": str(checkout.resolve())} | code,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -195,4 +142,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    serve(*sys.argv[2:]) if sys.argv[1:2] == ["--serve"] else main()
+    main()

@@ -29,9 +29,15 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from benchmarks.speed import fit
+from benchmarks.tools.fits import synthetic
 from benchmarks.tools.paired import paired, with_error
-from benchmarks.tools.queries import Part, folds, load, made
+from benchmarks.tools.queries import (
+    Part,
+    divided,
+    folds,
+    load,
+    made,
+)
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaRankRanker, RankNetRanker, TorchNetwork
 from sklearn_ltr._core.networks import MultilayerPerceptron
@@ -162,10 +168,9 @@ def splits_of(
             random_state=0,
             dtype="float32",
         )
-        is_train = every.groups < n_queries
-        return [(every.subset(is_train), every.subset(~is_train))]
+        return [divided(every, n_queries)]
     if data is None:
-        train, test = fit.synthetic("a", "float32")
+        train, test = synthetic("a", "float32")
         return [(train.subset(train.groups < n_queries), test)]
     return [(train, test) for train, _, test in folds(load(data))]
 

@@ -18,9 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.quality.learning_curves import Split
 from benchmarks.tools.paired import paired, with_error
-from benchmarks.tools.queries import NDCG_10, Part, folds, load, made_like_mslr
+from benchmarks.tools.queries import (
+    NDCG_10,
+    Part,
+    Split,
+    divided,
+    folds,
+    load,
+    made_like_mslr,
+)
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.mart import MARTRegressor
@@ -61,9 +68,8 @@ def splits(arguments: argparse.Namespace, n_queries: int, seed: int) -> list[Spl
     n_made = 3 * n_queries + MADE_TEST_QUERIES  # some have no two grades
     options = {"n_documents": arguments.made, "dtype": "float64"}
     every = made_like_mslr(n_made, 10 + seed, **options)
-    is_test = every.groups < MADE_TEST_QUERIES
-    train = drawn(every.subset(~is_test), n_queries, rng)
-    return [Split(train, every.subset(is_test))]
+    test, others = divided(every, MADE_TEST_QUERIES)
+    return [Split(drawn(others, n_queries, rng), test)]
 
 
 def value_of(split: Split, kind: str, smallest: int, seed: int) -> float:

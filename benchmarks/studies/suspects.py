@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.suspects --data PATH [PATH ...] --json results.jsonl
 
-In each of the five folds of a collection (see queries.py for PATH and the folds), a
+In each of the five folds of a collection (see tools/queries.py for PATH and the folds), a
 fifth of the grades of four parts is changed: "any" to another grade at random,
 "next" to a neighbouring one, "long lists" to a neighbouring one, the more often the
 longer the list. `suspect_judgments` lists the doubtful ones. Precision is the share of
@@ -14,13 +14,17 @@ learned from all changed grades; beside it, that of as many judged again at rand
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import sklearn
 
 from benchmarks.tools.paired import minus
-from benchmarks.tools.queries import Part, folds, has_relevant, joined, load, numbered
+from benchmarks.tools.queries import (
+    Part,
+    add_collections,
+    collections,
+    has_relevant,
+    splits,
+)
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
@@ -57,10 +61,8 @@ def rankers(seed: int) -> dict:
 def measure(parts: list[Part], kind: str, seed: int) -> dict[str, list]:
     """Return precisions, and NDCG@10 of the queries of all parts, by what was done."""
     found: dict[str, list] = {}
-    for number, fold in enumerate(folds(parts)):
+    for number, (clean, test) in enumerate(splits(parts)):
         rng = np.random.default_rng([seed, number])
-        clean, test = joined([fold.train, fold.validation]), fold.test
-        clean = clean._replace(groups=numbered(clean.groups))
         noisy = clean._replace(y=with_noise(clean, kind, rng))
         n_again = int(AGAIN * len(noisy.y))
 
@@ -90,17 +92,16 @@ def measure(parts: list[Part], kind: str, seed: int) -> dict[str, list]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--data", type=Path, nargs="+", required=True)
+    add_collections(parser)
     parser.add_argument("--seeds", type=int, default=2)
     arguments = parser.parse_args()
     sklearn.set_config(enable_metadata_routing=True)
     print(machine())
-    for path in arguments.data:
-        parts = load(path)
+    for data, parts in collections(arguments).items():
         relevant = has_relevant(parts)
         for kind in NOISE:
             of_seeds = [measure(parts, kind, seed) for seed in range(arguments.seeds)]
-            print(f"\n{path.name}, {kind}")
+            print(f"\n{data}, {kind}")
             records = []
             for name in of_seeds[0]:
                 if name.startswith("precision"):
@@ -113,9 +114,7 @@ def main() -> None:
                         [np.concatenate(each[name]) for each in of_seeds], axis=0
                     )[relevant]
                     of_name = {"ndcg@10": values.round(5).tolist()}
-                records.append(
-                    {"data": path.name, "noise": kind, "what": name} | of_name
-                )
+                records.append({"data": data, "noise": kind, "what": name} | of_name)
             values = {
                 r["what"]: np.array(r["ndcg@10"]) for r in records if "ndcg@10" in r
             }

@@ -1,7 +1,7 @@
 """What our ranker and those of other libraries can do: each feature is tried.
 
-    python what_works_where.py --json results/what_works_where.jsonl
-    python tables.py --write
+    python -m benchmarks.studies.what_works_where --json RESULTS
+    python -m benchmarks.tables --write
 
 A feature is a probe, a function of a library that raises an error where the library
 lacks the feature. Where it does, and another way is known, that way is tried and named.

@@ -12,6 +12,14 @@ def paired(values: np.ndarray, others: np.ndarray) -> tuple[float, float]:
     return float(differences.mean()), float(sem(differences))
 
 
+def over_seeds(of_seeds: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return the means over seeds of the values of each model."""
+    return {
+        model: np.mean([values[model] for values in of_seeds], axis=0)
+        for model in of_seeds[0]
+    }
+
+
 def with_error(difference: float, error: float, digits: int = 4) -> str:
     """Return "+0.0012 (0.0034)"."""
     return f"{difference:+.{digits}f} ({error:.{digits}f})"

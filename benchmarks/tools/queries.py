@@ -9,6 +9,7 @@ collections prescribe.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -64,6 +65,11 @@ class Part(NamedTuple):
         return self.values(NDCG_10, scores)
 
 
+class Split(NamedTuple):
+    train: Part
+    test: Part
+
+
 class Fold(NamedTuple):
     train: Part
     validation: Part
@@ -94,6 +100,20 @@ def load(path: Path) -> list[Part]:
     return parts
 
 
+def add_collections(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a script that reads collections, and makes one."""
+    parser.add_argument("--data", type=Path, nargs="+", default=[], help=".npz files")
+    parser.add_argument("--made", type=int, metavar="QUERIES", help="of make_ranking")
+
+
+def collections(arguments: argparse.Namespace) -> dict[str, list[Part]]:
+    """Return the five parts of each collection that these options name."""
+    found = {path.name: load(path) for path in arguments.data}
+    if arguments.made is not None:
+        found[f"made, {arguments.made}"] = made_parts(arguments.made)
+    return found
+
+
 def numbered(groups: np.ndarray) -> np.ndarray:
     """Number queries in the order of their rows, which are consecutive."""
     sizes = query_sizes(groups)
@@ -117,6 +137,19 @@ def folds(parts: list[Part]) -> list[Fold]:
         Fold(joined([parts[(t + step) % 5] for step in (1, 2, 3)]), parts[t - 1], part)
         for t, part in enumerate(parts)
     ]
+
+
+def splits(parts: list[Part]) -> list[Split]:
+    """Return the fold of each test part, in which all other parts train."""
+    return [Split(joined([train, held]), test) for train, held, test in folds(parts)]
+
+
+def divided(part: Part, n_queries: int) -> tuple[Part, Part]:
+    """Return the first queries of a part, and the others, numbered anew."""
+    is_first = part.groups < n_queries
+    others = part.subset(~is_first)
+    others = others._replace(groups=others.groups - n_queries)
+    return part.subset(is_first), others
 
 
 def has_relevant(parts: list[Part]) -> np.ndarray:
