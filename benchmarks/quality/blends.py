@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality.blends --data PATH [PATH ...] --json results.jsonl
 
-On each of the five folds of a collection (see tools/queries.py for PATH and the folds) every
+On each of the five folds of a collection (see queries.py for PATH and the folds) every
 model is fitted to four parts and ranks the fifth. "Blend, StandardScaler" has the
 network behind a StandardScaler in place of the TableVectorizer that BlendedRanker()
 has. Other libraries grow as many trees with the learning rate, leaves and smallest leaf

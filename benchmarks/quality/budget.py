@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality.budget --data PATH [PATH ...] --json results.jsonl
 
-On each of the five folds of a collection (see tools/queries.py for PATH and the folds) a
+On each of the five folds of a collection (see queries.py for PATH and the folds) a
 search is fitted to four parts and ranks the fifth. It tries a number of candidates, not
 a number of seconds, so that a busy machine changes nothing. Beside it stand its first
 candidate alone, which is LambdaMARTRanker with its defaults, and BlendedRanker(), which

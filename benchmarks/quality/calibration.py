@@ -18,7 +18,7 @@ Differences are from the pointwise models, with standard errors: of sums over qu
 and for calibration errors, which are no sums, from 1,000 draws of the queries, the same
 for both models.
 
-PATH and the folds are those of `tools/queries.py`; with `--made N` the data are N queries of
+PATH and the folds are those of `queries.py`; with `--made N` the data are N queries of
 `make_ranking`.
 """
 

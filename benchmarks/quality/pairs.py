@@ -1,6 +1,6 @@
 """Judged pairs against grades given in the same time: NDCG@10 of the test queries.
 
-    python -m benchmarks.quality.pairs --data mq2008.npz --json results/pairs.jsonl
+    python -m benchmarks.quality.pairs --data mq2008.npz --json RESULTS
 
 A judge has some hours for the documents of the training part of a fold, whose grades
 stand for what the judge would say: a pair takes `--seconds-pair`, a grade

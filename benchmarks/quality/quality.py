@@ -15,7 +15,7 @@ The metric of a query is its mean over seeds. With several collections, the diff
 are also pooled over all their queries. The time of a library is the CPU time of all its
 fits, in one thread, so that it can be compared while other processes run.
 
-``tools/queries.py`` says what PATH and the folds are.
+``queries.py`` says what PATH and the folds are.
 """
 
 from __future__ import annotations

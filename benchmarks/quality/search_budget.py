@@ -3,7 +3,7 @@
     python -m benchmarks.quality.search_budget --data PATH [PATH ...] --made 820 \
         --json PATH
 
-On folds of a collection (see tools/queries.py for PATH and the folds) a search is given four
+On folds of a collection (see queries.py for PATH and the folds) a search is given four
 parts, and ranks the fifth, which it has not seen. Of made data, the first queries are
 for the search, and a quarter as many further ones are ranked.
 

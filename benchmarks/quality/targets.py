@@ -8,7 +8,7 @@ metric's. Section 2: without a swap delta, RankNet, on a network or on boosted t
 reduces pairwise errors. Trees and a linear network are trained for each metric and for
 pairs alone; the tables show each model by each metric.
 
-PATH and the folds are those of `tools/queries.py`. There is no search: every model has the
+PATH and the folds are those of `queries.py`. There is no search: every model has the
 settings below, with early stopping on the validation part by the metric it is trained
 for. Values are means over seeds, then over the test queries with a relevant document.
 """

@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--threads", type=int, default=THREADS)
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
-    parser.add_argument("--data", type=Path, help="of the preset fold, see tools/queries.py")
+    parser.add_argument("--data", type=Path, help="of the preset fold, see queries.py")
     peers.add_libraries(parser, tuple(FITS))
     arguments = parser.parse_args()
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.tools.records import append_json, parser_of
+from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr.model_selection import compare_rankers
 
 N_DOCUMENTS = 10
@@ -42,6 +42,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--repetitions", type=int, default=1000)
     args = parser.parse_args()
+    print(machine())
     for n_users in N_USERS:
         for queries, (low, high) in SIZES.items():
             rng = np.random.default_rng([n_users, low, high])

@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.suspects --data PATH [PATH ...] --json results.jsonl
 
-In each of the five folds of a collection (see tools/queries.py for PATH and the folds), a
+In each of the five folds of a collection (see queries.py for PATH and the folds), a
 fifth of the grades of four parts is changed: "any" to another grade at random,
 "next" to a neighbouring one, "long lists" to a neighbouring one, the more often the
 longer the list. `suspect_judgments` lists the doubtful ones. Precision is the share of
