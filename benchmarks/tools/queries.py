@@ -111,6 +111,8 @@ def collections(arguments: argparse.Namespace) -> dict[str, list[Part]]:
     found = {path.name: load(path) for path in arguments.data}
     if arguments.made is not None:
         found[f"made, {arguments.made}"] = made_parts(arguments.made)
+    if not found:
+        raise SystemExit("neither --data nor --made is given")
     return found
 
 
