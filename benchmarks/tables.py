@@ -1,7 +1,7 @@
 """Print tables and cards of the documentation from stored results, as Markdown.
 
-    python benchmarks/tables.py           # print them
-    python benchmarks/tables.py --write   # put them into the pages
+    python -m benchmarks.tables           # print them
+    python -m benchmarks.tables --write   # put them into the pages
 
 The text between ``<!-- table NAME -->`` and ``<!-- end -->`` in a page is what the
 function of that name returns; a test compares the pages with what is stored.
@@ -20,19 +20,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import sem, t
 
-from measuring import COUNTED, SUMS, extrapolated, seconds_of
-from paired import minus, paired, with_error
-from peers import ALL_ROWS, OURS
-from records import read_json
-from tuning import best_peer, first_time, highest, over_folds
-from two_versions import WORK
+from benchmarks.quality.tuning import best_peer, first_time, highest, over_folds
+from benchmarks.speed.two_versions import WORK
+from benchmarks.tools.measuring import COUNTED, SUMS, extrapolated, seconds_of
+from benchmarks.tools.paired import minus, paired, with_error
+from benchmarks.tools.peers import ALL_ROWS, OURS
+from benchmarks.tools.records import ROOT, read_json
 
-RESULTS = Path(__file__).parent / "results"
-DOCS = Path(__file__).parents[1] / "docs"
+RESULTS, DOCS = ROOT / "benchmarks/results", ROOT / "docs"
 TABLE = re.compile(r"<!-- table (\w+) -->\n.*?<!-- end -->", flags=re.S)
 PAGES = [
     page
-    for page in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md")))
+    for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
     if TABLE.search(page.read_text(encoding="utf-8"))
 ]
 

@@ -89,11 +89,11 @@ Normalization: TypeAlias = bool | Literal["distance", "query"]
 # regression_weight="auto"
 REGRESSION_WEIGHT = 5.0
 FULL_WEIGHT_ROWS = 20_000
-# grow_policy="auto", see benchmarks/learning_curves.py
+# grow_policy="auto", see benchmarks/quality/learning_curves.py
 MOST_SYMMETRIC_QUERIES = 500
 # Lists with a click and a document without one.  On made data of 500 queries an
 # additive bias costs 0.08 NDCG@10 at 1,000 sessions, about 500 of them such lists; at
-# 10,000 sessions, with 5,000 such lists, it gains (benchmarks/clicks_protocol.py).
+# 10,000 sessions, with 5,000 such lists, it gains: benchmarks/clicks/clicks_protocol.py
 FEW_LISTS = 3_000
 LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are finite
 

@@ -32,7 +32,7 @@ SAMPLED_FRACTION = 0.2
 LEAST_SAMPLED_ROWS = 500
 LARGEST_FRACTION = 0.8  # trees of a bag differ, however few rows there are
 
-# min_samples_leaf="auto", see benchmarks/smallest_leaf.py: 20 from 100 rows on
+# min_samples_leaf="auto", see benchmarks/studies/smallest_leaf.py: 20 from 100 rows on
 LARGEST_MINIMUM = 20
 ROWS_PER_MINIMUM_ROW = 5
 
