@@ -10,7 +10,8 @@ changing order. Printed are median seconds, the median of the ratios NEW / OLD o
 repetitions with its quartiles, and whether the predictions are equal bit by bit. The
 first run of each work is a warm-up and compiles, but for "cold", each run of which is
 a process of its own with an empty cache of compiled code. With --cpus the two have
-machine code for levels of CPUs ("python -m sklearn_ltr compile --help").
+machine code for levels of CPUs ("python -m sklearn_ltr compile --help").  With --busy
+so many other processes compute meanwhile.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks.speed.startup import new_process
+from benchmarks.tools.measuring import busy_processes
 from benchmarks.tools.peers import THREADS
 from benchmarks.tools.queries import MSLR_LIKE
 from benchmarks.tools.records import append_json, machine, parser_of
@@ -117,6 +119,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--threads", type=int, default=THREADS)
     parser.add_argument("--scale", type=float, default=1.0, help="factor of all rows")
+    parser.add_argument("--busy", type=int, default=0, help="other busy processes")
     arguments = parser.parse_args()
     print(machine())
     with tempfile.TemporaryDirectory() as folder:
@@ -133,9 +136,11 @@ def main() -> None:
                 calls = [partial(run_cold, checkout) for checkout in checkouts]
             else:
                 calls = [partial(run, worker, work) for worker in workers]
-            record = compare(*calls, work, arguments.repetitions)
+            with busy_processes(arguments.busy):
+                record = compare(*calls, work, arguments.repetitions)
             about = {"checkouts": [str(c) for c in checkouts], "cpus": arguments.cpus}
-            append_json(arguments.json, [about | {"scale": arguments.scale} | record])
+            about |= {"scale": arguments.scale, "busy": arguments.busy}
+            append_json(arguments.json, [about | record])
         for worker in workers:
             worker.stdin.close()
             worker.wait()

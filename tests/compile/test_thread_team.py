@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 import pytest
 
-from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr import LambdaMARTRanker, RankNetRanker
 from sklearn_ltr._core.compile import (
     INTERPRETED,
     ThreadTeam,
@@ -78,6 +78,21 @@ def test_a_daemonic_process_gets_one_thread_without_a_warning(monkeypatch):
     with pytest.warns(UserWarning, match="n_jobs=1"):
         assert joblib.effective_n_jobs(-1) == 1
     assert effective_n_threads(None, 10**12) == 1  # a warning would be an error
+
+
+def test_a_query_is_scored_without_threads_whatever_n_jobs_is(monkeypatch):
+    made = make_ranking(20, random_state=0)
+    y, groups = made.target, made.groups
+    X = (made.data - made.data.mean(axis=0)) / made.data.std(axis=0)
+    rankers = [
+        LambdaMARTRanker(n_estimators=3, n_jobs=2).fit(X, y, groups=groups),
+        RankNetRanker(max_iter=1, n_jobs=2).fit(X, y, groups=groups),
+    ]
+    monkeypatch.setattr(threading.Thread, "start", None)
+    for ranker in rankers:
+        ranker.predict(X[:100])
+        with pytest.raises(ValueError, match="n_jobs must be"):
+            ranker.set_params(n_jobs=0).predict(X[:100])
 
 
 # --- running ------------------------------------------------------------------------

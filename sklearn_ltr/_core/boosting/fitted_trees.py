@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn_ltr._core.compile import (
     ONE_THREAD,
     ThreadTeam,
-    effective_n_threads,
+    n_threads_of_call,
     task,
 )
 from sklearn_ltr._core.data.categories import FeatureCategories
@@ -59,8 +59,7 @@ class FittedTrees(NamedTuple):
         if issparse(X):
             check_finite(X, "X", allow_nan=True)
         encoded = self.mapper.categories.encode(X)
-        n_threads = effective_n_threads(n_jobs, X.shape[0] * len(self.ensemble))
-        # a team takes as long to make as one row to score
+        n_threads = n_threads_of_call(n_jobs, X.shape[0] * len(self.ensemble))
         if n_threads == 1:
             scores = self.ensemble.predict(encoded, ONE_THREAD, base_score)
         else:
@@ -85,7 +84,7 @@ class FittedTrees(NamedTuple):
         """Return the leaf of each tree that a row reaches, (n_rows, n_trees)."""
         encoded = self.mapper.categories.encode(X)
         work = X.shape[0] * len(self.ensemble)
-        with ThreadTeam(effective_n_threads(n_jobs, work)) as team:
+        with ThreadTeam(n_threads_of_call(n_jobs, work)) as team:
             return self.ensemble.leaves(encoded, team)
 
     def importances(self, n_features: int) -> FloatArray:

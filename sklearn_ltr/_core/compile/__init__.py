@@ -78,6 +78,7 @@ from sklearn_ltr._core.compile.threads import (
     ThreadTeam,
     check_n_jobs,
     effective_n_threads,
+    n_threads_of_call,
     one_blas_thread,
 )
 from sklearn_ltr._core.compile.waiting import stage, task

@@ -78,6 +78,16 @@ def effective_n_threads(n_jobs: int | None, work: int) -> int:
     return max(1, granted)
 
 
+def n_threads_of_call(n_jobs: int | None, work: int) -> int:
+    """Return the number of threads for a single call, such as a prediction."""
+    # To make a team takes longer than few steps, and a query must never wait for a
+    # thread that has no CPU, also where `n_jobs` asks for several
+    if work < 2 * STEPS_PER_THREAD:
+        check_n_jobs(n_jobs)
+        return 1
+    return effective_n_threads(n_jobs, work)
+
+
 def check_n_jobs(n_jobs: Any) -> None:
     """Raise a ValueError unless it is None or an integer other than 0."""
     is_count = isinstance(n_jobs, Integral) and not isinstance(

@@ -14,7 +14,11 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._core.compile import ThreadTeam, effective_n_threads
+from sklearn_ltr._core.compile import (
+    ThreadTeam,
+    effective_n_threads,
+    n_threads_of_call,
+)
 from sklearn_ltr._core.data import (
     FitArguments,
     FitData,
@@ -337,7 +341,7 @@ pairs, pair_probabilities, pair_weights : array-likes
         """
         model = self._fitted()
         features = model._features.read(X)
-        with ThreadTeam(effective_n_threads(model.n_jobs, features.size)) as team:
+        with ThreadTeam(n_threads_of_call(model.n_jobs, features.size)) as team:
             try:
                 return predict(model.network_, features, team)
             except FloatingPointError:

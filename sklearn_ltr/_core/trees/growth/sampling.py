@@ -90,7 +90,9 @@ class TreeSampler:
         features = self._features(tree_index)
         allowed = self._allowed(tree_index, features)
         # the key of a stream, on which its numbers depend
-        stream = np.uint64(self._bits(tree_index, ROWS).random_raw())
+        stream = np.uint64(0)
+        if self.subsample < 1.0:
+            stream = np.uint64(self._bits(tree_index, ROWS).random_raw())
         return TreeSample(tree_index, features, allowed, self.subsample, stream)
 
     def _bits(self, tree_index: int, purpose: int) -> np.random.PCG64:
