@@ -97,8 +97,9 @@ class FitParameters(ABC):
     validation_fraction
         Fraction of the {units} held out for early stopping without `X_val`.
     n_jobs
-        Number of threads, at most the cores this process may use.  None: more for
-        larger data.  The number does not change the model.
+        Most threads, never more than the cores this process may use.  None: more for
+        larger data.  While other programs use the cores, fewer threads take part; the
+        last line of `verbose` says how many did.  The number does not change the model.
     """
 
     early_stopping: Annotated[bool | Literal["auto"], Choice(True, False, "auto")]
