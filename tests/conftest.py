@@ -10,7 +10,7 @@ import pytest
 import sklearn
 from hypothesis import settings
 
-from sklearn_ltr._core.compile import INTERPRETED, helper, threads
+from sklearn_ltr._core.compile import INTERPRETED, cpus_left, helper, threads
 from sklearn_ltr._core.networks import perceptron
 
 # no deadline, as the first example may have to wait for the compiler
@@ -31,11 +31,13 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session", autouse=True)
 def _all_work_is_shared():
-    """Let threads share what is too short for that, since most tests are small."""
+    """Let all threads share what is too short for that, since most tests are small."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "MIN_SHARED_TIME", -np.inf)
         patch.setattr(threads, "MIN_TIME_TO_BEGIN", -np.inf)
         patch.setattr(perceptron, "MIN_SHARED_PRODUCTS", 0)
+        # also beside other tests
+        patch.setattr(cpus_left, "SHORTEST_WINDOW", np.inf)
         yield
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import re
+import sys
+
 import numpy as np
 import pytest
 
-from sklearn_ltr._core.compile import cpus_left
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr._core.compile import INTERPRETED, cpus_left
 from sklearn_ltr._core.compile.cpus_left import CpusLeft
+from sklearn_ltr.datasets import make_ranking
 
-WINDOW = cpus_left.SHORTEST_WINDOW
+WINDOW = 0.01
+
+
+@pytest.fixture(autouse=True)
+def _as_for_users(monkeypatch):
+    monkeypatch.setattr(cpus_left, "SHORTEST_WINDOW", WINDOW)
 
 
 class Clock:
@@ -73,3 +85,33 @@ def test_the_mean_number_of_threads_is_told(monkeypatch):
     clock.left.note(3.0, 1.0)  # one fewer
     clock.now += 1.0
     assert clock.left.mean() == 3.5
+
+
+# --- fits ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def one_cpu(four_cores):
+    """Let two threads be started that have to share a CPU."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})  # threads that start later inherit it
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="one thread interprets")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux binds threads to CPUs")
+@pytest.mark.usefixtures("one_cpu")
+@pytest.mark.parametrize("kind", ["trees", "network"])
+def test_of_two_threads_on_one_cpu_one_does_the_work(kind, capsys):
+    made = make_ranking(60, n_documents=100, random_state=0)
+    X = (made.data - made.data.mean(axis=0)) / made.data.std(axis=0)
+    model = LambdaMARTRanker(n_estimators=100, random_state=0, n_jobs=1)
+    if kind == "network":
+        model = LambdaRankRanker(max_iter=20, random_state=0, n_jobs=1)
+    expected = pickle.dumps(model.fit(X, made.target, groups=made.groups).predict(X))
+    model.set_params(n_jobs=2, verbose=1)
+    model.fit(X, made.target, groups=made.groups)
+    assert pickle.dumps(model.predict(X)) == expected
+    end = capsys.readouterr().out.splitlines()[-1]
+    assert float(re.search(r" s with ([\d.]+) of 2 threads", end)[1]) < 2
