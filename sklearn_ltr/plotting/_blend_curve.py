@@ -5,7 +5,7 @@ curve(alpha)  =  mean over queries of the metric of  alpha * s1 + (1 - alpha) * 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,18 +16,13 @@ from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.plotting._arguments import read_items, read_names
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     escape_label,
     line_style,
     name_of_metric,
     next_styles,
     read_style,
-    write_label,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 
 @complete_display
@@ -186,15 +181,14 @@ class BlendCurveDisplay(Display):
         style = next(next_styles(ax, markers=False)) | {"linewidth": 1.5}
         style = read_style(curve_kwargs, StepPatch, baseline=None, **style)
         self.line_ = ax.stairs(self.values, edges, **style)
-        self.best_line_ = self.legend_ = None
+        self.best_line_ = None
         if self.alpha is not None:
             label = f"alpha = {self.alpha:.3g}"
             dots = {"color": self.line_.get_edgecolor(), "linestyle": ":"}
             style = line_style(best_kwargs, label=label, **dots)
             self.best_line_ = ax.axvline(self.alpha, **style)
-            self.legend_ = draw_legend(ax)
         name_1, name_0 = map(escape_label, self.names)
         ax.set_xlim(0, 1)
-        write_label(ax.xaxis, f"alpha (0: {name_0} alone, 1: {name_1} alone)")
-        write_label(ax.yaxis, self.metric_name)
+        alphas = f"alpha (0: {name_0} alone, 1: {name_1} alone)"
+        self._label_curves(alphas, self.metric_name)
         return self

@@ -31,19 +31,15 @@ from sklearn_ltr.plotting._arguments import (
 )
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     escape_label,
     line_style_of_each,
     name_of_metric,
     read_style,
-    write_label,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
-    from matplotlib.lines import Line2D
 
 T = TypeVar("T")
 RankerScores = (
@@ -337,9 +333,7 @@ class CutoffCurveDisplay(Display):
             what += f" minus that of {escape_label(self.baseline)}"
         elif has_bands and len(self.means) > 1:
             statistic += ", unpaired"
-        write_label(ax.xaxis, "cutoff k")
-        write_label(ax.yaxis, f"{what} ({statistic})")
-        self.legend_ = draw_legend(ax)
+        self._label_curves("cutoff k", f"{what} ({statistic})")
         return self
 
 

@@ -18,14 +18,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sklearn_ltr._core.docstrings import fill_in, read_entries, read_sections
-from sklearn_ltr.plotting._axes import style_axes
+from sklearn_ltr.plotting._axes import draw_legend, style_axes, write_label
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import matplotlib.axes
+    import matplotlib.lines
 
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Line2D: TypeAlias = "matplotlib.lines.Line2D"
 D = TypeVar("D")
 
 
@@ -68,6 +71,7 @@ class Display:
 
     ax_: Any
     figure_: Any
+    legend_: Any
 
     def _set_axes(
         self,
@@ -85,6 +89,13 @@ class Display:
         if grid is not None:
             style_axes(ax, grid=grid)
         return ax
+
+    def _label_curves(self, x: str, y: str, loc: str = "best") -> None:
+        """Label both axes, and draw a legend if anything on them has a label."""
+        write_label(self.ax_.xaxis, x)
+        write_label(self.ax_.yaxis, y)
+        labels = self.ax_.get_legend_handles_labels()[1]
+        self.legend_ = draw_legend(self.ax_, loc=loc) if labels else None
 
 
 def complete_display(cls: type[D]) -> type[D]:

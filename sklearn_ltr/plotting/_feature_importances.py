@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,10 +26,7 @@ from sklearn_ltr.plotting._axes import (
     read_style,
     write_n_shown,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 MAX_NAMES = 250  # of more bars, only some are labelled
 GAIN_LABEL = "fraction of the gain of all splits"

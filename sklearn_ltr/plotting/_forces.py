@@ -36,10 +36,9 @@ from sklearn_ltr.plotting._axes import (
     read_style,
 )
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
-from sklearn_ltr.plotting._display import Display, complete_display
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.legend import Legend
     from matplotlib.quiver import Quiver

@@ -6,7 +6,7 @@ y of a bin  =  mean of its given grades, +- a standard error over queries
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,17 +19,12 @@ from sklearn_ltr.inspection._models import hint
 from sklearn_ltr.plotting._arguments import group_rows, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     escape_label,
     line_style,
     line_style_of_each,
     wrap_lines,
-    write_label,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 Unit = Literal["document", "query"]
 UNITS = Choice("document", "query")
@@ -278,10 +273,8 @@ class GradeReliabilityDisplay(Display):
         self.bars_ = ax.errorbar(
             self.predicted, self.given, self.standard_errors, **style
         )
-        what = "of a query" if self.unit == "query" else "of documents"
-        write_label(ax.xaxis, f"predicted grade, mean {what}")
-        write_label(ax.yaxis, f"given grade, mean {what}")
-        self.legend_ = draw_legend(ax)
+        what = f"grade, mean of {'a query' if self.unit == 'query' else 'documents'}"
+        self._label_curves(f"predicted {what}", f"given {what}")
         return self
 
 

@@ -26,19 +26,15 @@ from sklearn_ltr.plotting._arguments import (
 )
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     escape_label,
     line_style_of_each,
     name_of_metric,
     read_style,
-    write_label,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
-    from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
 PointNames: TypeAlias = Mapping[str, Sequence[str]] | Sequence[str] | None
@@ -332,9 +328,8 @@ class ParetoDisplay(Display):
                 self.texts_.append(ax.annotate(escape_label(text), (a, b), **own))
         has_bars = self.x_errors is not None or self.y_errors is not None
         suffix = " (mean ± standard error, unpaired)" if has_bars else ""
-        write_label(ax.xaxis, escape_label(self.x_name) + suffix)
-        write_label(ax.yaxis, escape_label(self.y_name) + suffix)
-        self.legend_ = draw_legend(ax)
+        x_name, y_name = map(escape_label, (self.x_name, self.y_name))
+        self._label_curves(x_name + suffix, y_name + suffix)
         return self
 
 

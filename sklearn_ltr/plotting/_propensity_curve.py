@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,18 +16,12 @@ from sklearn_ltr.inspection._models import find_model, hint
 from sklearn_ltr.plotting._arguments import Curves, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     escape_label,
     line_style,
     line_style_of_each,
     set_integer_ticks,
-    write_label,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 
 @complete_display
@@ -243,9 +237,8 @@ class PropensityCurveDisplay(Display):
         set_integer_ticks(ax.xaxis)
         ax.set_ylim(bottom=0)
         has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())
-        write_label(ax.xaxis, "position (0 is shown first)")
-        write_label(ax.yaxis, f"propensity{' ± standard error' if has_errors else ''}")
-        self.legend_ = draw_legend(ax)
+        y = f"propensity{' ± standard error' if has_errors else ''}"
+        self._label_curves("position (0 is shown first)", y)
         return self
 
 

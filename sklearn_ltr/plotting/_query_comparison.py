@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,11 +32,7 @@ from sklearn_ltr.plotting._axes import (
     wrap_lines,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 # With more bars than this, they have no gaps between them and no labels.
 MAX_SEPARATE_BARS = 40

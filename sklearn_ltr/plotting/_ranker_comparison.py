@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +19,7 @@ from sklearn_ltr.plotting._axes import (
     read_style,
 )
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 MAX_LABEL_LENGTH = 48  # characters
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,19 +15,13 @@ from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.plotting._arguments import read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     line_style,
     name_of_metric,
     next_styles,
     read_style,
     set_integer_ticks,
-    write_label,
 )
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 
 @complete_display
@@ -210,10 +204,10 @@ class SearchTraceDisplay(Display):
             dots = {"label": "blend", "color": "black", "linestyle": ":"}
             style = line_style(blend_kwargs, **dots)
             self.blend_line_ = ax.axhline(self.blend_score, **style)
-        self.legend_ = draw_legend(ax, loc="lower right")
+        what = "seconds of the search"
         if self.elapsed is None:
             set_integer_ticks(ax.xaxis)
-        what = "candidate" if self.elapsed is None else "seconds of the search"
-        write_label(ax.xaxis, what)
-        write_label(ax.yaxis, f"{self.metric_name} of held-out queries")
+            what = "candidate"
+        y = f"{self.metric_name} of held-out queries"
+        self._label_curves(what, y, loc="lower right")
         return self

@@ -7,7 +7,7 @@ trained weights and M is the mean metric.  All curves go through (0, M(w*)).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,19 +19,13 @@ from sklearn_ltr.metrics import Metric
 from sklearn_ltr.plotting._arguments import RowsLike, read_item_names, read_items
 from sklearn_ltr.plotting._axes import (
     Style,
-    draw_legend,
     escape_label,
     line_style,
     name_of_metric,
     next_styles,
-    write_label,
 )
 from sklearn_ltr.plotting._colors import UNNAMED
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 
 @complete_display
@@ -189,11 +183,7 @@ class WeightCurvesDisplay(Display):
         {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
-        dotted: Style = {
-            "color": "black",
-            "linewidth": 0.8,
-            "linestyle": ":",
-        }
+        dotted: Style = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
         self.learned_line_ = ax.axvline(0, **dotted)
         self.value_line_ = ax.axhline(self.value, **dotted)
         self.lines_: list[Line2D] = []
@@ -211,9 +201,8 @@ class WeightCurvesDisplay(Display):
                 self.values[curve],
                 **line_style(curve_kwargs, linewidth=1.2, **options),
             )
-        write_label(ax.xaxis, "weight minus its trained value")
-        write_label(ax.yaxis, f"mean {self.metric_name}")
-        self.legend_ = draw_legend(ax)
+        y = f"mean {self.metric_name}"
+        self._label_curves("weight minus its trained value", y)
         return self
 
 
