@@ -30,12 +30,13 @@ from sklearn_ltr.export._pipelines import (
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import (
+    Node,
     Tree,
-    TreeBuilder,
     TreeModel,
     category_tests,
     codes_of,
     joined,
+    unfold,
 )
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
@@ -360,11 +361,8 @@ def whole_tree(tree: Tree) -> Tree:
     """Return a tree with a root, which ONNX needs, also if it is a single leaf."""
     if len(tree.feature) > 1:
         return tree
-    builder = TreeBuilder()
-    root = builder.add(None, feature=0)
-    builder.add((root, "left"), value=tree.value[0])
-    builder.add((root, "right"), value=tree.value[0])
-    return builder.tree()
+    root, leaf = Node(feature=0), Node(value=tree.value[0])
+    return unfold(root, lambda node: (node, [leaf, leaf] if node is root else []))
 
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:

@@ -35,14 +35,14 @@ from sklearn_ltr.export._pipelines import (
 )
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     TreeModel,
     check_no_categories,
     fold,
     made_up_names,
     tests_missing,
+    unfold,
 )
 from sklearn_ltr.export._xgboost import dump_text
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
@@ -71,6 +71,8 @@ SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
 
 # What an engine computes for each column
 EngineFeatures: TypeAlias = Mapping[str, Mapping[str, object]]
+# A node, the features that are known to be there, and those known to be missing
+Reached: TypeAlias = tuple[int, frozenset[int], frozenset[int]]
 
 
 class Request(NamedTuple):
@@ -285,29 +287,24 @@ def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
 
 def tree_missing_right(tree: Tree, room: int) -> Tree:
     """Return a tree that sends NaN only right; with more than `room` nodes, a part."""
-    # before a node that sends NaN left comes one that lets all numbers pass; behind
-    # it, what NaN reaches is written once more
-    built = TreeBuilder()
-    none: frozenset[int] = frozenset()
-    # features that are known to be there, and those that are known to be missing
-    stack: list[tuple[Place, int, frozenset[int], frozenset[int]]]
-    stack = [(None, 0, none, none)]
-    while stack and len(built.numbers) <= room:
-        place, node, there, missing = stack.pop()
+
+    def node_of(reached: Reached) -> tuple[Node, list[Reached]]:
+        node, there, missing = reached
         while (j := int(tree.feature[node])) in missing:
             node = int((tree.left if tree.missing_left[node] else tree.right)[node])
         if j < 0:
-            built.add(place, value=float(tree.value[node]))
-            continue
+            return Node(value=tree.value[node]), []
         left, right = int(tree.left[node]), int(tree.right[node])
+        with_j = there | {j}
         if tree.missing_left[node] and j not in there:
-            passed = built.add(place, feature=j, threshold=LARGEST_THRESHOLD)
-            stack.append(((passed, "right"), left, there, missing | {j}))
-            place, there = (passed, "left"), there | {j}
-        split = built.add(place, feature=j, threshold=float(tree.threshold[node]))
-        stack.append(((split, "right"), right, there, missing))
-        stack.append(((split, "left"), left, there | {j}, missing))
-    return built.tree()
+            # before the node comes one that lets all numbers pass; behind it, what NaN
+            # reaches is written once more
+            passing = Node(feature=j, threshold=LARGEST_THRESHOLD)
+            return passing, [(node, with_j, missing), (left, there, missing | {j})]
+        split = Node(feature=j, threshold=tree.threshold[node])
+        return split, [(left, with_j, missing), (right, there, missing)]
+
+    return unfold((0, frozenset(), frozenset()), node_of, room)
 
 
 def scaled_network(

@@ -38,9 +38,8 @@ from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
     Codes,
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     TreeModel,
     category_tests,
     check_names,
@@ -50,6 +49,7 @@ from sklearn_ltr.export._tree_model import (
     fold,
     made_up_names,
     node_means,
+    unfold,
 )
 
 if TYPE_CHECKING:
@@ -612,35 +612,29 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
 
 def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) -> Tree:
     """Return a tree whose nodes test ``x <= threshold``, and send sets left."""
-    builder = TreeBuilder()
-    waiting: list[tuple[int, Place]] = [(0, None)]
     left, right = nodes.left_children.tolist(), nodes.right_children.tolist()
     thresholds = rounded_below(nodes.split_conditions)
     gain = np.maximum(nodes.loss_changes, 0.0)
     hessian = np.clip(nodes.sum_hessian, 0.0, LARGEST_HESSIAN)
-    while waiting:
-        node, place = waiting.pop()
+
+    def node_of(node: int) -> tuple[Node, list[int]]:
         if left[node] == -1:
             n_rows = round(ROWS_PER_HESSIAN * float(hessian[node]))
-            builder.add(place, value=nodes.split_conditions[node], n_rows=n_rows)
-            continue
-        j, is_set = int(nodes.split_indices[node]), node in nodes.right_codes
-        number = builder.add(
-            place,
+            return Node(value=nodes.split_conditions[node], n_rows=n_rows), []
+        j, sent_left, threshold = int(nodes.split_indices[node]), None, thresholds[node]
+        if node in nodes.right_codes:
+            right_codes, threshold = set(nodes.right_codes[node]), 0.0
+            sent_left = [c for i, c in enumerate(categories[j]) if i not in right_codes]
+        split = Node(
             feature=j,
-            threshold=0.0 if is_set else thresholds[node],
+            threshold=threshold,
             missing_left=nodes.default_left[node],
             gain=gain[node],
+            left_categories=sent_left,
         )
-        if is_set:
-            goes_right = set(nodes.right_codes[node])
-            goes_left = [c for i, c in enumerate(categories[j]) if i not in goes_right]
-            builder.left_categories[number] = tuple(sorted(goes_left))
-        waiting += [
-            (right[node], (number, "right")),
-            (left[node], (number, "left")),
-        ]
-    return builder.tree()
+        return split, [left[node], right[node]]
+
+    return unfold(0, node_of)
 
 
 def read_xgboost_categories(
