@@ -487,6 +487,14 @@ def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
+def depths(tree: Tree) -> NDArray[np.int64]:
+    """Return the depth of each node, (n_nodes,)."""
+    depth = np.zeros(len(tree.feature), np.int64)
+    for node in np.flatnonzero(~tree.is_leaf):  # parents before children
+        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    return depth
+
+
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return mean value and number of training rows of each node."""
     value, n_rows = tree.value.copy(), tree.n_rows.copy()

@@ -45,6 +45,7 @@ from sklearn_ltr.export._tree_model import (
     check_names,
     check_no_categories,
     codes_of,
+    depths,
     errors_in,
     fold,
     made_up_names,
@@ -296,9 +297,7 @@ def xgboost_tree_value(
 
 def tree_dump(tree: Tree, model: TreeModel) -> str:
     """Return the JSON of a tree in a dump."""
-    depth = np.zeros(len(tree.feature), dtype=np.int64)
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    depth = depths(tree).tolist()
     threshold, value = limits(tree).tolist(), float32_values(tree.value)
 
     def leaf(node: int) -> str:
@@ -308,7 +307,7 @@ def tree_dump(tree: Tree, model: TreeModel) -> str:
         yes, no = int(tree.left[node]), int(tree.right[node])
         fields = {
             "nodeid": node,
-            "depth": int(depth[node]),
+            "depth": depth[node],
             "split": model.features[tree.feature[node]].name,
             "split_condition": threshold[node],
             "yes": yes,
@@ -556,15 +555,8 @@ class XGBoostNodes(NamedTuple):
 def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     """Return the arrays of a tree after a check that they are one."""
     arrays = {
-        key: array(tree, key, dtype, "tree")
-        for key, dtype in {
-            "left_children": np.int64,
-            "right_children": np.int64,
-            "split_indices": np.int64,
-            "split_conditions": np.float64,
-            "loss_changes": np.float64,
-            "sum_hessian": np.float64,
-        }.items()
+        key: array(tree, key, np.int64 if i < 3 else np.float64, "tree")
+        for i, key in enumerate(XGBoostNodes._fields[:-2])
     }
     default_left = member(tree, "default_left", list, "tree")
     for i, side in enumerate(default_left):  # booleans, of older versions, are equal

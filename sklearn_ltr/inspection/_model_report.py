@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
@@ -821,10 +821,10 @@ def direction(shap: ShapValues, feature: int) -> str:
     known = ~np.isnan(column.values)
     if not known.any():
         return "missing"
-    x, y = rankdata(column.values[known]), rankdata(shap.values[known, feature])
-    x, y = x - x.mean(), y - y.mean()
-    scale = np.sqrt((x @ x) * (y @ y))
-    return f"{x @ y / scale:+.2f}" if scale > 0 else "constant"
+    x, y = column.values[known], shap.values[known, feature]
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return "constant"
+    return f"{spearmanr(x, y).statistic:+.2f}"
 
 
 # --- data -----------------------------------------------------------------------------

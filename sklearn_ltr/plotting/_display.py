@@ -7,7 +7,7 @@ A new display is one file, with a class such as ::
 
 whose constructor reads the numbers, whose ``from_...`` methods compute them and end
 with ``.plot(ax, **kwargs)``, and whose `plot` begins with `_set_axes`.  A line such as
-``{X} {groups}`` in their docstrings stands for entries of `ENTRIES`, or of the class in
+``{X} {groups}`` in their docstrings stands for entries of `Display`, or of the class in
 those of its methods, and what these return is written before their errors.  Import it
 in ``plotting/__init__.py``, name it in ``docs/api.md``, and add its arguments to
 ``tests/plotting/test_convention.py``.
@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sklearn_ltr._core.docstrings import fill_in, read_entries, read_sections
+from sklearn_ltr._core.optional import require
 from sklearn_ltr.plotting._axes import draw_legend, style_axes, write_label
 
 if TYPE_CHECKING:
@@ -32,42 +33,45 @@ Line2D: TypeAlias = "matplotlib.lines.Line2D"
 D = TypeVar("D")
 
 
-# Parameters, attributes and errors of several displays
-ENTRIES = read_entries(
-    """
-X : array-like of shape (n_documents, n_features)
-y : array-like of shape (n_documents,)
-    Grades, finite and >= 0.
-y_true : array-like of shape (n_documents,)
-    Grades, finite and >= 0.
-groups : array-like of shape (n_documents,)
-    The query of each document: numbers, text, dates, or tuples of these.
-sample_weight : array-like of shape (n_documents,), default=None
-    Weight of a query in the mean, constant within it.
-feature_names : array-like of shape (n_features,), default=None
-    Names of the features.  None: x0, x1, ...
-metric_name : str, default="metric"
-    Name of the metric.
-background : array-like or sparse matrix of shape (n_background, n_features), \
-default=None
-    As in :func:`sklearn_ltr.inspection.shap_values`.
-ax : matplotlib Axes, default=None
-    Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
-    axes of a new figure.
-**kwargs : dict
-    Keyword arguments of :meth:`plot`.
-ax_ : matplotlib Axes
-    The axes drawn on.
-figure_ : matplotlib Figure
-    The figure of the axes.
-ImportError
-    If matplotlib is not installed.
-"""
-)
-
-
 class Display:
-    """Base of all displays: the axes that they draw on."""
+    """Base of all displays: the axes that they draw on, and what several document.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_documents, n_features)
+    y : array-like of shape (n_documents,)
+        Grades, finite and >= 0.
+    y_true : array-like of shape (n_documents,)
+        Grades, finite and >= 0.
+    groups : array-like of shape (n_documents,)
+        The query of each document: numbers, text, dates, or tuples of these.
+    sample_weight : array-like of shape (n_documents,), default=None
+        Weight of a query in the mean, constant within it.
+    feature_names : array-like of shape (n_features,), default=None
+        Names of the features.  None: x0, x1, ...
+    metric_name : str, default="metric"
+        Name of the metric.
+    background : array-like or sparse matrix of shape (n_background, n_features), \
+            default=None
+        As in :func:`sklearn_ltr.inspection.shap_values`.
+    ax : matplotlib Axes, default=None
+        Axes to draw on; ``display.ax_`` adds to the plot of another display.  None:
+        axes of a new figure.
+    **kwargs : dict
+        Keyword arguments of :meth:`plot`.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
 
     ax_: Any
     figure_: Any
@@ -98,6 +102,12 @@ class Display:
         self.legend_ = draw_legend(self.ax_, loc=loc) if labels else None
 
 
+#: parameters, attributes and errors of several displays
+ENTRIES: dict[str, str] = {}
+for title, section in read_sections(Display).items():
+    ENTRIES |= read_entries(section) if title else {}
+
+
 def complete_display(cls: type[D]) -> type[D]:
     """Fill in the docstrings of a display; let its methods check for matplotlib."""
     cls.__doc__ = fill_in(inspect.getdoc(cls) or "", ENTRIES)
@@ -122,14 +132,8 @@ def complete_method(
 
     @functools.wraps(method)
     def checked(display: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            owner = display if isinstance(display, type) else type(display)
-            raise ImportError(
-                f"{owner.__name__}.{method.__name__} requires matplotlib: install it "
-                "by python -m pip install matplotlib"
-            ) from error
+        owner = display if isinstance(display, type) else type(display)
+        require("matplotlib", f"{owner.__name__}.{method.__name__}")
         return method(display, *args, **kwargs)
 
     return checked

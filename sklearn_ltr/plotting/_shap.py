@@ -21,6 +21,7 @@ from sklearn_ltr.plotting._arguments import (
     check_n_features,
     read_item_names,
     read_items,
+    read_rows,
 )
 from sklearn_ltr.plotting._axes import (
     MAX_NAME_LENGTH,
@@ -616,15 +617,9 @@ def read_shap_table(
             "values must hold a row for each document and a column for each feature, "
             f"got shape {np.shape(values)}"
         )
-    n = np.shape(values)[1]
-    read = np.stack(
-        [
-            read_items(row, f"values[{document}]", "feature", n)
-            for document, row in enumerate(values)
-        ]
-    )
+    read = read_rows(values, "values", "feature")
     order = np.argsort(-np.abs(read).mean(axis=0), kind="stable")
-    return read, read_item_names(names, n), order
+    return read, read_item_names(names, len(order)), order
 
 
 def ranks_of(column: NDArray[np.object_]) -> FloatArray:

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._core.parameters import integer
 from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.export import Tree
-from sklearn_ltr.inspection._trees import depths, named_trees, values_and_rows
+from sklearn_ltr.export._tree_model import depths
+from sklearn_ltr.inspection._trees import named_trees, values_and_rows
 from sklearn_ltr.plotting._arguments import read_item_names
 from sklearn_ltr.plotting._axes import (
     MAX_NAME_LENGTH,

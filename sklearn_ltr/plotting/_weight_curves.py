@@ -16,7 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._local_optimality import weight_curves
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import RowsLike, read_item_names, read_items
+from sklearn_ltr.plotting._arguments import (
+    RowsLike,
+    read_item_names,
+    read_items,
+    read_rows,
+)
 from sklearn_ltr.plotting._axes import (
     Style,
     escape_label,
@@ -215,8 +220,4 @@ def read_curve_points(
             f"{argument} must hold a row for each of the {n_curves} curves, got shape "
             f"{np.shape(rows)}"
         )
-    numbers = [
-        read_items(row, f"{argument}[{curve}]", "point", n_points)
-        for curve, row in enumerate(rows)
-    ]
-    return np.stack(numbers)
+    return read_rows(rows, argument, "point", n_points)
