@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._commands.arguments import Commands, whole_number
+from sklearn_ltr._commands.arguments import Commands, add_seed, whole_number
 from sklearn_ltr._commands.files import add_features, load_file
 from sklearn_ltr._core.optional import require
 from sklearn_ltr.inspection import suspect_judgments
@@ -27,9 +27,7 @@ def add_suspects(commands: Commands) -> None:
     parser.add_argument(
         "--folds", type=whole_number(2), default=5, help="folds of queries, 5"
     )
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random_state, 0"
-    )
+    add_seed(parser)
     add_features(parser)
     parser.set_defaults(run=run_suspects)
 

@@ -7,7 +7,6 @@ import gzip
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -196,17 +195,13 @@ def dump_qrels(
     301 0 a 2
     301 0 b 0
     """
-    write_qrels(path, grades, groups, documents)
+    write_lines(path, qrels_lines(grades, groups, documents))
 
 
-def write_qrels(
-    path: Path,
-    grades: ArrayLike,
-    groups: IdsLike,
-    documents: IdsLike,
-    comments: Iterable[str] = (),
-) -> None:
-    """Write judgements, with comments before them."""
+def qrels_lines(
+    grades: ArrayLike, groups: IdsLike, documents: IdsLike
+) -> Iterable[str]:
+    """Return the lines of a file of judgements."""
     topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
     check_each(
@@ -217,8 +212,7 @@ def write_qrels(
         ": round all, or multiply them; LETOR files hold others",
     )
     columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
-    lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
-    write_lines(path, chain(comments, lines))
+    return (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
 
 
 def dump_run(

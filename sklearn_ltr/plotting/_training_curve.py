@@ -241,7 +241,15 @@ class TrainingCurveDisplay(Display):
                         "markevery": [int(self.kept - self.steps[0])],
                     }
                 style = line_style(given, **options)
-                line = self._draw_curve(panel_of[measure], values, style)
+                panel = panel_of[measure]
+                limits = panel.dataLim.frozen()
+                (line,) = panel.plot(self.steps, values, **style)
+                if self.first_step == 0 and len(values) > 1:
+                    # the value before any step is often far from all others: it does
+                    # not extend the limits of the axes
+                    panel.dataLim.set(limits)
+                    inside = np.append(values[1], values[1:])
+                    panel.update_datalim(np.column_stack([self.steps, inside]))
                 self.lines_[set_name][measure] = line
                 of_set["color"] = line.get_color()
         marked = next(iter(self.lines_[followed].values()), None)
@@ -255,17 +263,6 @@ class TrainingCurveDisplay(Display):
         set_integer_ticks(panels[-1].xaxis)
         self.legends_ = [draw_legend(panel) for panel in panels]
         return self
-
-    def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
-        """Draw a curve, whose value before any step does not extend the axis limits."""
-        # That value is often far from all others.
-        limits = panel.dataLim.frozen()
-        (line,) = panel.plot(self.steps, values, **style)
-        if self.first_step == 0 and len(values) > 1:
-            panel.dataLim.set(limits)
-            inside = np.append(values[1], values[1:])
-            panel.update_datalim(np.column_stack([self.steps, inside]))
-        return line
 
 
 def get_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
