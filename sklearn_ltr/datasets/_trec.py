@@ -22,11 +22,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._core.data.rows import check_each
-from sklearn_ltr._core.other_libraries import (
-    OTHER_COLUMNS,
-    columns_named,
-    plain_name,
-)
+from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, columns_named, plain_name
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (

@@ -291,13 +291,7 @@ def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
     scaled = [tree.scaled(scale) for tree in trees]
     names = names if all(names) else made_up_names(len(names))
     return imported_ranker(
-        names,
-        scaled,
-        {},
-        biases[0],
-        library="CatBoost",
-        unknown=unknown,
-        theirs=theirs,
+        names, scaled, {}, biases[0], library="CatBoost", unknown=unknown, theirs=theirs
     )
 
 

@@ -52,10 +52,7 @@ __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 MOST_NODES = 200_000  # compiled, they fill most of the 10 MB that the plugin keeps
 TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
 # those that all versions of the plugin know; "rank:ndcg" only newer ones do
-PLUGIN_OBJECTIVES = {
-    "MARTRegressor": "reg:linear",
-    "MARTClassifier": "binary:logistic",
-}
+PLUGIN_OBJECTIVES = {"MARTRegressor": "reg:linear", "MARTClassifier": "binary:logistic"}
 # from which version on the plugin sends a missing value where the model says, or to
 # the child "no"; in earlier ones it is 0
 PLUGIN_MISSING = {

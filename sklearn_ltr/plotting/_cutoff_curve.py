@@ -13,22 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.data import (
-    check_grades,
-    check_sample_weight,
-    check_scores,
-)
+from sklearn_ltr._core.data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
 )
-from sklearn_ltr.plotting._arguments import (
-    group_rows,
-    predicted_scores,
-    read_curves,
-)
+from sklearn_ltr.plotting._arguments import group_rows, predicted_scores, read_curves
 from sklearn_ltr.plotting._axes import (
     Style,
     escape_label,

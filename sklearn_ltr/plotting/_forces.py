@@ -17,12 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.data import (
-    QueryGroups,
-    check_grades,
-    check_scores,
-    count_rows,
-)
+from sklearn_ltr._core.data import QueryGroups, check_grades, check_scores, count_rows
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric

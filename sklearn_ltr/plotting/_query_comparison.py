@@ -17,11 +17,7 @@ from sklearn_ltr.model_selection._comparison import (
     mean_and_standard_error,
     query_values,
 )
-from sklearn_ltr.plotting._arguments import (
-    predicted_scores,
-    read_items,
-    read_names,
-)
+from sklearn_ltr.plotting._arguments import predicted_scores, read_items, read_names
 from sklearn_ltr.plotting._axes import (
     Style,
     draw_legend,
