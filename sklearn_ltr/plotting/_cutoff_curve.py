@@ -20,14 +20,8 @@ from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
 )
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import group_rows, predicted_scores, read_curves
-from sklearn_ltr.plotting._axes import (
-    Style,
-    escape_label,
-    line_style_of_each,
-    name_of_metric,
-    read_style,
-)
 from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 if TYPE_CHECKING:
@@ -273,7 +267,7 @@ class CutoffCurveDisplay(Display):
             k=cutoffs,
             means=means,
             standard_errors=errors,
-            metric_name=name_of_metric(metric),
+            metric_name=axes.name_of_metric(metric),
             baseline=baseline,
         ).plot(ax, **kwargs)
 
@@ -282,8 +276,8 @@ class CutoffCurveDisplay(Display):
         ax: Axes | None = None,
         *,
         band: bool = True,
-        curve_kwargs: Style | Sequence[Style] | None = None,
-        band_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | Sequence[axes.Style] | None = None,
+        band_kwargs: axes.Style | None = None,
     ) -> CutoffCurveDisplay:
         """Draw the curves.
 
@@ -304,7 +298,7 @@ class CutoffCurveDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, grid="y")
-        styles = line_style_of_each(ax, self.means, curve_kwargs)
+        styles = axes.line_style_of_each(ax, self.means, curve_kwargs)
         self.lines_: list[Line2D] = []
         for mean, style in zip(self.means.values(), styles, strict=True):
             self.lines_ += ax.plot(self.k, mean, **style)
@@ -314,7 +308,9 @@ class CutoffCurveDisplay(Display):
         for line, name in zip(self.lines_, self.means, strict=True):
             if has_bands:
                 color = line.get_color()
-                style = read_style(band_kwargs, color=color, alpha=0.15, linewidth=0)
+                style = axes.read_style(
+                    band_kwargs, color=color, alpha=0.15, linewidth=0
+                )
                 low, high = (self.means[name] + s * errors[name] for s in (-1, 1))
                 self.bands_.append(ax.fill_between(self.k, low, high, **style))
         scale_cutoffs(ax, self.k)
@@ -322,7 +318,7 @@ class CutoffCurveDisplay(Display):
         if has_bands:
             statistic += " ± standard error"
         if self.baseline is not None:
-            what += f" minus that of {escape_label(self.baseline)}"
+            what += f" minus that of {axes.escape_label(self.baseline)}"
         elif has_bands and len(self.means) > 1:
             statistic += ", unpaired"
         self._label_curves("cutoff k", f"{what} ({statistic})")

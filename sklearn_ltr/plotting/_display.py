@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from sklearn_ltr._core.docstrings import fill_in, read_entries, read_sections
 from sklearn_ltr._core.optional import require
-from sklearn_ltr.plotting._axes import draw_legend, style_axes, write_label
+from sklearn_ltr.plotting import _axes as axes
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -91,15 +91,15 @@ class Display:
             ax = plt.subplots(figsize=figsize, layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
         if grid is not None:
-            style_axes(ax, grid=grid)
+            axes.style_axes(ax, grid=grid)
         return ax
 
     def _label_curves(self, x: str, y: str, loc: str = "best") -> None:
         """Label both axes, and draw a legend if anything on them has a label."""
-        write_label(self.ax_.xaxis, x)
-        write_label(self.ax_.yaxis, y)
+        axes.write_label(self.ax_.xaxis, x)
+        axes.write_label(self.ax_.yaxis, y)
         labels = self.ax_.get_legend_handles_labels()[1]
-        self.legend_ = draw_legend(self.ax_, loc=loc) if labels else None
+        self.legend_ = axes.draw_legend(self.ax_, loc=loc) if labels else None
 
 
 #: parameters, attributes and errors of several displays

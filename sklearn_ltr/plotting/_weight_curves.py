@@ -16,18 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._local_optimality import weight_curves
 from sklearn_ltr.metrics import Metric
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import (
     RowsLike,
     read_item_names,
     read_items,
     read_rows,
-)
-from sklearn_ltr.plotting._axes import (
-    Style,
-    escape_label,
-    line_style,
-    name_of_metric,
-    next_styles,
 )
 from sklearn_ltr.plotting._colors import UNNAMED
 from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
@@ -162,7 +156,7 @@ class WeightCurvesDisplay(Display):
             learned=curves.learned,
             value=curves.value,
             names=curves.names,
-            metric_name=name_of_metric(curves.metric),
+            metric_name=axes.name_of_metric(curves.metric),
         ).plot(ax, **kwargs)
 
     def plot(
@@ -170,7 +164,7 @@ class WeightCurvesDisplay(Display):
         ax: Axes | None = None,
         *,
         n_named: int = 6,
-        curve_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | None = None,
     ) -> WeightCurvesDisplay:
         """Draw the curves.
 
@@ -188,23 +182,23 @@ class WeightCurvesDisplay(Display):
         {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
-        dotted: Style = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
+        dotted: axes.Style = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
         self.learned_line_ = ax.axvline(0, **dotted)
         self.value_line_ = ax.axhline(self.value, **dotted)
         self.lines_: list[Line2D] = []
-        styles = next_styles(ax, markers=False)
+        styles = axes.next_styles(ax, markers=False)
         for i, curve in enumerate(self.order):
             # those without a name are behind the others
             options: dict[str, object] = {"color": UNNAMED, "zorder": 1.5}
             if i < n_named:
                 options = next(styles) | {"zorder": 2.5}
-                options["label"] = escape_label(self.names[curve])
+                options["label"] = axes.escape_label(self.names[curve])
             elif i == n_named:
                 options["label"] = f"{len(self.order) - n_named} others"
             self.lines_ += ax.plot(
                 self.moved[curve] - self.learned[curve],
                 self.values[curve],
-                **line_style(curve_kwargs, linewidth=1.2, **options),
+                **axes.line_style(curve_kwargs, linewidth=1.2, **options),
             )
         y = f"mean {self.metric_name}"
         self._label_curves("weight minus its trained value", y)
