@@ -399,7 +399,7 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
             j = nodes.feature[node]
             first, *others = segments or zero_segments(nodes, node, regions)
             child = nodes.left[node] if first.goes_left else nodes.right[node]
-            below = (child, regions | {j: first.regions}, [])
+            below: Reached = (child, regions | {j: first.regions}, [])
             if others:
                 # NaN is in the interval that 0 is in
                 has_zero, gain = bool(first.regions & AT_ZERO), nodes.gain[node]
@@ -435,7 +435,8 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
             split = Node(j, threshold, missing_left=to_left, gain=gain)
         return split, [(side[node], regions, []) for side in (nodes.left, nodes.right)]
 
-    tree = unfold((0, {}, []), node_of, most)
+    root: Reached = (0, {}, [])
+    tree = unfold(root, node_of, most)
     if len(tree.feature) > most:
         raise ValueError(
             f"more than {most} nodes would stand for its nodes that take 0 as "

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
 from sklearn_ltr.export._pipelines import (
@@ -214,8 +215,8 @@ def to_elasticsearch_ltr(
         rule = next((rule for first, rule in rules if version >= first), "zero")
     model: dict[str, object]
     if is_network(estimator):
-        scaling, ranker, names = scaled_network(estimator, "the plugin")
-        weights = linear_weights(perceptron_of(ranker))
+        scaling, network, names = scaled_network(estimator, "the plugin")
+        weights = linear_weights(network)
         if weights is None:
             raise ValueError(
                 "the plugin has no networks with hidden layers: fit with "
@@ -301,12 +302,13 @@ def tree_missing_right(tree: Tree, room: int) -> Tree:
         split = Node(feature=j, threshold=tree.threshold[node])
         return split, [(left, with_j, missing), (right, there, missing)]
 
-    return unfold((0, frozenset(), frozenset()), node_of, room)
+    root: Reached = (0, frozenset(), frozenset())
+    return unfold(root, node_of, room)
 
 
 def scaled_network(
     estimator: BaseEstimator, engine: str
-) -> tuple[Scaling | None, BaseEstimator, list[str]]:
+) -> tuple[Scaling | None, MultilayerPerceptron, list[str]]:
     """Return the scaler before a network, the network, and names of columns."""
     steps, ranker, names = split_pipeline(estimator)
     if steps and isinstance(steps[0], Imputation):
@@ -329,7 +331,7 @@ def scaled_network(
             f"{engine} normalizes a feature once, after it has taken missing values "
             "for 0: use one scaler, and before it at most a SimpleImputer"
         )
-    return scalings[0] if scalings else None, ranker, names
+    return scalings[0] if scalings else None, perceptron_of(ranker), names
 
 
 def to_elasticsearch_ml(
@@ -506,8 +508,7 @@ def to_solr(
     MISSING.read_as("missing", missing)
     params: dict[str, object]
     if is_network(estimator):
-        scaling, ranker, names = scaled_network(estimator, "Solr")
-        network = perceptron_of(ranker)
+        scaling, network, names = scaled_network(estimator, "Solr")
         weights = linear_weights(network)
         if weights is not None:
             of_columns = dict(zip(names, float32_values(weights), strict=True))

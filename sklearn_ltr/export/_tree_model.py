@@ -313,7 +313,9 @@ def unfold(
             waiting += [(below[1], len(nodes)), (below[0], None)]
         nodes.append(node)
         right.append(-1)
-    columns = dict(zip(Node._fields, zip(*nodes, strict=True), strict=True))
+    columns: dict[str, Any] = dict(
+        zip(Node._fields, zip(*nodes, strict=True), strict=True)
+    )
     sets = enumerate(columns.pop("left_categories"))
     feature = np.array(columns["feature"])
     columns["left"] = np.where(feature < 0, -1, np.arange(1, len(nodes) + 1))
