@@ -435,7 +435,8 @@ numba.core.registry.cpu_target.target_context.refresh()
 # of which `sklearn.callback` shows its progress
 OF_CALLBACKS = "sklearn.callback", "rich"
 NEVER = {"asyncio", "sqlite3", "unittest"}
-LATER = {"optional", "scorers", "strict_json"}  # rooms of the core that a fit does not need
+# rooms of the core that a fit does not need
+LATER = {"optional", "scorers", "strict_json"}
 
 
 def modules_added(code: str, *arguments: str, before: str = OF_OTHERS) -> set[str]:
