@@ -326,14 +326,14 @@ def read_catboost_tree(
 
     # the last split is the root: bit b of the number of a leaf is whether x is above
     # the border of split b
-    def node_of(reached: tuple[int, int]) -> tuple[Node, list[tuple[int, int]]]:
+    def node_of(reached: tuple[int, int]) -> tuple[Node, dict[str, Any]]:
         n_below, leaf = reached
         if n_below == 0:
-            return Node(value=values[leaf], n_rows=n_rows[leaf]), []
+            return Node(value=values[leaf], n_rows=n_rows[leaf]), {}
         bit = n_below - 1
         j = features[bit]
         split = Node(j, thresholds[bit], missing_left=missing_left[j])
-        return split, [(bit, leaf), (bit, leaf | 1 << bit)]
+        return split, {"left": (bit, leaf), "right": (bit, leaf | 1 << bit)}
 
     unknown = unknown_parts(tree, CATBOOST_PARTS["tree"], place_of_tree)
     for where, split in splits:

@@ -393,7 +393,7 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
     most = MOST_NODES * len(check_children(nodes.left, nodes.right))
     n_inner = len(nodes.feature)
 
-    def node_of(reached: Reached) -> tuple[Node, list[Reached]]:
+    def node_of(reached: Reached) -> tuple[Node, dict[str, Reached]]:
         node, regions, segments = reached
         while node < n_inner and nodes.missing_type(node) == MISSING_ZERO:
             j = nodes.feature[node]
@@ -404,11 +404,11 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
                 # NaN is in the interval that 0 is in
                 has_zero, gain = bool(first.regions & AT_ZERO), nodes.gain[node]
                 split = Node(j, first.last, missing_left=has_zero, gain=gain)
-                return split, [below, (node, regions, others)]
+                return split, {"right": (node, regions, others), "left": below}
             node, regions, segments = below
         if node >= n_inner:
             leaf = node - n_inner
-            return Node(value=nodes.value[leaf], n_rows=nodes.n_rows[leaf]), []
+            return Node(value=nodes.value[leaf], n_rows=nodes.n_rows[leaf]), {}
         j, decision = nodes.feature[node], nodes.decision[node]
         threshold, gain = nodes.threshold[node], nodes.gain[node]
         if decision & CATEGORICAL:
@@ -433,7 +433,8 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
             if -ZERO <= threshold <= ZERO:  # numbers between these are taken for 0
                 threshold = ZERO if threshold >= 0 else BELOW_ZERO
             split = Node(j, threshold, missing_left=to_left, gain=gain)
-        return split, [(side[node], regions, []) for side in (nodes.left, nodes.right)]
+        left, right = nodes.left[node], nodes.right[node]
+        return split, {"left": (left, regions, []), "right": (right, regions, [])}
 
     root: Reached = (0, {}, [])
     tree = unfold(root, node_of, most)

@@ -357,7 +357,8 @@ def whole_tree(tree: Tree) -> Tree:
     if len(tree.feature) > 1:
         return tree
     root, leaf = Node(feature=0), Node(value=tree.value[0])
-    return unfold(root, lambda node: (node, [leaf, leaf] if node is root else []))
+    leaves = {"left": leaf, "right": leaf}
+    return unfold(root, lambda node: (node, leaves if node is root else {}))
 
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:

@@ -219,11 +219,11 @@ def read_ranklib_tree(element: Element) -> Tree:
         raise ValueError("it must be a <tree> with one <split>")
     weight = float32_of(element.get("weight"), "weight")
 
-    def node_of(node: Element) -> tuple[Node, list[Element]]:
+    def node_of(node: Element) -> tuple[Node, dict[str, Element]]:
         tags = [child.tag for child in node]
         if tags == ["output"]:
             # both are float32, so that the product is exact
-            return Node(value=weight * float32_of(node[0].text, "output")), []
+            return Node(value=weight * float32_of(node[0].text, "output")), {}
         sides = [child.get("pos") for child in node[2:]]
         if tags != ["feature", "threshold", "split", "split"] or sides != [
             "left",
@@ -245,7 +245,7 @@ def read_ranklib_tree(element: Element) -> Tree:
                 f"{feature}"
             )
         split = Node(feature - 1, threshold, missing_left=threshold >= 0)
-        return split, [node[2], node[3]]
+        return split, {"left": node[2], "right": node[3]}
 
     return unfold(element[0], node_of)
 

@@ -286,21 +286,23 @@ def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
 def tree_missing_right(tree: Tree, room: int) -> Tree:
     """Return a tree that sends NaN only right; with more than `room` nodes, a part."""
 
-    def node_of(reached: Reached) -> tuple[Node, list[Reached]]:
+    def node_of(reached: Reached) -> tuple[Node, dict[str, Reached]]:
         node, there, missing = reached
         while (j := int(tree.feature[node])) in missing:
             node = int((tree.left if tree.missing_left[node] else tree.right)[node])
         if j < 0:
-            return Node(value=tree.value[node]), []
+            return Node(value=tree.value[node]), {}
         left, right = int(tree.left[node]), int(tree.right[node])
         with_j = there | {j}
         if tree.missing_left[node] and j not in there:
             # before the node comes one that lets all numbers pass; behind it, what NaN
             # reaches is written once more
             passing = Node(feature=j, threshold=LARGEST_THRESHOLD)
-            return passing, [(node, with_j, missing), (left, there, missing | {j})]
+            behind = (left, there, missing | {j})
+            return passing, {"left": (node, with_j, missing), "right": behind}
         split = Node(feature=j, threshold=tree.threshold[node])
-        return split, [(left, with_j, missing), (right, there, missing)]
+        below = {"left": (left, with_j, missing), "right": (right, there, missing)}
+        return split, below
 
     root: Reached = (0, frozenset(), frozenset())
     return unfold(root, node_of, room)

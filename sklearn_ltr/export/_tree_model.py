@@ -292,34 +292,32 @@ class Node(NamedTuple):
 
 def unfold(
     root: Part,
-    node_of: Callable[[Part], tuple[Node, Sequence[Part]]],
+    node_of: Callable[[Part], tuple[Node, Mapping[str, Part]]],
     most: float = math.inf,
 ) -> Tree:
     """Return the tree that begins with ``node_of(root)``: a node, and what is below it.
 
-    This is nothing, or what the nodes on the left and on the right are made of.  A tree
-    of more than `most` nodes is not completed.
+    This is nothing, or what the nodes "left" and "right" are made of, in the order of
+    their numbers.  A tree of more than `most` nodes is not completed.
     """
     nodes: list[Node] = []
-    right: list[int] = []
-    # parts of which no node is made yet, and whose right children they are
-    waiting: list[tuple[Part, int | None]] = [(root, None)]
+    children: dict[str, list[int]] = {"left": [], "right": []}
+    # parts of which no node is made yet, and where they hang
+    waiting: list[tuple[Part, int, str]] = [(root, -1, "left")]
     while waiting and len(nodes) <= most:
-        part, parent = waiting.pop()
-        if parent is not None:
-            right[parent] = len(nodes)
+        part, parent, side = waiting.pop()
+        if parent >= 0:
+            children[side][parent] = len(nodes)
         node, below = node_of(part)
-        if below:  # the left child comes next
-            waiting += [(below[1], len(nodes)), (below[0], None)]
+        waiting += [(below[side], len(nodes), side) for side in reversed([*below])]
         nodes.append(node)
-        right.append(-1)
+        for of_side in children.values():
+            of_side.append(-1)
     columns: dict[str, Any] = dict(
         zip(Node._fields, zip(*nodes, strict=True), strict=True)
     )
     sets = enumerate(columns.pop("left_categories"))
-    feature = np.array(columns["feature"])
-    columns["left"] = np.where(feature < 0, -1, np.arange(1, len(nodes) + 1))
-    columns["right"] = right
+    columns |= children
     return Tree(
         **{name: np.array(v, dtype=NODE_DTYPES[name]) for name, v in columns.items()},
         left_categories={node: tuple(sorted(s)) for node, s in sets if s is not None},

@@ -609,10 +609,10 @@ def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) ->
     gain = np.maximum(nodes.loss_changes, 0.0)
     hessian = np.clip(nodes.sum_hessian, 0.0, LARGEST_HESSIAN)
 
-    def node_of(node: int) -> tuple[Node, list[int]]:
+    def node_of(node: int) -> tuple[Node, dict[str, int]]:
         if left[node] == -1:
             n_rows = round(ROWS_PER_HESSIAN * float(hessian[node]))
-            return Node(value=nodes.split_conditions[node], n_rows=n_rows), []
+            return Node(value=nodes.split_conditions[node], n_rows=n_rows), {}
         j, sent_left, threshold = int(nodes.split_indices[node]), None, thresholds[node]
         if node in nodes.right_codes:
             right_codes, threshold = set(nodes.right_codes[node]), 0.0
@@ -624,7 +624,7 @@ def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) ->
             gain=gain[node],
             left_categories=sent_left,
         )
-        return split, [left[node], right[node]]
+        return split, {"left": left[node], "right": right[node]}
 
     return unfold(0, node_of)
 
