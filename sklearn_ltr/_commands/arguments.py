@@ -51,6 +51,12 @@ class ListBeforeFiles(argparse.Action):
         namespace.files = [*(namespace.files or []), *words[n_values:]]
 
 
+def add_seed(parser: argparse.ArgumentParser, what: str = "random_state") -> None:
+    """Add the option of a seed."""
+    of_numpy, what = whole_number(0, 2**32 - 1), f"{what}, 0 by default"
+    parser.add_argument("--seed", type=of_numpy, default=0, help=what)
+
+
 def option(name: str) -> str:
     """Return the option of an argument."""
     return f"--{name.replace('_', '-')}"

@@ -10,9 +10,9 @@ from sklearn_ltr._commands.arguments import (
     Commands,
     ListBeforeFiles,
     add_files,
+    add_seed,
     positive,
     refusal,
-    whole_number,
 )
 from sklearn_ltr._commands.evaluating import add_measuring, measured_file, read_measures
 from sklearn_ltr._commands.files import (
@@ -58,9 +58,7 @@ def add_compare(commands: Commands) -> None:
         action="store_true",
         help="compare the others with the first run or model only",
     )
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="seed of the draws"
-    )
+    add_seed(parser, "seed of the draws")
     add_features(parser)
     parser.set_defaults(run=run_compare, refuse=refusal(parser, metric))
 

@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from sklearn_ltr.datasets import (
     load_ubi,
 )
 from sklearn_ltr.datasets._letor import WHOLE
-from sklearn_ltr.datasets._trec import WHITE_SPACE, Qrels, write_lines, write_qrels
+from sklearn_ltr.datasets._trec import WHITE_SPACE, Qrels, qrels_lines, write_lines
 
 #: topics that qrels can have
 TOPIC = re.compile(r"[^ \t\n\r\f\v#][^ \t\n\r\f\v]*")
@@ -96,8 +97,8 @@ def run_read(given: argparse.Namespace) -> None:
             else:
                 judged, number, comments = read_judgements(given, TOPIC.fullmatch)
                 queries = [number[query] for query in judged.groups.tolist()]
-                rows = judged.grades, queries, judged.documents
-                write_qrels(given.output, *rows, comments)
+                lines = qrels_lines(judged.grades, queries, judged.documents)
+                write_lines(given.output, chain(comments, lines))
                 written = f"{len(queries)} judgements of {len(number)} queries"
         except ValueError as error:
             in_python = r"load_judgments\(\.\.\., (\w+)=\.\.\.\)"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._commands.arguments import Commands, whole_number
+from sklearn_ltr._commands.arguments import Commands, add_seed, whole_number
 from sklearn_ltr._commands.files import add_features, load_file
+from sklearn_ltr._core.optional import require
 from sklearn_ltr.inspection import suspect_judgments
 
 
@@ -27,19 +27,14 @@ def add_suspects(commands: Commands) -> None:
     parser.add_argument(
         "--folds", type=whole_number(2), default=5, help="folds of queries, 5"
     )
-    parser.add_argument(
-        "--seed", type=whole_number(0, 2**32 - 1), default=0, help="random_state, 0"
-    )
+    add_seed(parser)
     add_features(parser)
     parser.set_defaults(run=run_suspects)
 
 
 def run_suspects(given: argparse.Namespace) -> None:
     """Print the most doubtful grades, with tabs between the columns."""
-    if importlib.util.find_spec("pandas") is None:  # before the folds are fitted
-        raise ImportError(
-            "suspects requires pandas: install it by python -m pip install pandas"
-        )
+    require("pandas", "suspects")  # before the folds are fitted
     data = load_file(given.file, given)
     suspects = suspect_judgments(
         LambdaMARTRanker(random_state=given.seed),

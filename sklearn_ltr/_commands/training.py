@@ -20,6 +20,7 @@ from sklearn_ltr._commands.arguments import (
     Commands,
     ListBeforeFiles,
     add_files,
+    add_seed,
     refusal,
     whole_number,
 )
@@ -65,12 +66,7 @@ def add_train(commands: Commands) -> None:
     parser.add_argument(
         "--metric", help="metric to train for, and to report by --folds"
     )
-    parser.add_argument(
-        "--seed",
-        type=whole_number(0, 2**32 - 1),
-        default=0,
-        help="random_state, 0 by default",
-    )
+    add_seed(parser)
     parser.add_argument("--quiet", action="store_true", help="print no progress")
     parameters = parser.add_argument(
         "--set",

@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
@@ -48,12 +47,6 @@ def utility_of(latents: Latents, query_latent: Latents) -> Latents:
     return np.asarray(centred / max(centred.std(), np.finfo(np.float32).tiny))
 
 
-def grades_of(noisy_utility: NDArray[np.floating], shares: Sequence[float]) -> IntArray:
-    """Discretize at quantiles, so that grade g has the share shares[g] of the rows."""
-    thresholds = np.quantile(noisy_utility, np.cumsum(shares)[:-1])
-    return np.searchsorted(thresholds, noisy_utility, side="left").astype(np.int64)
-
-
 def feature_of(latent: Latents, zeros: bool, heavy: bool, integer: bool) -> Latents:
     """Return the feature of a latent; each transformation is monotone."""
     feature = latent
@@ -64,13 +57,6 @@ def feature_of(latent: Latents, zeros: bool, heavy: bool, integer: bool) -> Late
     if integer:
         feature = np.rint(4 * feature)
     return feature
-
-
-def query_sizes(rng: Generator, n_queries: int, total: int) -> IntArray:
-    """Draw heavy-tailed query sizes of at least 1 that sum to `total`."""
-    relative_size = rng.lognormal(sigma=0.7, size=n_queries)
-    extra = rng.multinomial(total - n_queries, relative_size / relative_size.sum())
-    return np.asarray(1 + extra, dtype=np.int64)
 
 
 class SyntheticRanking(Bunch):
@@ -185,7 +171,10 @@ def make_ranking(
             f"grade_shares must be numbers >= 0 that sum to 1, got {grade_shares!r}"
         )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    sizes = query_sizes(rng, n_queries, round(n_queries * n_documents))
+    # heavy-tailed sizes of queries, of at least 1
+    relative_size = rng.lognormal(sigma=0.7, size=n_queries)
+    n_more = round(n_queries * n_documents) - n_queries
+    sizes = 1 + rng.multinomial(n_more, relative_size / relative_size.sum())
     groups = np.repeat(np.arange(n_queries), sizes)
 
     # in a random order: informative features first, then query features, then noise
@@ -219,9 +208,12 @@ def make_ranking(
     query_effect = np.repeat(rng.standard_normal(n_queries), sizes)  # b_q
     drawn = noise * rng.standard_normal(len(groups))
     noisy_utility = utility + drawn + query_effect / 2
+    # discretized at quantiles, so that each grade has its share of the documents
+    thresholds = np.quantile(noisy_utility, np.cumsum(grade_shares)[:-1])
+    grades = np.searchsorted(thresholds, noisy_utility, side="left")
     return SyntheticRanking(
         data=data,
-        target=grades_of(noisy_utility, grade_shares),
+        target=grades.astype(np.int64),
         groups=groups,
         utility=utility,
         informative=informative,

@@ -7,7 +7,6 @@ import gzip
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from typing import IO, Any, Literal
 
 import numpy as np
@@ -23,11 +22,7 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.features import is_arrow, is_frame, is_lazy
 from sklearn_ltr._core.data.rows import check_each
-from sklearn_ltr._core.other_libraries import (
-    OTHER_COLUMNS,
-    columns_named,
-    plain_name,
-)
+from sklearn_ltr._core.other_libraries import OTHER_COLUMNS, columns_named, plain_name
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike, IntArray
 from sklearn_ltr.datasets._files import (
@@ -196,17 +191,13 @@ def dump_qrels(
     301 0 a 2
     301 0 b 0
     """
-    write_qrels(path, grades, groups, documents)
+    write_lines(path, qrels_lines(grades, groups, documents))
 
 
-def write_qrels(
-    path: Path,
-    grades: ArrayLike,
-    groups: IdsLike,
-    documents: IdsLike,
-    comments: Iterable[str] = (),
-) -> None:
-    """Write judgements, with comments before them."""
+def qrels_lines(
+    grades: ArrayLike, groups: IdsLike, documents: IdsLike
+) -> Iterable[str]:
+    """Return the lines of a file of judgements."""
     topics, names = _rows_to_write(groups, documents)
     rows = read_numbers(grades, len(topics), "grades")
     check_each(
@@ -217,8 +208,7 @@ def write_qrels(
         ": round all, or multiply them; LETOR files hold others",
     )
     columns = zip(topics, names, rows.astype(np.int64).tolist(), strict=True)
-    lines = (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
-    write_lines(path, chain(comments, lines))
+    return (f"{topic} 0 {name} {grade}" for topic, name, grade in columns)
 
 
 def dump_run(

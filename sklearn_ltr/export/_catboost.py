@@ -29,13 +29,13 @@ from sklearn_ltr.export._float32 import LARGEST, at_most, rounded_at_most
 from sklearn_ltr.export._imported import Scores, imported_ranker, unknown_parts
 from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     check_no_categories,
     errors_in,
     fold,
     made_up_names,
+    unfold,
 )
 
 if TYPE_CHECKING:
@@ -291,13 +291,7 @@ def from_catboost(model: CatBoost | TextOrFile) -> LambdaMARTRanker:
     scaled = [tree.scaled(scale) for tree in trees]
     names = names if all(names) else made_up_names(len(names))
     return imported_ranker(
-        names,
-        scaled,
-        {},
-        biases[0],
-        library="CatBoost",
-        unknown=unknown,
-        theirs=theirs,
+        names, scaled, {}, biases[0], library="CatBoost", unknown=unknown, theirs=theirs
     )
 
 
@@ -329,23 +323,20 @@ def read_catboost_tree(
     with np.errstate(over="ignore", under="ignore"):
         thresholds = rounded_at_most(np.array(borders, dtype=np.float32))
     n_rows = np.clip(weights, 0.0, LARGEST_WEIGHT).astype(np.int64)
-    builder = TreeBuilder()
+
     # the last split is the root: bit b of the number of a leaf is whether x is above
     # the border of split b
-    waiting: list[tuple[int, int, Place]] = [(len(splits), 0, None)]
-    while waiting:
-        bit, leaf, place = waiting.pop()
-        if bit == 0:
-            builder.add(place, value=values[leaf], n_rows=int(n_rows[leaf]))
-            continue
-        j, threshold = features[bit - 1], thresholds[bit - 1]
-        node = builder.add(
-            place, feature=j, threshold=threshold, missing_left=missing_left[j]
-        )
-        waiting.append((bit - 1, leaf | 1 << bit - 1, (node, "right")))
-        waiting.append((bit - 1, leaf, (node, "left")))
+    def node_of(reached: tuple[int, int]) -> tuple[Node, dict[str, Any]]:
+        n_below, leaf = reached
+        if n_below == 0:
+            return Node(value=values[leaf], n_rows=n_rows[leaf]), {}
+        bit = n_below - 1
+        j = features[bit]
+        split = Node(j, thresholds[bit], missing_left=missing_left[j])
+        return split, {"left": (bit, leaf), "right": (bit, leaf | 1 << bit)}
+
     unknown = unknown_parts(tree, CATBOOST_PARTS["tree"], place_of_tree)
     for where, split in splits:
         known = CATBOOST_PARTS["split"]
         unknown += unknown_parts(split, known, f"{place_of_tree}.{where}")
-    return builder.tree(), unknown
+    return unfold((len(splits), 0), node_of), unknown

@@ -27,6 +27,7 @@ from sklearn_ltr._core.trees.evaluate.tree_walk import unpack_sets
 from sklearn_ltr.export._pipelines import (
     Imputation,
     active_steps,
+    column_names,
     is_network,
     split_pipeline,
 )
@@ -38,7 +39,6 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     TreeModel,
     categories_of,
-    made_up_names,
     stack,
 )
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
@@ -202,11 +202,7 @@ def trees_alone(estimator: TreesLike, missing: str) -> TreeModel:
 
 def features_of(fitted: BoostedTrees) -> tuple[Feature, ...]:
     """Return the columns that an estimator was fitted on."""
-    n_features = fitted.n_features_in_
-    names = getattr(fitted, "feature_names_in_", None)
-    if names is None:
-        names = np.array(made_up_names(n_features))
-    features = [Feature(name) for name in names.tolist()]
+    features = [Feature(name) for name in column_names(fitted)]
     bins, labels = fitted._mapper.categories, fitted._categories
     by_feature = divided(bins, bins.value)
     for number, (j, values) in enumerate(by_feature.items()):

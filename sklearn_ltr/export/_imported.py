@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.typing import FloatArray
@@ -104,20 +104,26 @@ def imported_ranker(
                 "file, to compare the scores of some rows; or save the model by an "
                 f"older {library}"
             )
-        model.check()
-        # rows whose numbers are thresholds or between them, or missing
+        # rows whose numbers are thresholds or between them, or missing; with codes as
+        # the library has them, and as the trees of a ranker do
         rng = np.random.default_rng(0)
-        X = np.empty((N_PROBES, model.n_features))
-        for j in range(model.n_features):
-            values = np.array(list(codes.get(j, {}).values()), dtype=np.float64)
-            if j not in codes:
+        X, table = np.empty((2, N_PROBES, model.n_features))
+        for j, feature in enumerate(features):
+            known = feature.categories
+            if known is not None:
+                values = np.array([codes[j][category] for category in known])
+                own = np.array(range(len(known)) if feature.is_text else known)
+            else:
                 thresholds = [tree.threshold[tree.feature == j] for tree in trees]
                 at = np.unique(np.concatenate([*thresholds, [0.0]]))
                 at = at.clip(-LARGEST_PROBE, LARGEST_PROBE)
                 middles = at[:-1] / 2 + at[1:] / 2
-                values = np.concatenate([at, middles, at[[0]] - 1, at[[-1]] + 1])
-            X[:, j] = rng.choice(np.append(values, np.nan), N_PROBES)
-        found = plain_scores(model, codes, X)
+                own = np.concatenate([at, middles, at[[0]] - 1, at[[-1]] + 1])
+                values = own
+            drawn = rng.integers(len(own) + 1, size=N_PROBES)
+            X[:, j], table[:, j] = (np.append(v, np.nan)[drawn] for v in (values, own))
+        ranker = cast(LambdaMARTRanker, from_tree_model(model))
+        found = ranker._trees.scores(table, np.zeros(N_PROBES), None)
         scale = sum((np.abs(tree.value).max() for tree in model.trees), 0.0)
         off = np.abs(found - np.asarray(theirs(X), np.float64)).max()
         if not off <= FLOAT32_ROUNDING * (abs(model.base_score) + scale):
@@ -126,29 +132,3 @@ def imported_ranker(
                 f"up to {off:.3g}: use an older {library}, or a newer sklearn_ltr"
             )
     return cast(LambdaMARTRanker, from_tree_model(model.scaled(factor)))
-
-
-def plain_scores(
-    model: TreeModel,
-    codes: CategoryCodes,
-    X: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the scores of rows with codes, from the description of trees alone."""
-    scores = np.full(len(X), model.base_score)
-    for tree in model.trees:
-        waiting = [(0, np.arange(len(X)))]
-        while waiting:
-            node, rows = waiting.pop()
-            j = int(tree.feature[node])
-            if j < 0:
-                scores[rows] += tree.value[node]
-                continue
-            x = X[rows, j]
-            if node in tree.left_categories:
-                left = np.isin(x, [codes[j][c] for c in tree.left_categories[node]])
-            else:
-                left = x <= tree.threshold[node]
-            left[np.isnan(x)] = tree.missing_left[node]
-            waiting.append((int(tree.left[node]), rows[left]))
-            waiting.append((int(tree.right[node]), rows[~left]))
-    return scores

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,14 @@ from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
     Category,
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     category_codes,
     category_tests,
     check_names,
     errors_in,
     node_means,
+    unfold,
 )
 
 if TYPE_CHECKING:
@@ -337,6 +337,10 @@ class LightGBMNodes(NamedTuple):
     n_rows: list[int]
     bitsets: list[list[int]]  # words of 32 bits
 
+    def missing_type(self, node: int) -> int:
+        """Return what an inner node takes as missing; 0: there was nothing missing."""
+        return 0 if self.decision[node] & CATEGORICAL else self.decision[node] >> 2
+
 
 def read_lightgbm_nodes(section: Section, n_features: int) -> LightGBMNodes:
     """Return the arrays of a tree, each checked by itself."""
@@ -387,27 +391,26 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
     """Return the tree that a section describes."""
     nodes = read_lightgbm_nodes(section, len(columns.names))
     most = MOST_NODES * len(check_children(nodes.left, nodes.right))
-    builder, n_inner = TreeBuilder(), len(nodes.feature)
-    # nodes to be added: number, place, and the regions of features that reach it
-    waiting: list[tuple[int, Place, dict[int, int]]] = [(0, None, {})]
-    while waiting:
-        node, place, regions = waiting.pop()
-        if len(builder.numbers) > most:
-            raise ValueError(
-                f"more than {most} nodes would stand for its nodes that take 0 as "
-                "missing: train with zero_as_missing=false"
-            )
+    n_inner = len(nodes.feature)
+
+    def node_of(reached: Reached) -> tuple[Node, dict[str, Reached]]:
+        node, regions, segments = reached
+        while node < n_inner and nodes.missing_type(node) == MISSING_ZERO:
+            j = nodes.feature[node]
+            first, *others = segments or zero_segments(nodes, node, regions)
+            child = nodes.left[node] if first.goes_left else nodes.right[node]
+            below: Reached = (child, regions | {j: first.regions}, [])
+            if others:
+                # NaN is in the interval that 0 is in
+                has_zero, gain = bool(first.regions & AT_ZERO), nodes.gain[node]
+                split = Node(j, first.last, missing_left=has_zero, gain=gain)
+                return split, {"right": (node, regions, others), "left": below}
+            node, regions, segments = below
         if node >= n_inner:
             leaf = node - n_inner
-            builder.add(place, value=nodes.value[leaf], n_rows=nodes.n_rows[leaf])
-            continue
-        j, threshold, gain = (
-            nodes.feature[node],
-            nodes.threshold[node],
-            nodes.gain[node],
-        )
-        decision = nodes.decision[node]
-        missing_type = decision >> 2 & 3
+            return Node(value=nodes.value[leaf], n_rows=nodes.n_rows[leaf]), {}
+        j, decision = nodes.feature[node], nodes.decision[node]
+        threshold, gain = nodes.threshold[node], nodes.gain[node]
         if decision & CATEGORICAL:
             if not (threshold.is_integer() and 0 <= threshold < len(nodes.bitsets)):
                 raise ValueError(
@@ -420,25 +423,27 @@ def read_lightgbm_tree(section: Section, columns: Columns) -> Tree:
                 if word >> bit & 1
             ]
             columns.codes.setdefault(j, set()).update(codes)
-            number = builder.add(place, feature=j, gain=gain)
             categories = {columns.category(j, code) for code in codes}
-            builder.left_categories[number] = tuple(sorted(categories))
-        elif missing_type == MISSING_ZERO:
-            waiting += add_zero_node(builder, nodes, node, place, regions)
-            continue
+            split = Node(j, gain=gain, left_categories=categories)
         else:
             # where there were no missing values, NaN is taken as 0
             to_left = threshold >= 0.0
-            if missing_type == MISSING_NAN:
+            if nodes.missing_type(node) == MISSING_NAN:
                 to_left = bool(decision & DEFAULT_LEFT)
             if -ZERO <= threshold <= ZERO:  # numbers between these are taken for 0
                 threshold = ZERO if threshold >= 0 else BELOW_ZERO
-            number = builder.add(
-                place, feature=j, threshold=threshold, missing_left=to_left, gain=gain
-            )
-        waiting.append((nodes.right[node], (number, "right"), regions))
-        waiting.append((nodes.left[node], (number, "left"), regions))
-    return builder.tree()
+            split = Node(j, threshold, missing_left=to_left, gain=gain)
+        left, right = nodes.left[node], nodes.right[node]
+        return split, {"left": (left, regions, []), "right": (right, regions, [])}
+
+    root: Reached = (0, {}, [])
+    tree = unfold(root, node_of, most)
+    if len(tree.feature) > most:
+        raise ValueError(
+            f"more than {most} nodes would stand for its nodes that take 0 as "
+            "missing: train with zero_as_missing=false"
+        )
+    return tree
 
 
 class Segment(NamedTuple):
@@ -449,21 +454,21 @@ class Segment(NamedTuple):
     goes_left: bool
 
 
-def add_zero_node(
-    builder: TreeBuilder,
-    nodes: LightGBMNodes,
-    node: int,
-    place: Place,
-    regions: dict[int, int],
-) -> list[tuple[int, Place, dict[int, int]]]:
-    """Add what stands for a node that takes 0 as missing; return what is below."""
-    j, threshold, gain = nodes.feature[node], nodes.threshold[node], nodes.gain[node]
-    segments: list[Segment] = []  # in the regions that reach the node
+# A node, the regions of features that reach it, and, of a node that takes 0 as missing,
+# the segments that no node stands for yet
+Reached: TypeAlias = tuple[int, dict[int, int], list[Segment]]
+
+
+def zero_segments(
+    nodes: LightGBMNodes, node: int, regions: dict[int, int]
+) -> list[Segment]:
+    """Return the segments of a node that takes 0 as missing, in what reaches it."""
+    threshold, segments = nodes.threshold[node], list[Segment]()
     for last in sorted({threshold, BELOW_ZERO, ZERO, LARGEST_THRESHOLD}):
         region = POSITIVE
         if last <= ZERO:
             region = NEGATIVE if last <= BELOW_ZERO else AT_ZERO
-        if not region & regions.get(j, ANYWHERE):
+        if not region & regions.get(nodes.feature[node], ANYWHERE):
             continue
         goes_left = last <= threshold
         if region == AT_ZERO:
@@ -471,21 +476,7 @@ def add_zero_node(
         if segments and segments[-1].goes_left == goes_left:
             region |= segments.pop().regions
         segments.append(Segment(last, region, goes_left))
-    below: list[tuple[int, Place, dict[int, int]]] = []
-    for i, segment in enumerate(segments):
-        child = nodes.left[node] if segment.goes_left else nodes.right[node]
-        reached = regions | {j: segment.regions}
-        if i == len(segments) - 1:
-            below.append((child, place, reached))
-            break
-        # NaN is in the interval that 0 is in
-        has_zero, last = bool(segment.regions & AT_ZERO), segment.last
-        number = builder.add(
-            place, feature=j, threshold=last, missing_left=has_zero, gain=gain
-        )
-        below.append((child, (number, "left"), reached))
-        place = (number, "right")
-    return below
+    return segments
 
 
 class Columns(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,12 +30,13 @@ from sklearn_ltr.export._pipelines import (
     split_pipeline,
 )
 from sklearn_ltr.export._tree_model import (
+    Node,
     Tree,
-    TreeBuilder,
     TreeModel,
     category_tests,
     codes_of,
     joined,
+    unfold,
 )
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from sklearn_ltr.preprocessing._smooth_clip import LARGEST, LIMIT, unit_of
@@ -126,7 +127,7 @@ class OnnxGraph:
         self.constants: list[TensorProto] = []
         self.last = "X"
 
-    def constant(self, value: NDArray[np.generic]) -> str:
+    def constant(self, value: ArrayLike) -> str:
         """Add a constant, and return its name."""
         from onnx import numpy_helper
 
@@ -161,7 +162,7 @@ class OnnxGraph:
         if isinstance(estimator, BaggingRanker):
             members = estimator._fitted().estimators_
             names = self.add_sum(members, np.ones(len(members)), missing)
-            self.add("Div", self.constant(np.array(float(len(members)))))
+            self.add("Div", self.constant(float(len(members))))
             return names
         steps, fitted, names = split_pipeline(estimator)
         is_bag, is_network = (isinstance(fitted, c) for c in (BaggingRanker, NETWORKS))
@@ -191,7 +192,7 @@ class OnnxGraph:
             self.last = given
             names = self.add_estimator(member, missing)
             if weight != 1.0:
-                self.add("Mul", self.constant(np.array(weight)))
+                self.add("Mul", self.constant(weight))
             if total:
                 self.add("Add", total)
             total = self.last
@@ -214,24 +215,19 @@ class OnnxGraph:
             self.add("Mul", self.constant(step.factor))
             self.add("Add", self.constant(step.offset))
             if step.limits is not None:
-                low, high = (np.array(limit, np.float64) for limit in step.limits)
-                self.add("Clip", self.constant(low), self.constant(high))
+                self.add("Clip", *(self.constant(float(end)) for end in step.limits))
 
     def add_smooth_clip(self, step: SmoothClipScaler) -> None:
         """Add a SmoothClipScaler, in the order of its operations."""
-
-        def number(value: float) -> str:
-            return self.constant(np.array(value))
-
         unit = unit_of(step.scale_)
         self.add("Mul", self.constant(unit))
         self.add("Sub", self.constant(step.center_ * unit))
         self.add("Div", self.constant(step.scale_ * unit))
-        self.add("Clip", number(-LARGEST), number(LARGEST))
+        self.add("Clip", self.constant(-LARGEST), self.constant(LARGEST))
         z = self.last
-        self.add("Div", number(LIMIT))
+        self.add("Div", self.constant(LIMIT))
         self.add("Mul", self.last)
-        self.add("Add", number(1.0))
+        self.add("Add", self.constant(1.0))
         self.add("Sqrt")
         root, self.last = self.last, z
         self.add("Div", root)
@@ -360,11 +356,9 @@ def whole_tree(tree: Tree) -> Tree:
     """Return a tree with a root, which ONNX needs, also if it is a single leaf."""
     if len(tree.feature) > 1:
         return tree
-    builder = TreeBuilder()
-    root = builder.add(None, feature=0)
-    builder.add((root, "left"), value=tree.value[0])
-    builder.add((root, "right"), value=tree.value[0])
-    return builder.tree()
+    root, leaf = Node(feature=0), Node(value=tree.value[0])
+    leaves = {"left": leaf, "right": leaf}
+    return unfold(root, lambda node: (node, leaves if node is root else {}))
 
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:

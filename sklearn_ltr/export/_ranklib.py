@@ -25,14 +25,14 @@ from sklearn_ltr.export._float32 import (
 from sklearn_ltr.export._imported import MOST_WITHOUT_NAMES, imported_ranker
 from sklearn_ltr.export._model_files import TextOrFile, no_model, text_of
 from sklearn_ltr.export._tree_model import (
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     check_no_categories,
     errors_in,
     fold,
     made_up_names,
     tests_missing,
+    unfold,
 )
 
 if TYPE_CHECKING:
@@ -218,16 +218,12 @@ def read_ranklib_tree(element: Element) -> Tree:
     if element.tag != "tree" or [child.tag for child in element] != ["split"]:
         raise ValueError("it must be a <tree> with one <split>")
     weight = float32_of(element.get("weight"), "weight")
-    builder = TreeBuilder()
-    waiting: list[tuple[Element, Place]] = [(element[0], None)]
-    while waiting:
-        node, place = waiting.pop()
+
+    def node_of(node: Element) -> tuple[Node, dict[str, Element]]:
         tags = [child.tag for child in node]
         if tags == ["output"]:
             # both are float32, so that the product is exact
-            value = weight * float32_of(node[0].text, "output")
-            builder.add(place, value=value)
-            continue
+            return Node(value=weight * float32_of(node[0].text, "output")), {}
         sides = [child.get("pos") for child in node[2:]]
         if tags != ["feature", "threshold", "split", "split"] or sides != [
             "left",
@@ -248,14 +244,10 @@ def read_ranklib_tree(element: Element) -> Tree:
                 f"feature must be a number from 1 to {MOST_WITHOUT_NAMES}, got "
                 f"{feature}"
             )
-        number = builder.add(
-            place,
-            feature=feature - 1,
-            threshold=threshold,
-            missing_left=threshold >= 0,
-        )
-        waiting += [(node[3], (number, "right")), (node[2], (number, "left"))]
-    return builder.tree()
+        split = Node(feature - 1, threshold, missing_left=threshold >= 0)
+        return split, {"left": node[2], "right": node[3]}
+
+    return unfold(element[0], node_of)
 
 
 def float32_of(text: str | None, where: str) -> float:

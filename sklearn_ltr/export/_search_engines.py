@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from sklearn_ltr._core.networks import MultilayerPerceptron
 from sklearn_ltr.export._estimators import MISSING, trees_alone
 from sklearn_ltr.export._float32 import LARGEST, at_most, float32_model, float32_values
 from sklearn_ltr.export._pipelines import (
@@ -35,14 +36,14 @@ from sklearn_ltr.export._pipelines import (
 )
 from sklearn_ltr.export._tree_model import (
     LARGEST_THRESHOLD,
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     TreeModel,
     check_no_categories,
     fold,
     made_up_names,
     tests_missing,
+    unfold,
 )
 from sklearn_ltr.export._xgboost import dump_text
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
@@ -52,10 +53,7 @@ __all__ = ["to_elasticsearch_ltr", "to_elasticsearch_ml", "to_solr"]
 MOST_NODES = 200_000  # compiled, they fill most of the 10 MB that the plugin keeps
 TEMPLATE_PARAMETER = re.compile(r"\{\{\{?[#^&]?\s*(\w+)\s*\}?\}\}")
 # those that all versions of the plugin know; "rank:ndcg" only newer ones do
-PLUGIN_OBJECTIVES = {
-    "MARTRegressor": "reg:linear",
-    "MARTClassifier": "binary:logistic",
-}
+PLUGIN_OBJECTIVES = {"MARTRegressor": "reg:linear", "MARTClassifier": "binary:logistic"}
 # from which version on the plugin sends a missing value where the model says, or to
 # the child "no"; in earlier ones it is 0
 PLUGIN_MISSING = {
@@ -71,6 +69,8 @@ SLACK = np.float32(1e-6)  # NODE_SPLIT_SLACK
 
 # What an engine computes for each column
 EngineFeatures: TypeAlias = Mapping[str, Mapping[str, object]]
+# A node, the features that are known to be there, and those known to be missing
+Reached: TypeAlias = tuple[int, frozenset[int], frozenset[int]]
 
 
 class Request(NamedTuple):
@@ -215,8 +215,8 @@ def to_elasticsearch_ltr(
         rule = next((rule for first, rule in rules if version >= first), "zero")
     model: dict[str, object]
     if is_network(estimator):
-        scaling, ranker, names = scaled_network(estimator, "the plugin")
-        weights = linear_weights(perceptron_of(ranker))
+        scaling, network, names = scaled_network(estimator, "the plugin")
+        weights = linear_weights(network)
         if weights is None:
             raise ValueError(
                 "the plugin has no networks with hidden layers: fit with "
@@ -285,34 +285,32 @@ def missing_right(model: TreeModel, engine: str | None) -> TreeModel:
 
 def tree_missing_right(tree: Tree, room: int) -> Tree:
     """Return a tree that sends NaN only right; with more than `room` nodes, a part."""
-    # before a node that sends NaN left comes one that lets all numbers pass; behind
-    # it, what NaN reaches is written once more
-    built = TreeBuilder()
-    none: frozenset[int] = frozenset()
-    # features that are known to be there, and those that are known to be missing
-    stack: list[tuple[Place, int, frozenset[int], frozenset[int]]]
-    stack = [(None, 0, none, none)]
-    while stack and len(built.numbers) <= room:
-        place, node, there, missing = stack.pop()
+
+    def node_of(reached: Reached) -> tuple[Node, dict[str, Reached]]:
+        node, there, missing = reached
         while (j := int(tree.feature[node])) in missing:
             node = int((tree.left if tree.missing_left[node] else tree.right)[node])
         if j < 0:
-            built.add(place, value=float(tree.value[node]))
-            continue
+            return Node(value=tree.value[node]), {}
         left, right = int(tree.left[node]), int(tree.right[node])
+        with_j = there | {j}
         if tree.missing_left[node] and j not in there:
-            passed = built.add(place, feature=j, threshold=LARGEST_THRESHOLD)
-            stack.append(((passed, "right"), left, there, missing | {j}))
-            place, there = (passed, "left"), there | {j}
-        split = built.add(place, feature=j, threshold=float(tree.threshold[node]))
-        stack.append(((split, "right"), right, there, missing))
-        stack.append(((split, "left"), left, there | {j}, missing))
-    return built.tree()
+            # before the node comes one that lets all numbers pass; behind it, what NaN
+            # reaches is written once more
+            passing = Node(feature=j, threshold=LARGEST_THRESHOLD)
+            behind = (left, there, missing | {j})
+            return passing, {"left": (node, with_j, missing), "right": behind}
+        split = Node(feature=j, threshold=tree.threshold[node])
+        below = {"left": (left, with_j, missing), "right": (right, there, missing)}
+        return split, below
+
+    root: Reached = (0, frozenset(), frozenset())
+    return unfold(root, node_of, room)
 
 
 def scaled_network(
     estimator: BaseEstimator, engine: str
-) -> tuple[Scaling | None, BaseEstimator, list[str]]:
+) -> tuple[Scaling | None, MultilayerPerceptron, list[str]]:
     """Return the scaler before a network, the network, and names of columns."""
     steps, ranker, names = split_pipeline(estimator)
     if steps and isinstance(steps[0], Imputation):
@@ -335,7 +333,7 @@ def scaled_network(
             f"{engine} normalizes a feature once, after it has taken missing values "
             "for 0: use one scaler, and before it at most a SimpleImputer"
         )
-    return scalings[0] if scalings else None, ranker, names
+    return scalings[0] if scalings else None, perceptron_of(ranker), names
 
 
 def to_elasticsearch_ml(
@@ -512,8 +510,7 @@ def to_solr(
     MISSING.read_as("missing", missing)
     params: dict[str, object]
     if is_network(estimator):
-        scaling, ranker, names = scaled_network(estimator, "Solr")
-        network = perceptron_of(ranker)
+        scaling, network, names = scaled_network(estimator, "Solr")
         weights = linear_weights(network)
         if weights is not None:
             of_columns = dict(zip(names, float32_values(weights), strict=True))

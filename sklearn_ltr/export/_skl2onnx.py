@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.optional import require
 from sklearn_ltr.export._estimators import ESTIMATORS, trees_alone
 from sklearn_ltr.export._onnx import OnnxGraph, leaf_values, whole_tree
 from sklearn_ltr.export._pipelines import NETWORKS, perceptron_of
@@ -72,14 +73,9 @@ def register_skl2onnx() -> None:
     >>> [output.name for output in model.graph.output]  # doctest: +SKIP
     ['scores']
     """
-    try:
-        from skl2onnx import update_registered_converter
-        from skl2onnx.common.data_types import DoubleTensorType
-    except ImportError as error:
-        raise ImportError(
-            "register_skl2onnx requires skl2onnx: install it by "
-            "python -m pip install skl2onnx"
-        ) from error
+    require("skl2onnx", "register_skl2onnx")
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.data_types import DoubleTensorType
 
     def declare_scores(
         scope: Any, model: Any, inputs: list[Any], custom_parsers: Any = None

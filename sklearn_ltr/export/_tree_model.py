@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -32,8 +32,6 @@ __all__ = ["Feature", "Tree", "TreeModel"]
 LARGEST_THRESHOLD = float(np.finfo(np.float64).max)
 LARGEST_CATEGORY = 2**20  # of a category that is a number
 Category = int | float | str
-# Where a node hangs: its parent's number, and "left" or "right"
-Place = tuple[int, str] | None
 Part = TypeVar("Part")
 # the code of each category of a feature, which is given by its index
 Codes: TypeAlias = Callable[[int], Mapping[Category, int]]
@@ -280,44 +278,50 @@ class TreeModel:
                 raise ValueError(f"training: {name} must be those of {[*n_categories]}")
 
 
-class TreeBuilder:
-    """A tree that gets its nodes one by one, parents first."""
+class Node(NamedTuple):
+    """A node, which is a leaf unless it has a feature."""
 
-    def __init__(self) -> None:
-        self.numbers: list[tuple[int, float, bool, float, float, int]] = []
-        self.children: dict[str, list[int]] = {"left": [], "right": []}
-        self.left_categories: dict[int, tuple[Category, ...]] = {}
+    feature: int = -1
+    threshold: float = 0.0
+    missing_left: bool = False
+    value: float = 0.0
+    gain: float = 0.0
+    n_rows: int = 0
+    left_categories: Iterable[Category] | None = None  # None: it tests no category
 
-    def add(
-        self,
-        place: Place,
-        *,
-        feature: int = -1,
-        threshold: float = 0.0,
-        missing_left: bool = False,
-        value: float = 0.0,
-        gain: float = 0.0,
-        n_rows: int = 0,
-    ) -> int:
-        """Add a node, which is a leaf unless it has a feature; return its number."""
-        node = len(self.numbers)
-        self.numbers.append((feature, threshold, missing_left, value, gain, n_rows))
-        self.children["left"].append(-1)
-        self.children["right"].append(-1)
-        if place is not None:
-            parent, side = place
-            self.children[side][parent] = node
-        return node
 
-    def tree(self) -> Tree:
-        """Return the tree."""
-        names = "feature", "threshold", "missing_left", "value", "gain", "n_rows"
-        columns = zip(names, zip(*self.numbers, strict=True), strict=True)
-        arrays: dict[str, NDArray[Any]] = {
-            name: np.array(column, dtype=NODE_DTYPES[name])
-            for name, column in (*columns, *self.children.items())
-        }
-        return Tree(**arrays, left_categories=self.left_categories)
+def unfold(
+    root: Part,
+    node_of: Callable[[Part], tuple[Node, Mapping[str, Part]]],
+    most: float = math.inf,
+) -> Tree:
+    """Return the tree that begins with ``node_of(root)``: a node, and what is below it.
+
+    This is nothing, or what the nodes "left" and "right" are made of, in the order of
+    their numbers.  A tree of more than `most` nodes is not completed.
+    """
+    nodes: list[Node] = []
+    children: dict[str, list[int]] = {"left": [], "right": []}
+    # parts of which no node is made yet, and where they hang
+    waiting: list[tuple[Part, int, str]] = [(root, -1, "left")]
+    while waiting and len(nodes) <= most:
+        part, parent, side = waiting.pop()
+        if parent >= 0:
+            children[side][parent] = len(nodes)
+        node, below = node_of(part)
+        waiting += [(below[side], len(nodes), side) for side in reversed([*below])]
+        nodes.append(node)
+        for of_side in children.values():
+            of_side.append(-1)
+    columns: dict[str, Any] = dict(
+        zip(Node._fields, zip(*nodes, strict=True), strict=True)
+    )
+    sets = enumerate(columns.pop("left_categories"))
+    columns |= children
+    return Tree(
+        **{name: np.array(v, dtype=NODE_DTYPES[name]) for name, v in columns.items()},
+        left_categories={node: tuple(sorted(s)) for node, s in sets if s is not None},
+    )
 
 
 def categories_of(features: Sequence[Feature]) -> dict[int, tuple[Category, ...]]:
@@ -481,6 +485,14 @@ def check_names(features: Sequence[Feature], bad: str, reader: str) -> None:
 def joined(parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """Return arrays over all trees by name, given those of each tree."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def depths(tree: Tree) -> NDArray[np.int64]:
+    """Return the depth of each node, (n_nodes,)."""
+    depth = np.zeros(len(tree.feature), np.int64)
+    for node in np.flatnonzero(~tree.is_leaf):  # parents before children
+        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    return depth
 
 
 def node_means(tree: Tree) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -19,6 +19,7 @@ from sklearn_ltr.export._tree_model import (
     Tree,
     category_tests,
     check_names,
+    codes_of,
     fold,
 )
 
@@ -70,14 +71,13 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     if model.estimator == "MARTClassifier":
         model = model.scaled(2 * model.sigma)
     check_names(model.features, r"[\\\x00-\x1f]", "no rank feature has")
-    codes = []  # of each feature, the positions of its text
     for feature in model.features:
         if feature.categories and not feature.is_text:
             raise ValueError(
                 f"feature {feature.name!r} has categories that are numbers, but Vespa "
                 "compares text: make the column text and fit again"
             )
-        codes.append({c: code for code, c in enumerate(feature.categories or ())})
+    codes = codes_of(model)  # the positions of text
     document = {
         "name": "tree",
         "version": "v4",
@@ -87,9 +87,9 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
         "objective": VESPA_OBJECTIVES.get(model.estimator, "lambdarank"),
         "feature_names": [feature.name for feature in model.features],
         "feature_infos": {
-            feature.name: {"values": list(code.values())}
-            for feature, code in zip(model.features, codes, strict=True)
-            if code
+            feature.name: {"values": list(codes(j).values())}
+            for j, feature in enumerate(model.features)
+            if feature.categories
         },
         "tree_info": [],
         "pandas_categorical": [
@@ -98,7 +98,7 @@ def to_vespa(estimator: TreesLike, *, missing: str = "branch") -> str:
     }
     text = json.dumps(document, allow_nan=False)
     trees = ",\n".join(
-        f'{{"tree_index": {m}, "tree_structure": {tree_json(tree, codes.__getitem__)}}}'
+        f'{{"tree_index": {m}, "tree_structure": {tree_json(tree, codes)}}}'
         for m, tree in enumerate(model.trees)
     )
     return text.replace('"tree_info": []', f'"tree_info": [{trees}]', 1)

@@ -38,18 +38,19 @@ from sklearn_ltr.export._model_files import TextOrFile, json_model, text_of
 from sklearn_ltr.export._tree_model import (
     Category,
     Codes,
-    Place,
+    Node,
     Tree,
-    TreeBuilder,
     TreeModel,
     category_tests,
     check_names,
     check_no_categories,
     codes_of,
+    depths,
     errors_in,
     fold,
     made_up_names,
     node_means,
+    unfold,
 )
 
 if TYPE_CHECKING:
@@ -296,9 +297,7 @@ def xgboost_tree_value(
 
 def tree_dump(tree: Tree, model: TreeModel) -> str:
     """Return the JSON of a tree in a dump."""
-    depth = np.zeros(len(tree.feature), dtype=np.int64)
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
+    depth = depths(tree).tolist()
     threshold, value = limits(tree).tolist(), float32_values(tree.value)
 
     def leaf(node: int) -> str:
@@ -308,7 +307,7 @@ def tree_dump(tree: Tree, model: TreeModel) -> str:
         yes, no = int(tree.left[node]), int(tree.right[node])
         fields = {
             "nodeid": node,
-            "depth": int(depth[node]),
+            "depth": depth[node],
             "split": model.features[tree.feature[node]].name,
             "split_condition": threshold[node],
             "yes": yes,
@@ -556,15 +555,8 @@ class XGBoostNodes(NamedTuple):
 def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
     """Return the arrays of a tree after a check that they are one."""
     arrays = {
-        key: array(tree, key, dtype, "tree")
-        for key, dtype in {
-            "left_children": np.int64,
-            "right_children": np.int64,
-            "split_indices": np.int64,
-            "split_conditions": np.float64,
-            "loss_changes": np.float64,
-            "sum_hessian": np.float64,
-        }.items()
+        key: array(tree, key, np.int64 if i < 3 else np.float64, "tree")
+        for i, key in enumerate(XGBoostNodes._fields[:-2])
     }
     default_left = member(tree, "default_left", list, "tree")
     for i, side in enumerate(default_left):  # booleans, of older versions, are equal
@@ -612,35 +604,29 @@ def read_xgboost_nodes(tree: dict[str, Any], n_features: int) -> XGBoostNodes:
 
 def build_tree(nodes: XGBoostNodes, categories: Mapping[int, list[Category]]) -> Tree:
     """Return a tree whose nodes test ``x <= threshold``, and send sets left."""
-    builder = TreeBuilder()
-    waiting: list[tuple[int, Place]] = [(0, None)]
     left, right = nodes.left_children.tolist(), nodes.right_children.tolist()
     thresholds = rounded_below(nodes.split_conditions)
     gain = np.maximum(nodes.loss_changes, 0.0)
     hessian = np.clip(nodes.sum_hessian, 0.0, LARGEST_HESSIAN)
-    while waiting:
-        node, place = waiting.pop()
+
+    def node_of(node: int) -> tuple[Node, dict[str, int]]:
         if left[node] == -1:
             n_rows = round(ROWS_PER_HESSIAN * float(hessian[node]))
-            builder.add(place, value=nodes.split_conditions[node], n_rows=n_rows)
-            continue
-        j, is_set = int(nodes.split_indices[node]), node in nodes.right_codes
-        number = builder.add(
-            place,
+            return Node(value=nodes.split_conditions[node], n_rows=n_rows), {}
+        j, sent_left, threshold = int(nodes.split_indices[node]), None, thresholds[node]
+        if node in nodes.right_codes:
+            right_codes, threshold = set(nodes.right_codes[node]), 0.0
+            sent_left = [c for i, c in enumerate(categories[j]) if i not in right_codes]
+        split = Node(
             feature=j,
-            threshold=0.0 if is_set else thresholds[node],
+            threshold=threshold,
             missing_left=nodes.default_left[node],
             gain=gain[node],
+            left_categories=sent_left,
         )
-        if is_set:
-            goes_right = set(nodes.right_codes[node])
-            goes_left = [c for i, c in enumerate(categories[j]) if i not in goes_right]
-            builder.left_categories[number] = tuple(sorted(goes_left))
-        waiting += [
-            (right[node], (number, "right")),
-            (left[node], (number, "left")),
-        ]
-    return builder.tree()
+        return split, {"left": left[node], "right": right[node]}
+
+    return unfold(0, node_of)
 
 
 def read_xgboost_categories(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
+from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
@@ -746,24 +746,18 @@ def features_sections(subject: Subject, effects: Effects | None) -> list[str]:
         return [html.section(title, html.paragraph(text))]
     sections = []
     if effects.gain is not None:
-        sections.append(importances_section(effects.names, effects.gain))
+        measure = "share of the gain of all splits"
+        order = np.argsort(-effects.gain, kind="stable")[:MOST_COLUMNS]
+        rows = [[effects.names[j], f"{effects.gain[j]:.4g}"] for j in order]
+        picture = features_picture(effects.names, effects.gain, measure)
+        numbers = html.details(picture, html.table(["feature", measure], rows))
+        sections.append(html.section("Feature importances", numbers))
     if effects.shap is not None:
         sections.append(shap_section(effects))
     else:
         text = html.paragraph(f"Left out: {effects.why_not}")
         sections.append(html.section("SHAP values", text))
     return sections
-
-
-def importances_section(names: Sequence[str], gain: FloatArray) -> str:
-    """Return the shares of features in the gain of all splits."""
-    measure = "share of the gain of all splits"
-    order = np.argsort(-gain, kind="stable")[:MOST_COLUMNS]
-    numbers = html.table(
-        ["feature", measure], [[names[j], f"{gain[j]:.4g}"] for j in order]
-    )
-    picture = features_picture(names, gain, measure)
-    return html.section("Feature importances", html.details(picture, numbers))
 
 
 def features_picture(names: Sequence[str], values: FloatArray, measure: str) -> str:
@@ -821,10 +815,10 @@ def direction(shap: ShapValues, feature: int) -> str:
     known = ~np.isnan(column.values)
     if not known.any():
         return "missing"
-    x, y = rankdata(column.values[known]), rankdata(shap.values[known, feature])
-    x, y = x - x.mean(), y - y.mean()
-    scale = np.sqrt((x @ x) * (y @ y))
-    return f"{x @ y / scale:+.2f}" if scale > 0 else "constant"
+    x, y = column.values[known], shap.values[known, feature]
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return "constant"
+    return f"{spearmanr(x, y).statistic:+.2f}"
 
 
 # --- data -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_ltr._core.compile import ThreadTeam, effective_n_threads
 from sklearn_ltr._core.data.features import check_has_rows
+from sklearn_ltr._core.optional import require
 from sklearn_ltr._core.trees.explain.shapley import explain_trees
 from sklearn_ltr._core.typing import FloatArray, MatrixLike
 from sklearn_ltr.inspection._models import transform_for_model
@@ -107,13 +108,9 @@ class ShapValues:
         ImportError
             If shap is not installed.
         """
-        try:
-            from shap import Explanation
-        except ImportError as error:
-            raise ImportError(
-                "ShapValues.to_explanation requires shap: install it by "
-                "python -m pip install shap"
-            ) from error
+        require("shap", "ShapValues.to_explanation")
+        from shap import Explanation
+
         X: Any = self.X
         return Explanation(
             self.values,

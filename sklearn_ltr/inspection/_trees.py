@@ -8,9 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.optional import require
 from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.export._estimators import features_of, trees_of
-from sklearn_ltr.export._tree_model import LARGEST_THRESHOLD, Tree, joined, node_means
+from sklearn_ltr.export._tree_model import (
+    LARGEST_THRESHOLD,
+    Tree,
+    depths,
+    joined,
+    node_means,
+)
 from sklearn_ltr.inspection._models import find_model, hint
 
 if TYPE_CHECKING:
@@ -92,13 +99,9 @@ def trees_to_dataframe(estimator: BaseEstimator) -> DataFrame:
     3     0     3      2     NaN        NaN  <NA>       1
     4     0     4      2     NaN        NaN  <NA>       1
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "trees_to_dataframe requires pandas: install it by "
-            "python -m pip install pandas"
-        ) from error
+    require("pandas", "trees_to_dataframe")
+    import pandas as pd
+
     trees, names = named_trees(estimator)
     parts = []
     for number, tree in enumerate(trees):
@@ -215,11 +218,3 @@ def values_and_rows(tree: Tree) -> tuple[FloatArray, IntArray]:
         value[~tree.is_leaf] = np.nan
         n_rows[:] = -1
     return value, n_rows
-
-
-def depths(tree: Tree) -> IntArray:
-    """Return the depth of each node, (n_nodes,) int64."""
-    depth = np.zeros(len(tree.feature), np.int64)
-    for node in np.flatnonzero(~tree.is_leaf):  # parents before children
-        depth[[tree.left[node], tree.right[node]]] = depth[node] + 1
-    return depth

@@ -48,6 +48,15 @@ def read_items(
     return numbers
 
 
+def read_rows(
+    rows: RowsLike, argument: str, item: str, n: int | None = None
+) -> FloatArray:
+    """Return rows of equal length, each with a number for each item."""
+    n = len(rows[0]) if n is None else n
+    read = [read_items(row, f"{argument}[{i}]", item, n) for i, row in enumerate(rows)]
+    return np.stack(read)
+
+
 def read_curves(
     curves: Mapping[str, ArrayLike],
     argument: str,

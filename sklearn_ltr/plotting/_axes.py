@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Style: TypeAlias = Mapping[str, object]  # keyword arguments of an artist
 MAX_HEIGHT = 60.0  # of a new figure, in inches
-MAX_NAME_LENGTH = 24  # of a feature, in characters, where there is little room
 MAX_LINE_LENGTH = {"x": 50, "y": 40}  # of what is written along an axis
 
 
@@ -143,6 +142,11 @@ def name_of_metric(metric: Metric) -> str:
     """Return the name of a metric's class with its cutoff, such as "NDCG@10"."""
     name = type(metric).__name__
     return name if metric.k is None else f"{name}@{metric.k}"
+
+
+def short_label(text: object) -> str:
+    """Return a label where there is little room, such as of a feature."""
+    return escape_label(text, 24)
 
 
 def escape_label(text: object, longest: int = 32) -> str:

@@ -5,7 +5,7 @@ curve(alpha)  =  mean over queries of the metric of  alpha * s1 + (1 - alpha) * 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,21 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn_ltr._core.typing import FloatArray, IdsLike
 from sklearn_ltr.ensemble import best_blend
 from sklearn_ltr.metrics import Metric, get_metric
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import read_items, read_names
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    line_style,
-    name_of_metric,
-    next_styles,
-    read_style,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 
 @complete_display
@@ -154,7 +142,7 @@ class BlendCurveDisplay(Display):
             curve.change_points,
             curve.values,
             alpha=curve.alpha,
-            metric_name=name_of_metric(metric),
+            metric_name=axes.name_of_metric(metric),
             names=names,
         ).plot(ax, **kwargs)
 
@@ -162,8 +150,8 @@ class BlendCurveDisplay(Display):
         self,
         ax: Axes | None = None,
         *,
-        curve_kwargs: Style | None = None,
-        best_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | None = None,
+        best_kwargs: axes.Style | None = None,
     ) -> BlendCurveDisplay:
         """Draw the curve.
 
@@ -183,18 +171,17 @@ class BlendCurveDisplay(Display):
         from matplotlib.patches import StepPatch
 
         edges = np.concatenate(([0.0], self.change_points, [1.0]))
-        style = next(next_styles(ax, markers=False)) | {"linewidth": 1.5}
-        style = read_style(curve_kwargs, StepPatch, baseline=None, **style)
+        style = next(axes.next_styles(ax, markers=False)) | {"linewidth": 1.5}
+        style = axes.read_style(curve_kwargs, StepPatch, baseline=None, **style)
         self.line_ = ax.stairs(self.values, edges, **style)
-        self.best_line_ = self.legend_ = None
+        self.best_line_ = None
         if self.alpha is not None:
             label = f"alpha = {self.alpha:.3g}"
             dots = {"color": self.line_.get_edgecolor(), "linestyle": ":"}
-            style = line_style(best_kwargs, label=label, **dots)
+            style = axes.line_style(best_kwargs, label=label, **dots)
             self.best_line_ = ax.axvline(self.alpha, **style)
-            self.legend_ = draw_legend(ax)
-        name_1, name_0 = map(escape_label, self.names)
+        name_1, name_0 = map(axes.escape_label, self.names)
         ax.set_xlim(0, 1)
-        write_label(ax.xaxis, f"alpha (0: {name_0} alone, 1: {name_1} alone)")
-        write_label(ax.yaxis, self.metric_name)
+        alphas = f"alpha (0: {name_0} alone, 1: {name_1} alone)"
+        self._label_curves(alphas, self.metric_name)
         return self

@@ -13,37 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.data import (
-    check_grades,
-    check_sample_weight,
-    check_scores,
-)
+from sklearn_ltr._core.data import check_grades, check_sample_weight, check_scores
 from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import (
     differences_of,
     mean_and_standard_error,
 )
-from sklearn_ltr.plotting._arguments import (
-    group_rows,
-    predicted_scores,
-    read_curves,
-)
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    line_style_of_each,
-    name_of_metric,
-    read_style,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
+from sklearn_ltr.plotting import _axes as axes
+from sklearn_ltr.plotting._arguments import group_rows, predicted_scores, read_curves
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
-    from matplotlib.lines import Line2D
 
 T = TypeVar("T")
 RankerScores = (
@@ -285,7 +267,7 @@ class CutoffCurveDisplay(Display):
             k=cutoffs,
             means=means,
             standard_errors=errors,
-            metric_name=name_of_metric(metric),
+            metric_name=axes.name_of_metric(metric),
             baseline=baseline,
         ).plot(ax, **kwargs)
 
@@ -294,8 +276,8 @@ class CutoffCurveDisplay(Display):
         ax: Axes | None = None,
         *,
         band: bool = True,
-        curve_kwargs: Style | Sequence[Style] | None = None,
-        band_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | Sequence[axes.Style] | None = None,
+        band_kwargs: axes.Style | None = None,
     ) -> CutoffCurveDisplay:
         """Draw the curves.
 
@@ -316,7 +298,7 @@ class CutoffCurveDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, grid="y")
-        styles = line_style_of_each(ax, self.means, curve_kwargs)
+        styles = axes.line_style_of_each(ax, self.means, curve_kwargs)
         self.lines_: list[Line2D] = []
         for mean, style in zip(self.means.values(), styles, strict=True):
             self.lines_ += ax.plot(self.k, mean, **style)
@@ -326,7 +308,9 @@ class CutoffCurveDisplay(Display):
         for line, name in zip(self.lines_, self.means, strict=True):
             if has_bands:
                 color = line.get_color()
-                style = read_style(band_kwargs, color=color, alpha=0.15, linewidth=0)
+                style = axes.read_style(
+                    band_kwargs, color=color, alpha=0.15, linewidth=0
+                )
                 low, high = (self.means[name] + s * errors[name] for s in (-1, 1))
                 self.bands_.append(ax.fill_between(self.k, low, high, **style))
         scale_cutoffs(ax, self.k)
@@ -334,12 +318,10 @@ class CutoffCurveDisplay(Display):
         if has_bands:
             statistic += " ± standard error"
         if self.baseline is not None:
-            what += f" minus that of {escape_label(self.baseline)}"
+            what += f" minus that of {axes.escape_label(self.baseline)}"
         elif has_bands and len(self.means) > 1:
             statistic += ", unpaired"
-        write_label(ax.xaxis, "cutoff k")
-        write_label(ax.yaxis, f"{what} ({statistic})")
-        self.legend_ = draw_legend(ax)
+        self._label_curves("cutoff k", f"{what} ({statistic})")
         return self
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,23 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.typing import IntArray
 from sklearn_ltr.inspection._models import find_model, hint
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import (
     check_n_features,
     is_ranker,
     read_item_names,
     read_items,
 )
-from sklearn_ltr.plotting._axes import (
-    Style,
-    escape_label,
-    label_rows,
-    read_style,
-    write_n_shown,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 MAX_NAMES = 250  # of more bars, only some are labelled
 GAIN_LABEL = "fraction of the gain of all splits"
@@ -197,7 +188,7 @@ class FeatureImportancesDisplay(Display):
         ax: Axes | None = None,
         *,
         n_features: int | None = 20,
-        bar_kwargs: Style | None = None,
+        bar_kwargs: axes.Style | None = None,
     ) -> FeatureImportancesDisplay:
         """Draw the bars.
 
@@ -218,17 +209,17 @@ class FeatureImportancesDisplay(Display):
         shown = self.order[: check_n_features(n_features)]
         size = (6.4, 1.0 + 0.24 * min(MAX_NAMES, max(4, len(shown))))
         ax = self._set_axes(ax, size, grid="x")
-        style = read_style(bar_kwargs, height=0.7, ecolor="0.2", capsize=2)
+        style = axes.read_style(bar_kwargs, height=0.7, ecolor="0.2", capsize=2)
         if self.standard_deviations is not None:
             style = {"xerr": self.standard_deviations[shown]} | style
         y = np.arange(len(shown))
         self.bars_ = ax.barh(y, self.importances[shown], **style)
         step = -(-len(shown) // MAX_NAMES)
-        names = [escape_label(name) for name in self.feature_names[shown[::step]]]
-        label_rows(ax, len(shown), names, step)
+        names = [axes.escape_label(name) for name in self.feature_names[shown[::step]]]
+        axes.label_rows(ax, len(shown), names, step)
         ax.axvline(0, color="black", linewidth=0.8)
         if not self.importances.any():
             ax.set_xlim(0, 1)
         ax.set_xlabel(self.importance_name)
-        write_n_shown(ax, len(shown), len(self.order))
+        axes.write_n_shown(ax, len(shown), len(self.order))
         return self

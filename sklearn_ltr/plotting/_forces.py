@@ -17,29 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr._core.data import (
-    QueryGroups,
-    check_grades,
-    check_scores,
-    count_rows,
-)
+from sklearn_ltr._core.data import QueryGroups, check_grades, check_scores, count_rows
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._lambdas import compute_lambdas
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._ranked_list import rank_documents
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import Curves, check_dict, predicted_scores
-from sklearn_ltr.plotting._axes import (
-    MAX_HEIGHT,
-    Style,
-    escape_label,
-    fit_labels,
-    read_style,
-)
 from sklearn_ltr.plotting._colors import DARK, FORCES, NOT_RELEVANT, PALE
-from sklearn_ltr.plotting._display import Display, complete_display
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.legend import Legend
     from matplotlib.quiver import Quiver
@@ -296,8 +284,8 @@ class ForcesDisplay(Display):
         name: str | None = None,
         arrow_length: float = 4.0,
         largest: float | None = None,
-        bar_kwargs: Style | None = None,
-        arrow_kwargs: Style | None = None,
+        bar_kwargs: axes.Style | None = None,
+        arrow_kwargs: axes.Style | None = None,
     ) -> ForcesDisplay:
         """Draw the ranked list and the arrows.
 
@@ -331,7 +319,7 @@ class ForcesDisplay(Display):
             )
         size = (
             1.5 + 1.6 * len(self.lambdas),
-            min(MAX_HEIGHT, 2.0 + 0.25 * len(self.ranks)),
+            min(axes.MAX_HEIGHT, 2.0 + 0.25 * len(self.ranks)),
         )
         ax = self._set_axes(ax, size)
         order = self._order
@@ -345,7 +333,7 @@ class ForcesDisplay(Display):
             lengths[force] = scaled * arrow_length
         self.arrows_ = draw_arrows(ax, lengths, arrow_kwargs)
         # the name of a force and its largest |lambda| are below its column
-        names = [escape_label(force, MAX_LABEL_LENGTH) for force in by_rank]
+        names = [axes.escape_label(force, MAX_LABEL_LENGTH) for force in by_rank]
         labels = [
             f"{name}\nmax $|\\lambda|$ = {np.abs(lambdas).max():.3g}"
             for name, lambdas in zip(names, by_rank.values(), strict=True)
@@ -353,7 +341,7 @@ class ForcesDisplay(Display):
         width, n_letters = np.ptp(ax.get_xlim()), max(14, *map(len, names))
         narrowest = np.diff(np.sort(ax.get_xticks())).min(initial=width)
         ax.set_xticks(ax.get_xticks(), labels)
-        fit_labels(ax.xaxis, width / narrowest, 0.45 * n_letters)
+        axes.fit_labels(ax.xaxis, width / narrowest, 0.45 * n_letters)
         ax.tick_params(length=0)
         for label, column in zip(ax.get_xticklabels(), self.arrows_, strict=True):
             label.set_color(column.get_facecolor()[0])
@@ -410,7 +398,7 @@ def assign_lanes(lengths: FloatArray) -> IntArray:
 
 
 def draw_arrows(
-    ax: Axes, lengths: Mapping[str, FloatArray], given: Style | None
+    ax: Axes, lengths: Mapping[str, FloatArray], given: axes.Style | None
 ) -> list[Quiver]:
     """Draw a column of arrows per force, the first one left of the bars."""
     arrows: list[Quiver] = []
@@ -423,7 +411,7 @@ def draw_arrows(
         centers.append(edges[side] + away * width / 2)
         edges[side] += away * width
         x = centers[-1] + away * LANE_WIDTH * (lanes - lanes.max() / 2)
-        style = read_style(given, color=color, **ARROW_STYLE)
+        style = axes.read_style(given, color=color, **ARROW_STYLE)
         arrows.append(ax.quiver(x, y, np.zeros_like(x), force_lengths, **style))
     tips = y + np.stack(list(lengths.values()))
     ax.set_xlim(*edges)
@@ -433,7 +421,7 @@ def draw_arrows(
 
 
 def draw_ranked_list(
-    ax: Axes, grades: FloatArray, given: Style | None
+    ax: Axes, grades: FloatArray, given: axes.Style | None
 ) -> tuple[BarContainer, Legend]:
     """Draw a bar from x = 0 to 1 per document, by rank, and a legend of the grades."""
     from matplotlib.transforms import offset_copy
@@ -443,7 +431,7 @@ def draw_ranked_list(
     darkness = grades / highest if highest > 0 else grades
     blues = PALE + darkness[:, np.newaxis] * (DARK - PALE)
     colors = np.where(grades[:, np.newaxis] > 0, blues, NOT_RELEVANT)
-    style = read_style(given, height=0.7, color=colors, zorder=2)
+    style = axes.read_style(given, height=0.7, color=colors, zorder=2)
     bars = ax.barh(ranks, 1.0, **style)
     box, dpi = ax.get_window_extent(), ax.get_figure(root=True).dpi
     most = min(MAX_RANK_LABELS, max(1, int(box.height / dpi / RANK_HEIGHT)))

@@ -6,7 +6,7 @@ y of a bin  =  mean of its given grades, +- a standard error over queries
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,20 +16,9 @@ from sklearn_ltr._core.data import check_grades, check_sample_weight, check_scor
 from sklearn_ltr._core.parameters import Choice, integer
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._models import hint
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import group_rows, read_items
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    line_style,
-    line_style_of_each,
-    wrap_lines,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 Unit = Literal["document", "query"]
 UNITS = Choice("document", "query")
@@ -250,8 +239,8 @@ class GradeReliabilityDisplay(Display):
         self,
         ax: Axes | None = None,
         *,
-        curve_kwargs: Style | None = None,
-        diagonal_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | None = None,
+        diagonal_kwargs: axes.Style | None = None,
     ) -> GradeReliabilityDisplay:
         """Draw the bins, and the diagonal.
 
@@ -269,19 +258,17 @@ class GradeReliabilityDisplay(Display):
         """
         ax = self._set_axes(ax, (4.8, 4.8), grid="both")
 
-        style = line_style(diagonal_kwargs, color="0.4", linestyle=":")
+        style = axes.line_style(diagonal_kwargs, color="0.4", linestyle=":")
         self.diagonal_ = ax.axline((0, 0), slope=1, **style)
         error = f"calibration error {self.calibration_error:.3f}"
-        label = error if self.name is None else f"{escape_label(self.name)}: {error}"
-        label = wrap_lines(label, "y")
-        (style,) = line_style_of_each(ax, [label], curve_kwargs, capsize=2)
+        name = "" if self.name is None else f"{axes.escape_label(self.name)}: "
+        label = axes.wrap_lines(name + error, "y")
+        (style,) = axes.line_style_of_each(ax, [label], curve_kwargs, capsize=2)
         self.bars_ = ax.errorbar(
             self.predicted, self.given, self.standard_errors, **style
         )
-        what = "of a query" if self.unit == "query" else "of documents"
-        write_label(ax.xaxis, f"predicted grade, mean {what}")
-        write_label(ax.yaxis, f"given grade, mean {what}")
-        self.legend_ = draw_legend(ax)
+        what = f"grade, mean of {'a query' if self.unit == 'query' else 'documents'}"
+        self._label_curves(f"predicted {what}", f"given {what}")
         return self
 
 

@@ -17,6 +17,7 @@ from sklearn_ltr._core.data.labels import label_number, read_label_grades, selec
 from sklearn_ltr._core.typing import FloatArray, IdsLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.model_selection._comparison import mean_and_standard_error
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import (
     Curves,
     RowsLike,
@@ -24,21 +25,10 @@ from sklearn_ltr.plotting._arguments import (
     read_curves,
     read_items,
 )
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    line_style_of_each,
-    name_of_metric,
-    read_style,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.container import ErrorbarContainer
-    from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
 PointNames: TypeAlias = Mapping[str, Sequence[str]] | Sequence[str] | None
@@ -258,7 +248,7 @@ class ParetoDisplay(Display):
                 ]
                 means[-1][curve], errors[-1][curve] = np.transpose(of_models)
             label = f"label {name}" if name.isdigit() else name
-            names.append(f"{name_of_metric(one)} of {label}")
+            names.append(f"{axes.name_of_metric(one)} of {label}")
         return cls(
             *means,
             x_errors=errors[0],
@@ -272,8 +262,8 @@ class ParetoDisplay(Display):
         self,
         ax: Axes | None = None,
         *,
-        curve_kwargs: Style | Sequence[Style] | None = None,
-        text_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | Sequence[axes.Style] | None = None,
+        text_kwargs: axes.Style | None = None,
     ) -> ParetoDisplay:
         """Draw the curves.
 
@@ -299,8 +289,8 @@ class ParetoDisplay(Display):
         self.curves_: list[ErrorbarContainer] = []
         self.fronts_: list[Line2D] = []
         self.texts_: list[Annotation] = []
-        labels = map(escape_label, self.x)
-        styles = line_style_of_each(ax, labels, curve_kwargs, elinewidth=0.8)
+        labels = map(axes.escape_label, self.x)
+        styles = axes.line_style_of_each(ax, labels, curve_kwargs, elinewidth=0.8)
         for (name, x), style in zip(self.x.items(), styles, strict=True):
             y = self.y[name]
             for axis, errors in (("xerr", self.x_errors), ("yerr", self.y_errors)):
@@ -324,17 +314,16 @@ class ParetoDisplay(Display):
             # names are above the front, and below what is not on it
             names = self.point_names.get(name, ())
             for text, a, b, above in zip(names, x, y, front, strict=False):
-                beside: Style = {"xytext": (4, 4)}
+                beside: axes.Style = {"xytext": (4, 4)}
                 if not above:
                     beside = {"xytext": (-4, -4), "ha": "right", "va": "top"}
                 offset = {"textcoords": "offset points", **beside}
-                own = read_style(text_kwargs, Text, fontsize="small", **offset)
-                self.texts_.append(ax.annotate(escape_label(text), (a, b), **own))
+                own = axes.read_style(text_kwargs, Text, fontsize="small", **offset)
+                self.texts_.append(ax.annotate(axes.escape_label(text), (a, b), **own))
         has_bars = self.x_errors is not None or self.y_errors is not None
         suffix = " (mean ± standard error, unpaired)" if has_bars else ""
-        write_label(ax.xaxis, escape_label(self.x_name) + suffix)
-        write_label(ax.yaxis, escape_label(self.y_name) + suffix)
-        self.legend_ = draw_legend(ax)
+        x_name, y_name = map(axes.escape_label, (self.x_name, self.y_name))
+        self._label_curves(x_name + suffix, y_name + suffix)
         return self
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,21 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._core.data.rows import check_each
 from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.inspection._models import find_model, hint
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import Curves, read_items
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    line_style,
-    line_style_of_each,
-    set_integer_ticks,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 
 @complete_display
@@ -203,8 +191,8 @@ class PropensityCurveDisplay(Display):
         self,
         ax: Axes | None = None,
         *,
-        curve_kwargs: Style | Sequence[Style] | None = None,
-        true_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | Sequence[axes.Style] | None = None,
+        true_kwargs: axes.Style | None = None,
     ) -> PropensityCurveDisplay:
         """Draw the curves.
 
@@ -224,28 +212,27 @@ class PropensityCurveDisplay(Display):
             If `curve_kwargs` is a list of another length.
         """
         ax = self._set_axes(ax, grid="y")
-        labels = map(escape_label, self.propensities)
+        labels = map(axes.escape_label, self.propensities)
         bars = {"linewidth": 1.2, "capsize": 2}
-        styles = line_style_of_each(ax, labels, curve_kwargs, **bars)
+        styles = axes.line_style_of_each(ax, labels, curve_kwargs, **bars)
         self.true_line_ = None
         if self.true_propensities is not None:
             dashes = {"color": "black", "linestyle": "--", "linewidth": 1.0}
             (self.true_line_,) = ax.plot(
                 np.arange(len(self.true_propensities)),
                 self.true_propensities,
-                **line_style(true_kwargs, label="true", **dashes),
+                **axes.line_style(true_kwargs, label="true", **dashes),
             )
         self.lines_: list[Line2D] = []
         for (name, curve), style in zip(self.propensities.items(), styles, strict=True):
             errors = self.standard_errors.get(name)
             position = np.arange(len(curve))
             self.lines_.append(ax.errorbar(position, curve, yerr=errors, **style))
-        set_integer_ticks(ax.xaxis)
+        axes.set_integer_ticks(ax.xaxis)
         ax.set_ylim(bottom=0)
         has_errors = any(np.isfinite(e).any() for e in self.standard_errors.values())
-        write_label(ax.xaxis, "position (0 is shown first)")
-        write_label(ax.yaxis, f"propensity{' ± standard error' if has_errors else ''}")
-        self.legend_ = draw_legend(ax)
+        y = f"propensity{' ± standard error' if has_errors else ''}"
+        self._label_curves("position (0 is shown first)", y)
         return self
 
 

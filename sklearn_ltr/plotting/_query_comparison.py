@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,30 +17,13 @@ from sklearn_ltr.model_selection._comparison import (
     mean_and_standard_error,
     query_values,
 )
-from sklearn_ltr.plotting._arguments import (
-    predicted_scores,
-    read_items,
-    read_names,
-)
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    fit_labels,
-    name_of_metric,
-    read_style,
-    wrap_lines,
-)
+from sklearn_ltr.plotting import _axes as axes
+from sklearn_ltr.plotting._arguments import predicted_scores, read_items, read_names
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 # With more bars than this, they have no gaps between them and no labels.
 MAX_SEPARATE_BARS = 40
-MAX_LABEL_LENGTH = 24  # characters
 
 
 @complete_display
@@ -261,11 +244,11 @@ class QueryComparisonDisplay(Display):
             queries=compared.queries,
             weights=compared.weights,
             names=names,
-            metric_name=name_of_metric(metric),
+            metric_name=axes.name_of_metric(metric),
         ).plot(ax, **kwargs)
 
     def plot(
-        self, ax: Axes | None = None, *, bar_kwargs: Style | None = None
+        self, ax: Axes | None = None, *, bar_kwargs: axes.Style | None = None
     ) -> QueryComparisonDisplay:
         """Draw the sorted differences.
 
@@ -290,7 +273,7 @@ class QueryComparisonDisplay(Display):
         corners = (-half, 0), (-half, 1), (half, 1), (half, 0)
         center = np.arange(1, n + 1)
         bars = [np.column_stack([center + x, differences * y]) for x, y in corners]
-        style = read_style(
+        style = axes.read_style(
             bar_kwargs,
             facecolors=np.where(differences > 0, BETTER, WORSE),
             linewidths=0,
@@ -314,14 +297,14 @@ class QueryComparisonDisplay(Display):
             ax.axhspan(low, high, color="0.4", alpha=0.25, linewidth=0, zorder=3)
         dashes = {"color": "black", "linestyle": "--", "linewidth": 1}
         self.mean_line_ = ax.axhline(self.mean_difference, **dashes)
-        names = " − ".join(map(escape_label, reversed(self.names)))
-        ax.set_title(wrap_lines(f"{names}\n{mean}", "y"))
+        names = " − ".join(map(axes.escape_label, reversed(self.names)))
+        ax.set_title(axes.wrap_lines(f"{names}\n{mean}", "y"))
         ax.set_ylabel(f"difference in {self.metric_name}")
         ax.set_xlim(0.5, n + 0.5)
         if n <= MAX_SEPARATE_BARS:
-            labels = [escape_label(query, MAX_LABEL_LENGTH) for query in self.queries]
+            labels = [axes.short_label(query) for query in self.queries]
             ax.set_xticks(np.arange(1, n + 1), labels, rotation=90, fontsize="small")
-            fit_labels(ax.xaxis, n)
+            axes.fit_labels(ax.xaxis, n)
             ax.set_xlabel("query")
         else:
             ax.set_xlabel(f"{n} queries, from greatest loss to greatest gain")
@@ -334,7 +317,7 @@ class QueryComparisonDisplay(Display):
         patches = [Patch(color=color) for color in counts.values()]
         # in the corner where there are no bars
         upper_left = differences[-1] >= -differences[0]
-        self.legend_ = draw_legend(
+        self.legend_ = axes.draw_legend(
             ax,
             [*patches, self.mean_line_],
             [*counts, mean_label],

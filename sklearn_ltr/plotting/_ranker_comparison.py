@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,19 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn_ltr._core.parameters import real
 from sklearn_ltr._core.typing import FloatArray, NamesLike
 from sklearn_ltr.model_selection import RankerComparison
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import read_items
-from sklearn_ltr.plotting._axes import (
-    MAX_HEIGHT,
-    Style,
-    escape_label,
-    label_rows,
-    read_style,
-)
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 MAX_LABEL_LENGTH = 48  # characters
 
@@ -151,8 +142,8 @@ class RankerComparisonDisplay(Display):
         self,
         ax: Axes | None = None,
         *,
-        dot_kwargs: Style | None = None,
-        interval_kwargs: Style | None = None,
+        dot_kwargs: axes.Style | None = None,
+        interval_kwargs: axes.Style | None = None,
     ) -> RankerComparisonDisplay:
         """Draw the differences and their intervals.
 
@@ -169,18 +160,18 @@ class RankerComparisonDisplay(Display):
         {ImportError}
         """
         n = len(self.names)
-        size = (6.4, min(1.6 + 0.35 * n, MAX_HEIGHT))
+        size = (6.4, min(1.6 + 0.35 * n, axes.MAX_HEIGHT))
         ax = self._set_axes(ax, size, grid="x")
         above, below = self.low > 0, self.high < 0
         colors = np.select([above, below], [BETTER, WORSE], EQUAL).tolist()
         rows = np.arange(n)
         ax.axvline(0, color="black", linewidth=0.8)
-        style = read_style(interval_kwargs, colors=colors, linewidths=2.5)
+        style = axes.read_style(interval_kwargs, colors=colors, linewidths=2.5)
         self.intervals_ = ax.hlines(rows, self.low, self.high, **style)
-        style = read_style(dot_kwargs, color=colors, s=40, zorder=3)
+        style = axes.read_style(dot_kwargs, color=colors, s=40, zorder=3)
         self.dots_ = ax.scatter(self.mean_differences, rows, **style)
-        labels = [escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
-        label_rows(ax, n, labels)
+        labels = [axes.escape_label(name, MAX_LABEL_LENGTH) for name in self.names]
+        axes.label_rows(ax, n, labels)
         ax.set_xlabel(
             f"difference in {self.metric_name}, "
             f"{100 * self.confidence_level:g}% interval"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,22 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.metrics import get_metric
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import read_items
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    line_style,
-    name_of_metric,
-    next_styles,
-    read_style,
-    set_integer_ticks,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 
 @complete_display
@@ -167,16 +154,16 @@ class SearchTraceDisplay(Display):
             blend_score=search.best_score_ if is_blend else None,
             metric_name="score"
             if metric is None
-            else name_of_metric(get_metric(metric)),
+            else axes.name_of_metric(get_metric(metric)),
         ).plot(ax, **kwargs)
 
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        dot_kwargs: Style | None = None,
-        best_kwargs: Style | None = None,
-        blend_kwargs: Style | None = None,
+        dot_kwargs: axes.Style | None = None,
+        best_kwargs: axes.Style | None = None,
+        blend_kwargs: axes.Style | None = None,
     ) -> SearchTraceDisplay:
         """Draw the candidates and the best so far.
 
@@ -200,20 +187,20 @@ class SearchTraceDisplay(Display):
         x = np.arange(len(self.scores)) if self.elapsed is None else self.elapsed
         dots = {"s": 18, "color": "0.5", "label": "candidate"}
         steps = {"drawstyle": "steps-post", "linewidth": 1.8}
-        steps |= next(next_styles(ax, markers=False))
-        style = read_style(dot_kwargs, PathCollection, **dots)
+        steps |= next(axes.next_styles(ax, markers=False))
+        style = axes.read_style(dot_kwargs, PathCollection, **dots)
         self.dots_ = ax.scatter(x, self.scores, **style)
-        style = line_style(best_kwargs, label="best so far", **steps)
+        style = axes.line_style(best_kwargs, label="best so far", **steps)
         (self.best_line_,) = ax.plot(x, np.fmax.accumulate(self.scores), **style)
         self.blend_line_: Line2D | None = None
         if self.blend_score is not None:
             dots = {"label": "blend", "color": "black", "linestyle": ":"}
-            style = line_style(blend_kwargs, **dots)
+            style = axes.line_style(blend_kwargs, **dots)
             self.blend_line_ = ax.axhline(self.blend_score, **style)
-        self.legend_ = draw_legend(ax, loc="lower right")
+        what = "seconds of the search"
         if self.elapsed is None:
-            set_integer_ticks(ax.xaxis)
-        what = "candidate" if self.elapsed is None else "seconds of the search"
-        write_label(ax.xaxis, what)
-        write_label(ax.yaxis, f"{self.metric_name} of held-out queries")
+            axes.set_integer_ticks(ax.xaxis)
+            what = "candidate"
+        y = f"{self.metric_name} of held-out queries"
+        self._label_curves(what, y, loc="lower right")
         return self

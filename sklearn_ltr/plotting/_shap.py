@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,28 +16,16 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._core.data import QueryGroups
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._shap_values import shap_values
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import (
     RowsLike,
     check_n_features,
     read_item_names,
     read_items,
-)
-from sklearn_ltr.plotting._axes import (
-    MAX_NAME_LENGTH,
-    Style,
-    escape_label,
-    fit_labels,
-    label_rows,
-    read_style,
-    set_integer_ticks,
-    wrap_lines,
-    write_n_shown,
+    read_rows,
 )
 from sklearn_ltr.plotting._colors import BETTER, WORSE, WORSE_TO_BETTER
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 MAX_VALUE_LENGTH = 10  # characters
 MAX_FEATURES = 200
@@ -192,7 +180,7 @@ class ShapValuesDisplay(Display):
             item = "document_names", "document"
             names = read_item_names(document_names, len(result.values), *item)
             documents = [str(name) for name in names[rows]]
-        called = [escape_label(name) for name in documents]
+        called = [axes.escape_label(name) for name in documents]
         if other is None:
             score_name = "score"
             name = (
@@ -211,7 +199,7 @@ class ShapValuesDisplay(Display):
                     f"document and other are of two queries, {first} and {last}, so "
                     "neither is ranked above the other: give two documents of one query"
                 )
-            name = f"Query {escape_label(first)}\n{name}"
+            name = f"Query {axes.escape_label(first)}\n{name}"
         return cls(
             values,
             bias=bias,
@@ -227,7 +215,7 @@ class ShapValuesDisplay(Display):
         ax: Axes | None = None,
         *,
         n_features: int | None = 12,
-        bar_kwargs: Style | None = None,
+        bar_kwargs: axes.Style | None = None,
     ) -> ShapValuesDisplay:
         """Draw the bars.
 
@@ -256,7 +244,7 @@ class ShapValuesDisplay(Display):
         size = (6.4, 1.4 + 0.26 * max(4, len(widths)))
         ax = self._set_axes(ax, size, grid="x")
         colors = np.where(widths > 0, BETTER, WORSE)
-        style = read_style(bar_kwargs, height=0.7, color=colors)
+        style = axes.read_style(bar_kwargs, height=0.7, color=colors)
         ax.use_sticky_edges = False  # bars that end at the frame would look cut off
         y = np.arange(len(widths))
         self.bars_ = ax.barh(y, widths, left=ends - widths, **style)
@@ -270,26 +258,26 @@ class ShapValuesDisplay(Display):
         ax.vlines((ends - widths)[:-1], y[:-1], y[1:], color="0.5", linewidth=0.8)
         for x in (self.bias, self.score):
             ax.axvline(x, color="black", linewidth=0.8, linestyle=":")
-        label_rows(ax, len(widths), labels)
+        axes.label_rows(ax, len(widths), labels)
         if self.documents is not None and self.feature_values is not None:
-            names = [escape_label(name, MAX_NAME_LENGTH) for name in self.documents]
+            names = [axes.short_label(name) for name in self.documents]
             ax.set_ylabel("feature = " + ",\n".join(names), fontsize="small")
         # from the right, where no labels are
         if self.name is not None:
-            ax.set_title(wrap_lines(self.name), x=1, ha="right")
-        ax.set_xlabel(wrap_lines(self.score_name), loc="right")
+            ax.set_title(axes.wrap_lines(self.name), x=1, ha="right")
+        ax.set_xlabel(axes.wrap_lines(self.score_name), loc="right")
         return self
 
     def _label(self, feature: int) -> str:
         """Return the name of a feature, and what the documents have for it."""
-        name = escape_label(self.feature_names[feature], MAX_NAME_LENGTH)
+        name = axes.short_label(self.feature_names[feature])
         if self.feature_values is None:
             return name
         values = [
             f"{value:.4g}" if isinstance(value, float | np.floating) else value
             for value in np.atleast_2d(self.feature_values)[:, feature]
         ]
-        shown = [escape_label(value, MAX_VALUE_LENGTH) for value in values]
+        shown = [axes.escape_label(value, MAX_VALUE_LENGTH) for value in values]
         return f"{name} = {', '.join(shown)}"
 
 
@@ -401,7 +389,7 @@ class ShapHeatmapDisplay(Display):
         ax: Axes | None = None,
         *,
         n_features: int | None = 12,
-        image_kwargs: Style | None = None,
+        image_kwargs: axes.Style | None = None,
     ) -> ShapHeatmapDisplay:
         """Draw the colors.
 
@@ -424,7 +412,7 @@ class ShapHeatmapDisplay(Display):
         size = max(5.0, 2.0 + 0.35 * len(shown)), min(12.0, 2.5 + 0.15 * n)
         ax = self._set_axes(ax, size)
         largest = np.abs(self.values).max() or 1.0
-        style = read_style(
+        style = axes.read_style(
             image_kwargs,
             cmap=WORSE_TO_BETTER,
             vmin=-largest,
@@ -435,12 +423,12 @@ class ShapHeatmapDisplay(Display):
         )
         self.image_ = ax.imshow(self.values[np.ix_(self.ranking, shown)], **style)
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, label="SHAP value")
-        names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
+        names = [axes.short_label(x) for x in self.feature_names[shown]]
         ax.set_xticks(np.arange(len(shown)), names, rotation=90, fontsize="small")
-        fit_labels(ax.xaxis, len(shown))
-        set_integer_ticks(ax.yaxis)
+        axes.fit_labels(ax.xaxis, len(shown))
+        axes.set_integer_ticks(ax.yaxis)
         ax.set_ylabel("rank")
-        write_n_shown(ax, len(shown), len(self.order))
+        axes.write_n_shown(ax, len(shown), len(self.order))
         return self
 
 
@@ -551,7 +539,7 @@ class ShapBeeswarmDisplay(Display):
         ax: Axes | None = None,
         *,
         n_features: int | None = 12,
-        scatter_kwargs: Style | None = None,
+        scatter_kwargs: axes.Style | None = None,
     ) -> ShapBeeswarmDisplay:
         """Draw the points.
 
@@ -575,7 +563,7 @@ class ShapBeeswarmDisplay(Display):
         ax.axvline(0, color="black", linewidth=0.8)
         from matplotlib import colormaps
 
-        style = read_style(
+        style = axes.read_style(
             scatter_kwargs,
             cmap=colormaps[FROM_LOW_TO_HIGH].with_extremes(bad=NO_NUMBER),
             vmin=0.0,
@@ -603,10 +591,10 @@ class ShapBeeswarmDisplay(Display):
                 self.points_[0], ax=ax, label="value of the feature", aspect=40
             )
             self.colorbar_.set_ticks([0, 1], labels=["low", "high"])
-        names = [escape_label(x, MAX_NAME_LENGTH) for x in self.feature_names[shown]]
-        label_rows(ax, len(shown), names)
+        names = [axes.short_label(x) for x in self.feature_names[shown]]
+        axes.label_rows(ax, len(shown), names)
         ax.set_xlabel("SHAP value, added to the score")
-        write_n_shown(ax, len(shown), len(self.order))
+        axes.write_n_shown(ax, len(shown), len(self.order))
         return self
 
 
@@ -619,15 +607,9 @@ def read_shap_table(
             "values must hold a row for each document and a column for each feature, "
             f"got shape {np.shape(values)}"
         )
-    n = np.shape(values)[1]
-    read = np.stack(
-        [
-            read_items(row, f"values[{document}]", "feature", n)
-            for document, row in enumerate(values)
-        ]
-    )
+    read = read_rows(values, "values", "feature")
     order = np.argsort(-np.abs(read).mean(axis=0), kind="stable")
-    return read, read_item_names(names, n), order
+    return read, read_item_names(names, len(order)), order
 
 
 def ranks_of(column: NDArray[np.object_]) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,22 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.inspection._models import find_model, hint
 from sklearn_ltr.metrics import get_metric
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import is_ranker, read_items
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    line_style,
-    name_of_metric,
-    next_styles,
-    set_integer_ticks,
-    style_axes,
-    write_label,
-)
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 TRAIN_SET = "train"
 
@@ -190,8 +177,8 @@ class TrainingCurveDisplay(Display):
         self,
         ax: Axes | Sequence[Axes] | None = None,
         *,
-        train_kwargs: Style | None = None,
-        validation_kwargs: Style | None = None,
+        train_kwargs: axes.Style | None = None,
+        validation_kwargs: axes.Style | None = None,
     ) -> TrainingCurveDisplay:
         """Draw the curves.
 
@@ -216,12 +203,12 @@ class TrainingCurveDisplay(Display):
         self.figure_ = panels[0].figure
         panel_of = dict(zip(measures, panels, strict=True))
         for panel in panels:
-            style_axes(panel, grid="y")
+            axes.style_axes(panel, grid="y")
         # the set that shows the step kept, on the curve of its first measure
         followed = next((name for name in self.curves if name != TRAIN_SET), TRAIN_SET)
         self.lines_: dict[str, dict[str, Line2D]] = {}
         self.kept_lines_ = []
-        styles = next_styles(panels[0], markers=False)
+        styles = axes.next_styles(panels[0], markers=False)
         of_set = next(styles)
         for set_name, set_curves in self.curves.items():
             if set_name not in (TRAIN_SET, followed):
@@ -244,8 +231,16 @@ class TrainingCurveDisplay(Display):
                         "marker": "o",
                         "markevery": [int(self.kept - self.steps[0])],
                     }
-                style = line_style(given, **options)
-                line = self._draw_curve(panel_of[measure], values, style)
+                style = axes.line_style(given, **options)
+                panel = panel_of[measure]
+                limits = panel.dataLim.frozen()
+                (line,) = panel.plot(self.steps, values, **style)
+                if self.first_step == 0 and len(values) > 1:
+                    # the value before any step is often far from all others: it does
+                    # not extend the limits of the axes
+                    panel.dataLim.set(limits)
+                    inside = np.append(values[1], values[1:])
+                    panel.update_datalim(np.column_stack([self.steps, inside]))
                 self.lines_[set_name][measure] = line
                 of_set["color"] = line.get_color()
         marked = next(iter(self.lines_[followed].values()), None)
@@ -253,23 +248,12 @@ class TrainingCurveDisplay(Display):
             style = {"color": marked.get_color(), "linestyle": ":", "linewidth": 1}
             self.kept_lines_ = [panel.axvline(self.kept, **style) for panel in panels]
         for measure, panel in panel_of.items():
-            write_label(panel.yaxis, measure)
+            axes.write_label(panel.yaxis, measure)
         self.figure_.align_ylabels(panels)
-        write_label(panels[-1].xaxis, self.step_name)
-        set_integer_ticks(panels[-1].xaxis)
-        self.legends_ = [draw_legend(panel) for panel in panels]
+        axes.write_label(panels[-1].xaxis, self.step_name)
+        axes.set_integer_ticks(panels[-1].xaxis)
+        self.legends_ = [axes.draw_legend(panel) for panel in panels]
         return self
-
-    def _draw_curve(self, panel: Axes, values: FloatArray, style: Style) -> Line2D:
-        """Draw a curve, whose value before any step does not extend the axis limits."""
-        # That value is often far from all others.
-        limits = panel.dataLim.frozen()
-        (line,) = panel.plot(self.steps, values, **style)
-        if self.first_step == 0 and len(values) > 1:
-            panel.dataLim.set(limits)
-            inside = np.append(values[1], values[1:])
-            panel.update_datalim(np.column_stack([self.steps, inside]))
-        return line
 
 
 def get_panels(ax: Axes | Sequence[Axes] | None, n_panels: int) -> list[Axes]:
@@ -334,7 +318,7 @@ def label_of(name: str) -> str:
     if name == "cost":
         return "cost of a pair"
     try:
-        return name_of_metric(get_metric(name))
+        return axes.name_of_metric(get_metric(name))
     except ValueError:  # a metric of the user, or one named by its repr
         return name
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,20 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._core.parameters import integer
 from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.export import Tree
-from sklearn_ltr.inspection._trees import depths, named_trees, values_and_rows
+from sklearn_ltr.export._tree_model import depths
+from sklearn_ltr.inspection._trees import named_trees, values_and_rows
+from sklearn_ltr.plotting import _axes as axes
 from sklearn_ltr.plotting._arguments import read_item_names
-from sklearn_ltr.plotting._axes import (
-    MAX_NAME_LENGTH,
-    Style,
-    escape_label,
-    read_style,
-    set_integer_ticks,
-)
 from sklearn_ltr.plotting._colors import BETTER, EQUAL, WORSE
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from sklearn_ltr.plotting._display import Axes, Display, complete_display
 
 
 @complete_display
@@ -134,8 +126,8 @@ class TreeDisplay(Display):
         ax: Axes | None = None,
         *,
         max_depth: int | None = None,
-        text_kwargs: Style | None = None,
-        line_kwargs: Style | None = None,
+        text_kwargs: axes.Style | None = None,
+        line_kwargs: axes.Style | None = None,
     ) -> TreeDisplay:
         """Draw the tree.
 
@@ -165,7 +157,7 @@ class TreeDisplay(Display):
         size = 1.0 + 1.9 * n_levels, 1.2 + 0.5 * n_last
         ax = self._set_axes(ax, size)
         self.lines_ = []
-        line = read_style(line_kwargs, color="0.6", linewidth=1.0, zorder=1)
+        line = axes.read_style(line_kwargs, color="0.6", linewidth=1.0, zorder=1)
         for node in shown[~tree.is_leaf[shown]]:
             for child in (tree.left[node], tree.right[node]):
                 if child in shown:
@@ -179,11 +171,11 @@ class TreeDisplay(Display):
                 color = BETTER if value[node] > 0 else WORSE
             box = {"boxstyle": "round", "facecolor": "white", "edgecolor": color}
             text = self._text(node, float(value[node]), int(n_rows[node]))
-            style = read_style(text_kwargs, bbox=box, fontsize=8, **centered)
+            style = axes.read_style(text_kwargs, bbox=box, fontsize=8, **centered)
             self.texts_[node] = ax.text(depth[node], height[node], text, **style)
         ax.set_xlim(-0.5, n_levels - 0.5)
         ax.set_ylim(n_last - 0.5, -0.5)
-        set_integer_ticks(ax.xaxis)
+        axes.set_integer_ticks(ax.xaxis)
         ax.set_xlabel("depth (if the test is passed: up)")
         ax.set_yticks([])
         ax.spines[["left", "top", "right"]].set_visible(False)
@@ -216,12 +208,12 @@ class TreeDisplay(Display):
             return f"{value:+.4g}\n{rows}".strip()
         if node in tree.left_categories:
             among = ", ".join(map(str, tree.left_categories[node]))
-            test = f"in {escape_label(among, MAX_NAME_LENGTH)}"
+            test = f"in {axes.short_label(among)}"
         elif tree.threshold[node] == np.finfo(np.float64).max:
             test = "is not missing"
         else:
             test = f"≤ {tree.threshold[node]:.4g}"
         test += ", or missing" if tree.missing_left[node] else ""
-        name = escape_label(self.feature_names[tree.feature[node]], MAX_NAME_LENGTH)
+        name = axes.short_label(self.feature_names[tree.feature[node]])
         says = [f"gain {tree.gain[node]:.4g}", rows]
         return f"{name}\n{test}\n{', '.join(filter(None, says))}"

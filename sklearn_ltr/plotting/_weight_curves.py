@@ -7,7 +7,7 @@ trained weights and M is the mean metric.  All curves go through (0, M(w*)).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,22 +16,15 @@ from sklearn.base import BaseEstimator
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike
 from sklearn_ltr.inspection._local_optimality import weight_curves
 from sklearn_ltr.metrics import Metric
-from sklearn_ltr.plotting._arguments import RowsLike, read_item_names, read_items
-from sklearn_ltr.plotting._axes import (
-    Style,
-    draw_legend,
-    escape_label,
-    line_style,
-    name_of_metric,
-    next_styles,
-    write_label,
+from sklearn_ltr.plotting import _axes as axes
+from sklearn_ltr.plotting._arguments import (
+    RowsLike,
+    read_item_names,
+    read_items,
+    read_rows,
 )
 from sklearn_ltr.plotting._colors import UNNAMED
-from sklearn_ltr.plotting._display import Display, complete_display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+from sklearn_ltr.plotting._display import Axes, Display, Line2D, complete_display
 
 
 @complete_display
@@ -163,7 +156,7 @@ class WeightCurvesDisplay(Display):
             learned=curves.learned,
             value=curves.value,
             names=curves.names,
-            metric_name=name_of_metric(curves.metric),
+            metric_name=axes.name_of_metric(curves.metric),
         ).plot(ax, **kwargs)
 
     def plot(
@@ -171,7 +164,7 @@ class WeightCurvesDisplay(Display):
         ax: Axes | None = None,
         *,
         n_named: int = 6,
-        curve_kwargs: Style | None = None,
+        curve_kwargs: axes.Style | None = None,
     ) -> WeightCurvesDisplay:
         """Draw the curves.
 
@@ -189,31 +182,26 @@ class WeightCurvesDisplay(Display):
         {ImportError}
         """
         ax = self._set_axes(ax, grid="y")
-        dotted: Style = {
-            "color": "black",
-            "linewidth": 0.8,
-            "linestyle": ":",
-        }
+        dotted: axes.Style = {"color": "black", "linewidth": 0.8, "linestyle": ":"}
         self.learned_line_ = ax.axvline(0, **dotted)
         self.value_line_ = ax.axhline(self.value, **dotted)
         self.lines_: list[Line2D] = []
-        styles = next_styles(ax, markers=False)
+        styles = axes.next_styles(ax, markers=False)
         for i, curve in enumerate(self.order):
             # those without a name are behind the others
             options: dict[str, object] = {"color": UNNAMED, "zorder": 1.5}
             if i < n_named:
                 options = next(styles) | {"zorder": 2.5}
-                options["label"] = escape_label(self.names[curve])
+                options["label"] = axes.escape_label(self.names[curve])
             elif i == n_named:
                 options["label"] = f"{len(self.order) - n_named} others"
             self.lines_ += ax.plot(
                 self.moved[curve] - self.learned[curve],
                 self.values[curve],
-                **line_style(curve_kwargs, linewidth=1.2, **options),
+                **axes.line_style(curve_kwargs, linewidth=1.2, **options),
             )
-        write_label(ax.xaxis, "weight minus its trained value")
-        write_label(ax.yaxis, f"mean {self.metric_name}")
-        self.legend_ = draw_legend(ax)
+        y = f"mean {self.metric_name}"
+        self._label_curves("weight minus its trained value", y)
         return self
 
 
@@ -226,8 +214,4 @@ def read_curve_points(
             f"{argument} must hold a row for each of the {n_curves} curves, got shape "
             f"{np.shape(rows)}"
         )
-    numbers = [
-        read_items(row, f"{argument}[{curve}]", "point", n_points)
-        for curve, row in enumerate(rows)
-    ]
-    return np.stack(numbers)
+    return read_rows(rows, argument, "point", n_points)

@@ -32,6 +32,7 @@ CORE = {
     "strict_json": set(),
     "_core": set(),
     "comm": set(),
+    "optional": set(),
     "parts": set(),
     "other_libraries": set(),
     "data": set(),
@@ -161,6 +162,7 @@ SHARED = {
     "public_names",
     "strict_json",
     "comm",
+    "optional",
     "parts",
     "typing",
 }
@@ -433,7 +435,8 @@ numba.core.registry.cpu_target.target_context.refresh()
 # of which `sklearn.callback` shows its progress
 OF_CALLBACKS = "sklearn.callback", "rich"
 NEVER = {"asyncio", "sqlite3", "unittest"}
-LATER = {"scorers", "strict_json"}  # rooms of the core that a fit does not need
+# rooms of the core that a fit does not need
+LATER = {"optional", "scorers", "strict_json"}
 
 
 def modules_added(code: str, *arguments: str, before: str = OF_OTHERS) -> set[str]:
