@@ -59,7 +59,6 @@ COMMANDS = {
     "speed.scaling": ["--presets", "small", "--threads", "1", *TINY[2:], *OURS],
     "speed.sparse_tables": ["--tables", "tiny", *TINY[2:], "--threads", "1", *OURS],
     "speed.shapes": ["--shapes", "tiny", *TINY[2:], "--threads", "1", *OURS],
-    "studies.suspects": ["--made", "20", "--seeds", "1"],
     "studies.coverage": ["--repetitions", "3"],
     "speed.soak": ["--fits", "12", "--predictions", "100", "--interrupts", "2"],
     "studies.what_works_where": [*OURS, "--features", "query ids"],
