@@ -41,6 +41,10 @@ COMMANDS = {
         *("--gigabytes", "0.01", "--partition-rows", "3000", "--trees", "2"),
         *("--threads", "1", "--check"),
     ],
+    "speed.beside_others": [
+        *("--scale", "0.03", "--trees", "3", "--rounds", "1", "--busy", "1"),
+        *("--calls", "10", *OURS),
+    ],
     "speed.predict": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "speed.explain": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "quality.learning_curves": [
