@@ -23,7 +23,6 @@ from typing import (
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 
 from sklearn_ltr._core.boosting.base_model import (
     base_scores,
@@ -35,7 +34,7 @@ from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
     CURVE,
     TREE_ATTRIBUTES,
-    FittedTrees,
+    TreeEstimator,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
@@ -44,7 +43,6 @@ from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
-from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
@@ -66,7 +64,6 @@ from sklearn_ltr._core.ranking.parameters import (
     ScoringChoice,
 )
 from sklearn_ltr._core.ranking.task import ranking_task
-from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.growth import BEST_FIRST, POLICIES, SYMMETRIC
 from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
 from sklearn_ltr._core.trees.parameters import GrowPolicy, LearningRate
@@ -205,7 +202,7 @@ def documents_init_score(method: F) -> F:
 
 
 @describe_parameters(row="document", units="queries")
-class LambdaMARTRanker(BaseRanker):
+class LambdaMARTRanker(TreeEstimator, BaseRanker):
     r"""Boosted trees that rank the items of a list, such as the results of a search.
 
     They are trained for a metric such as NDCG.  The parameters come in groups: what to
@@ -480,13 +477,8 @@ class LambdaMARTRanker(BaseRanker):
 
     _parameters = LambdaMARTParameters
     init_: BaseEstimator | None
-    ensemble_: TreeEnsemble
-    n_features_in_: int
     _uses_init_score: bool
-    _categories: FeatureCategories
     _takes_labels = True
-    _is_imported = False  # trees of another library, or joined from two models
-    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,
@@ -684,62 +676,3 @@ tuples, default=None
     ) -> float:
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight, label, X)
-
-    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
-        """Return the leaf that each document reaches in each tree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            As for `predict`.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n_documents, n_trees), int64
-            Number of the leaf among the nodes of its tree, from 0 for the root, as in
-            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
-            gaps: encode them by a OneHotEncoder to use leaves as features.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError, TypeError
-            If X has other columns than at `fit`, an infinite value, or no numbers.
-
-        References
-        ----------
-        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
-        ADKDD 2014: the leaves of boosted trees as features of a linear model.
-        """
-        model = self._fitted()
-        return model._trees.leaves(model._features.read(X), model.n_jobs)
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each feature in the gain of all splits, (n_features,) float64."""
-        model = self._fitted()
-        return model._trees.importances(model.n_features_in_)
-
-    @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
-        """Whether each feature is categorical, (n_features,) bool."""
-        model = self._fitted()
-        return model._categories.mask(model.n_features_in_)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    @property
-    def _trees(self) -> FittedTrees:
-        return FittedTrees(
-            self._categories, self._mapper, self.ensemble_, self._stages_changed
-        )
-
-    def _check_state(self) -> None:
-        """Raise an error if the fitted attributes do not fit together."""
-        super()._check_state()
-        self._trees.check(self.n_features_in_, self.n_iter_)
