@@ -16,7 +16,7 @@ from sklearn_ltr._core.data import (
     TrainingData,
 )
 from sklearn_ltr._core.data.cross_validation import KnownQueries
-from sklearn_ltr._core.data.labels import check_label, label_number
+from sklearn_ltr._core.data.labels import check_label, check_several, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import ThreadCount, refit
 from sklearn_ltr._core.parameters import Choice, read_parameters, real
@@ -434,17 +434,12 @@ def graded_rows(
 ) -> tuple[FloatArray, NDArray[np.intp]]:
     """Return the grades that the maps are of, and the rows that have one."""
     names = data.grades.names
-    if len(names) == 1:
-        if label is not None:
-            raise ValueError(
-                f"label={label!r} names one of several labels, but y has one column: "
-                "give all of them, or label=None"
-            )
-        return data.y, np.arange(data.n_rows)
-    if label is None:
+    check_several(label, len(names))
+    if label is None and len(names) > 1:
         raise ValueError(
             f"y has {len(names)} columns, one for each label, and the maps are of one: "
             f"name it, as in CalibratedRanker(label={names[0]!r})"
         )
-    graded = data.of_label(label_number(label, names, "label"))
+    number = 0 if label is None else label_number(label, names, "label")
+    graded = data.of_label(number)
     return graded.data.y, graded.rows

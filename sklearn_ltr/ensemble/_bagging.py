@@ -761,13 +761,12 @@ def values_by_query(
 ) -> FloatArray:
     """Return the metric of each query, (n_queries,), or (n_queries, n_labels)."""
     values = np.full((data.n_queries, data.n_labels), np.nan)
-    query = np.repeat(np.arange(data.n_queries), data.sizes)
     for number in range(data.n_labels):
         label = data.of_label(number)
-        own, rows = label.data, label.rows
+        own = label.data
         if own.n_rows > 0:
             bound = metric.bind(own.y, own.offsets, own.query_ids)
-            values[np.unique(query[rows]), number] = bound.values(scores[rows])
+            values[label.queries_of(data), number] = bound.values(scores[label.rows])
     return values[:, 0] if data.n_labels == 1 else values
 
 

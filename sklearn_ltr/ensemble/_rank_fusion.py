@@ -84,8 +84,7 @@ def reciprocal_rank_fusion(
     first = next(iter(columns))
     n_documents = count_rows(columns[first], f"y_scores[{first!r}]")
     queries = QueryGroups.from_groups(groups, n_documents)
-    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-    fused = np.zeros(n_documents)
+    query, fused = queries.query, np.zeros(n_documents)
     shares = shares_of(weights, list(columns))
     for share, (name, given) in zip(shares, columns.items(), strict=True):
         title = f"y_scores[{name!r}]"

@@ -37,10 +37,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
-from sklearn_ltr._core.data import QueryIds, check_canonical, describe_query
+from sklearn_ltr._core.data import QueryIds, describe_query, query_at
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
-from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
+from sklearn_ltr.metrics._metric import (
+    METRICS,
+    BoundMetric,
+    Metric,
+    check_canonical,
+    read_ranked_grades,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
@@ -344,5 +350,5 @@ def describe_first(
 ) -> str:
     """Return which query has which grade, at the first bad document."""
     position = int(np.argmax(bad))
-    query = int(np.searchsorted(offsets, position, side="right")) - 1
-    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"
+    query = describe_query(query_ids, query_at(position, offsets))
+    return f"query {query} has grade {grades[position]}"

@@ -32,14 +32,12 @@ from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
-    check_sample_weight,
     check_scores,
     count_rows,
     rescale,
 )
-from sklearn_ltr._core.data.columns import read_one_label
-from sklearn_ltr._core.data.labels import select_rows
 from sklearn_ltr._core.data.query_values import number_users, units_of_queries
+from sklearn_ltr._core.data.training_data import read_one_label
 from sklearn_ltr._core.parameters import POSITIVE, integer, real
 from sklearn_ltr._core.parts import nested
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -527,15 +525,13 @@ def query_values(
 ) -> QueryValues:
     """Evaluate a metric on each query, for scores by the names of their arguments."""
     queries = QueryGroups.from_groups(groups, count_rows(y_true, y_name))
-    grades = read_one_label(y_true, queries, label, y_name)
-    weights = check_sample_weight(sample_weight, queries)
-    judged = ~np.isnan(grades)  # by the label
-    offsets, labels, has_rows = select_rows(judged, queries.offsets, queries.query_ids)
-    bound = metric.bind(grades[judged], offsets, labels)
+    data, judged = read_one_label(y_true, queries, label, sample_weight, y_name)
+    own, weights = judged.data, data.sample_weight
+    bound = metric.bind(own.y, own.offsets, own.query_ids)
     values = np.full((len(scores), queries.n_queries), np.nan)
     for row, (name, column) in zip(values, scores.items(), strict=True):
         checked = check_scores(column, queries, name, only_order=True)
-        row[has_rows] = bound.values(checked[judged])
+        row[judged.queries_of(data)] = bound.values(checked[judged.rows])
     included = ~np.isnan(values[0])
     if not weights[included].any():
         raise ValueError(

@@ -732,7 +732,7 @@ class MeasuredQueries(NamedTuple):
     def shares(self, scores: FloatArray) -> FloatArray:
         """Return values of the queries, (n_queries,), whose mean is the metric."""
         shares = np.zeros(self.data.n_queries)
-        query = np.repeat(np.arange(self.data.n_queries), self.data.sizes)
+        query = self.data.query
         for one in self.labels:
             values = one.bound.values(scores[self.data.rows][one.rows])
             weights, _ = rescale(np.where(np.isnan(values), 0.0, one.sample_weight))

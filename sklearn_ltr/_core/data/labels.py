@@ -146,6 +146,20 @@ def label_number(label: int | str, names: tuple[str, ...], argument: str) -> int
     )
 
 
+def check_several(
+    label: int | str | None,
+    n_labels: int,
+    name: str = "y",
+    otherwise: str = "label=None",
+) -> None:
+    """Raise a ValueError if a label is named of a y that has one column."""
+    if label is not None and n_labels == 1:
+        raise ValueError(
+            f"label={label!r} names one of several labels, but {name} has one column: "
+            f"give all of them, or {otherwise}"
+        )
+
+
 def label_shares(
     label_weights: LabelWeightsLike | None, names: tuple[str, ...]
 ) -> FloatArray:

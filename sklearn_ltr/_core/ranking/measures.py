@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._core.data import FitData, LabelRows, TrainingData, rescale
-from sklearn_ltr._core.data.labels import LabelGrades, label_number
+from sklearn_ltr._core.data.labels import LabelGrades, check_several, label_number
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.estimators.monitor import ScoredMeasure
 from sklearn_ltr._core.lambdas.position_bias import PositionBias
@@ -283,7 +283,7 @@ class PairCostEvaluation:
     ) -> None:
         self._bias = bias
         self._index = index or QueryIndex.locate(data, ONE_PROCESS)
-        query = np.repeat(np.arange(data.n_queries), data.sizes)
+        query = data.query
         self._sigma, self._tied_pairs = sigma, tied_pairs
         self._offsets = data.offsets
         self._by_grade = np.lexsort((-data.y, query))  # descending within a query
@@ -379,12 +379,8 @@ def bind_labels(
     names = data.grades.names
     if len(names) > 1:
         check_metrics_of_labels(metric, len(names))
-    elif label is not None:
-        raise ValueError(
-            f"label={label!r} names one of several labels, but y has one column: give "
-            "all of them, or no label"
-        )
-    elif isinstance(metric, list | tuple):
+    check_several(label, len(names), otherwise="no label")
+    if len(names) == 1 and isinstance(metric, list | tuple):
         raise ValueError(
             f"metric is a list of {len(metric)}, one for each label, but y has one "
             "column: give all of them, with label= for one"

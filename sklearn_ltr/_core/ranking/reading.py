@@ -185,9 +185,7 @@ def read_targets(
     if read.sample_weight is not None:
         counts = np.repeat(read.sample_weight > 0, queries.sizes)
     grades = grades.in_units(grades.largest(counts))
-    return TrainingData(
-        grades, queries.offsets, queries.query_ids, read, rows=queries.order
-    )
+    return TrainingData.of(grades, queries, read)
 
 
 def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, TrainingData]:
@@ -201,14 +199,8 @@ def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, Traini
             "sample_weight weighs queries, and without groups pairs have none; "
             "give groups too"
         )
-    data = TrainingData(
-        LabelGrades.of_one(np.zeros(n_rows)),
-        queries.offsets,
-        queries.query_ids,
-        given.columns.read(queries),
-        rows=queries.order,
-    )
-    return queries, data
+    grades = LabelGrades.of_one(np.zeros(n_rows))
+    return queries, TrainingData.of(grades, queries, given.columns.read(queries))
 
 
 def read_documents(
