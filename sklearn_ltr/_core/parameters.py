@@ -24,6 +24,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 
+from sklearn_ltr._core.compile import check_n_jobs
+
 # Parameters that multiply or divide others lie between these.  Products of a few of
 # them with scores and targets of up to LARGEST_SCORE, and squares of these products,
 # are finite and not zero.
@@ -109,11 +111,22 @@ POSITIVE = Range(Real, SMALLEST, LARGEST, "both")  # products of a few stay fini
 class Values(Protocol):
     """The values that a parameter may have."""
 
-    def read_as(self, name: str, value: object) -> Any:
+    def read_as(self, name: str, value: Any) -> Any:
         """Return a plain value; an error names the parameter."""
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
+
+
+class ReadBy(NamedTuple):
+    """The values that a function reads, given the name of the parameter and a value."""
+
+    read_as: Callable[[str, Any], Any]
+    words: str
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return self.words
 
 
 class Choice:
@@ -137,33 +150,6 @@ class Choice:
         words += ["None"] if None in self.values else []
         *first, last = words
         return f"{', '.join(first)} or {last}" if first else last
-
-
-class FractionOrCount(NamedTuple):
-    """A float in (0, 1], a fraction of some things, or an int >= 1, their number."""
-
-    def read_as(self, name: str, value: object) -> Any:
-        """Return a float or an int, or raise an error."""
-        is_count = isinstance(value, Integral)
-        return (integer(1) if is_count else real(0, 1, "right")).read_as(name, value)
-
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "float in (0, 1], or int of at least 1"
-
-
-class Verbosity(NamedTuple):
-    """How much is printed: a number, or whether anything is."""
-
-    def read_as(self, name: str, value: object) -> int:
-        """Return an int, or raise an error."""
-        if isinstance(value, bool | np.bool_):
-            return int(value)
-        return int(integer(0).read_as(name, value))
-
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "bool or int of at least 0"
 
 
 class Or(NamedTuple):
@@ -191,11 +177,9 @@ class Or(NamedTuple):
 BOOL = Choice(True, False)
 
 
-def integer(
-    low: float, high: float = np.inf, closed: str = "both", *, optional: bool = False
-) -> Range:
-    """Return the range of an integer."""
-    return Range(Integral, low, high, closed, optional)
+def integer(low: float, high: float = np.inf, *, optional: bool = False) -> Range:
+    """Return the range of an integer, both bounds included."""
+    return Range(Integral, low, high, "both", optional)
 
 
 def real(
@@ -204,6 +188,31 @@ def real(
     """Return the range of a finite number."""
     return Range(Real, low, high, closed, optional)
 
+
+def read_fraction_or_count(name: str, value: object) -> Any:
+    """Return a float in (0, 1], a fraction of some things, or an int, their number."""
+    is_count = isinstance(value, Integral)
+    return (integer(1) if is_count else real(0, 1, "right")).read_as(name, value)
+
+
+def read_verbosity(name: str, value: object) -> int:
+    """Return how much is printed: a number, or whether anything is."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return int(integer(0).read_as(name, value))
+
+
+def read_n_jobs(name: str, value: int | None) -> int | None:
+    """Return a number of threads, as joblib counts them."""
+    check_n_jobs(value)
+    return value
+
+
+FRACTION_OR_COUNT = ReadBy(
+    read_fraction_or_count, "float in (0, 1], or int of at least 1"
+)
+VERBOSITY = ReadBy(read_verbosity, "bool or int of at least 0")
+N_JOBS = ReadBy(read_n_jobs, "int or None")
 
 P = TypeVar("P")
 

@@ -18,8 +18,8 @@ from sklearn_ltr._core.data import (
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.labels import check_label, check_several, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.estimators.base import ThreadCount, refit
-from sklearn_ltr._core.parameters import Choice, read_parameters, real
+from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.parameters import N_JOBS, Choice, read_parameters, real
 from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
 from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
@@ -58,7 +58,7 @@ class CalibrationParameters:
     cv: SplitsLike
     metric: str | Metric
     label: int | str | None
-    n_jobs: Annotated[int | None, ThreadCount()]
+    n_jobs: Annotated[int | None, N_JOBS]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""

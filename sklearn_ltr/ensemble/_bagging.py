@@ -34,7 +34,6 @@ from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
-    ThreadCount,
     copy_attributes,
     draw_seed,
     refit,
@@ -43,8 +42,9 @@ from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.parameters import (
     BOOL,
-    FractionOrCount,
-    Verbosity,
+    FRACTION_OR_COUNT,
+    N_JOBS,
+    VERBOSITY,
     count_of,
     integer,
     read_parameters,
@@ -93,13 +93,13 @@ class BaggingParameters:
 
     estimator: BaseEstimator | None
     n_estimators: Annotated[int, integer(1)]
-    max_samples: Annotated[float, FractionOrCount()]
+    max_samples: Annotated[float, FRACTION_OR_COUNT]
     bootstrap: Annotated[bool, BOOL]
     oob_score: Annotated[bool, BOOL]
     metric: str | Metric
     random_state: Seed
-    verbose: Annotated[int, Verbosity()]
-    n_jobs: Annotated[int | None, ThreadCount()]
+    verbose: Annotated[int, VERBOSITY]
+    n_jobs: Annotated[int | None, N_JOBS]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""

@@ -35,7 +35,8 @@ from sklearn_ltr._core.estimators.base import (
     with_callbacks,
 )
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.monitor import Measure
+from sklearn_ltr._core.estimators.objective import Task
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import LARGEST_SCORE, read_parameters
 from sklearn_ltr._core.trees.parameters import LearningRate
@@ -49,7 +50,6 @@ from sklearn_ltr._core.typing import (
     MonotonicConstraints,
     Seed,
 )
-from sklearn_ltr.mart._objectives import PointwiseTask
 from sklearn_ltr.mart._parameters import (
     ClassifierParameters,
     ClassWeight,
@@ -165,10 +165,10 @@ class BaseMART(CallbackSupportMixin, TreeEstimator):
                 learned, *sets = map(p.objective, (binned.rows, *data.validation))
                 constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
-                measures: list[dict[str, ScoredMeasure]] = [{}]
+                measures: list[dict[str, Measure]] = [{}]
                 if sets or p.verbose > 0:
                     measures = [{one.name: one} for one in (learned, *sets)]
-                task = PointwiseTask(learned, measures)
+                task = Task(learned, measures)
                 fitted = boost_trees(binned, task, p, constraints, so_far, tasks)
                 model.__dict__.update(fitted)
         tasks.end()

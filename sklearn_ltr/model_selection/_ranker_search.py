@@ -35,10 +35,17 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._core.estimators.base import draw_seed, refit
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
-from sklearn_ltr._core.parameters import BOOL, Verbosity, integer, read_parameters, real
+from sklearn_ltr._core.parameters import (
+    BOOL,
+    N_JOBS,
+    VERBOSITY,
+    integer,
+    read_parameters,
+    real,
+)
 from sklearn_ltr._core.ranking.measures import BoundLabel, bind_labels, mean_of_bound
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
@@ -93,9 +100,9 @@ class SearchParameters:
     metric: str | Metric
     blend: Annotated[bool, BOOL]
     cv: SplitsLike
-    n_jobs: Annotated[int | None, ThreadCount()]
+    n_jobs: Annotated[int | None, N_JOBS]
     random_state: Seed
-    verbose: Annotated[int, Verbosity()]
+    verbose: Annotated[int, VERBOSITY]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""

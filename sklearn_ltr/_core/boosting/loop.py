@@ -30,7 +30,7 @@ from sklearn_ltr._core.estimators.monitor import (
     curves_of,
     first_validation_curve,
 )
-from sklearn_ltr._core.estimators.objective import Task
+from sklearn_ltr._core.estimators.objective import Objective, Task
 from sklearn_ltr._core.parameters import LARGEST_SCORE
 from sklearn_ltr._core.trees.constraints import Constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
@@ -64,7 +64,7 @@ class Boosting:
     def __init__(
         self,
         fit: BinnedFit,
-        task: Task,
+        task: Task[Objective],
         parameters: BoostingParameters,
         kept: TreesSoFar,
         max_leaf_nodes: int,
@@ -94,7 +94,7 @@ class Boosting:
                 self._added.append(tree, leaves)
 
     def drop(self, tree_index: int) -> list[int]:
-        """Take trees out of the scores that the next is grown by; return which."""
+        """Draw trees to drop, take them out of the scores, and return their numbers."""
         if self._parameters.dart is None or self._added is None:
             return []
         dropped = self._parameters.dart.draw(self._kept.seed, tree_index)
@@ -106,8 +106,8 @@ class Boosting:
         self,
         tree: GrownTree,
         leaves: LeafWorkspace,
-        dropped: Sequence[int] = (),
-        factor: float = 1.0,
+        dropped: Sequence[int],
+        factor: float,
     ) -> None:
         """Add a tree to the scores of all rows, and dropped ones times a factor."""
         # `leaves` are those of the rows to learn from
@@ -130,10 +130,6 @@ class Boosting:
             for measure in by_name.values():
                 measure.update(measured.scores, self._fit.team)
         return self.monitor.record(len(self.trees))
-
-    def fitted(self) -> dict[str, Any]:
-        """Return the fitted attributes, with all trees so far."""
-        return self.fitted_to(len(self.trees))
 
     def fitted_to(self, n_trees: int) -> dict[str, Any]:
         """Return the fitted attributes, as they were after so many trees."""
@@ -159,7 +155,7 @@ class Boosting:
 
 def boost_trees(
     fit: BinnedFit,
-    task: Task,
+    task: Task[Objective],
     parameters: BoostingParameters,
     constraints: Constraints,
     kept: TreesSoFar,
@@ -195,7 +191,9 @@ def boost_trees(
         task.objective.after_step(gradient, hessian, rate)
         stops = boosting.measure()
         if listener is not None:
-            stops = listener.end_step(boosting.fitted, last=stops)
+            stops = listener.end_step(
+                lambda: boosting.fitted_to(len(boosting.trees)), last=stops
+            )
         if stops:
             break
 

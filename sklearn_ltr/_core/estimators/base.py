@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import Comm
-from sklearn_ltr._core.compile import check_n_jobs, claims, helper, task
+from sklearn_ltr._core.compile import claims, helper, task
 from sklearn_ltr._core.data import FitArguments, TrainingData
 from sklearn_ltr._core.data.feature_reader import FeatureReader, given_values
 from sklearn_ltr._core.estimators.arguments import (
@@ -33,7 +33,7 @@ from sklearn_ltr._core.estimators.arguments import (
     is_of_others,
 )
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.parameters import BOOL, Choice, Verbosity, integer, real
+from sklearn_ltr._core.parameters import BOOL, N_JOBS, VERBOSITY, Choice, integer, real
 from sklearn_ltr._core.saving import KEY, checksum_of
 from sklearn_ltr._core.typing import Seed
 
@@ -73,19 +73,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 FittedAttributes = Callable[[], dict[str, object]]  # of the model of the steps so far
 
 
-class ThreadCount:
-    """The values of `n_jobs`."""
-
-    def read_as(self, name: str, value: int | None) -> int | None:
-        """Return the value, or raise a ValueError."""
-        check_n_jobs(value)
-        return value
-
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "int or None"
-
-
 @dataclass(frozen=True, kw_only=True)
 class FitParameters(ABC):
     """The parameters of every estimator that is fitted step by step.
@@ -107,8 +94,8 @@ class FitParameters(ABC):
     tol: Annotated[float, real(0)]
     warm_start: Annotated[bool, BOOL]
     random_state: Seed
-    verbose: Annotated[int, Verbosity()]
-    n_jobs: Annotated[int | None, ThreadCount()]
+    verbose: Annotated[int, VERBOSITY]
+    n_jobs: Annotated[int | None, N_JOBS]
 
     @property
     def train_curve(self) -> str:

@@ -21,7 +21,7 @@ from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._core.data import FitData, LabelRows, TrainingData, rescale
 from sklearn_ltr._core.data.labels import LabelGrades, check_several, label_number
 from sklearn_ltr._core.data.query_index import QueryIndex
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.monitor import Measure
 from sklearn_ltr._core.lambdas.position_bias import PositionBias
 from sklearn_ltr._core.lambdas.ranknet import (
     judged_pair_cost,
@@ -49,13 +49,13 @@ def training_measures(
     data: FitData,
     bias: PositionBias | None = None,
     comm: Comm = ONE_PROCESS,
-) -> dict[str, ScoredMeasure]:
+) -> dict[str, Measure]:
     """Return the measures of training data by name, the cost or the metric first.
 
     They get the scores of the queries that are learned from.
     """
     p, train, learned = parameters, data.train, data.learned
-    measures: dict[str, ScoredMeasure] = {}
+    measures: dict[str, Measure] = {}
     if p.metric is None and learned.pairs.are_judged:
         index = QueryIndex.locate(learned, comm)
         measures["cost"] = JudgedCostEvaluation(learned, p.sigma, index)
@@ -81,7 +81,7 @@ def training_measures(
 
 def validation_measures(
     parameters: RankerParameters, data: TrainingData, comm: Comm = ONE_PROCESS
-) -> dict[str, ScoredMeasure]:
+) -> dict[str, Measure]:
     """Return the metrics of validation data by name; the first is followed."""
     p, argument = parameters, "the validation data"
     labels = [data.of_label(number) for number in range(data.n_labels)]
@@ -96,13 +96,13 @@ def metric_measures(
     argument: str,
     learned: TrainingData | None,
     comm: Comm,
-) -> dict[str, ScoredMeasure]:
+) -> dict[str, Measure]:
     """Return the metrics of each label, and their weighted mean.
 
     Each of `metrics` has a metric, and its name, for each label.  `learned` is as for
     `MetricEvaluation`.
     """
-    measures: dict[str, ScoredMeasure] = {}
+    measures: dict[str, Measure] = {}
     if not metrics:
         return measures
     # what all metrics of a label have in common: the places of its queries, and the
@@ -134,8 +134,8 @@ def metric_measures(
 def followed_first(
     parameters: RankerParameters,
     grades: LabelGrades,
-    measures: dict[str, ScoredMeasure],
-) -> dict[str, ScoredMeasure]:
+    measures: dict[str, Measure],
+) -> dict[str, Measure]:
     """Return the measures; first that of the first label which `scoring` names."""
     if not isinstance(parameters.scoring, Mapping):
         return measures
@@ -146,14 +146,14 @@ def followed_first(
     return {first: measures[first], **measures} if first in measures else measures
 
 
-def measure_of_label(label: LabelRows, measure: ScoredMeasure) -> ScoredMeasure:
+def measure_of_label(label: LabelRows, measure: Measure) -> Measure:
     """Return the measure of a label's rows, given the scores of all rows."""
     return measure if label.is_only else LabelMeasure(measure, label.rows)
 
 
 def with_mean(
-    title: str, measures: dict[str, ScoredMeasure], labels: Sequence[LabelRows]
-) -> dict[str, ScoredMeasure]:
+    title: str, measures: dict[str, Measure], labels: Sequence[LabelRows]
+) -> dict[str, Measure]:
     """Return the measures of several labels, and first their weighted mean."""
     if labels[0].is_only:
         return measures
@@ -165,7 +165,7 @@ def with_mean(
 class LabelMeasure:
     """A measure of one label, of the rows that this has judged."""
 
-    def __init__(self, measure: ScoredMeasure, rows: NDArray[np.intp]) -> None:
+    def __init__(self, measure: Measure, rows: NDArray[np.intp]) -> None:
         self._measure, self._rows = measure, rows
         self.higher_is_better = measure.higher_is_better
         self._value: float | None = None
@@ -185,7 +185,7 @@ class LabelMeasure:
 class MeanOverLabels:
     """The weighted mean of measures, which are updated by themselves."""
 
-    def __init__(self, measures: Sequence[ScoredMeasure], weights: FloatArray) -> None:
+    def __init__(self, measures: Sequence[Measure], weights: FloatArray) -> None:
         self._measures, self._weights = measures, weights
         self.higher_is_better = measures[0].higher_is_better
 
