@@ -14,13 +14,14 @@ values that it may have:
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
 
 import numpy as np
 
@@ -215,6 +216,7 @@ VERBOSITY = ReadBy(read_verbosity, "bool or int of at least 0")
 N_JOBS = ReadBy(read_n_jobs, "int or None")
 
 P = TypeVar("P")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
@@ -252,6 +254,43 @@ def count_of(
             f"{name}={fraction_or_count} is more than the {n} {things}: lower it"
         )
     return fraction_or_count
+
+
+def with_checked_arguments(
+    function: F,
+    too_many: Callable[[str, list[str], list[str]], str],
+    explain: Callable[[str, str, type[Any], list[str]], str],
+) -> F:
+    """Return a function that explains arguments which it does not take.
+
+    An unknown name is explained by `explain`, given the name, the call, the class of
+    `self` and all names that are known.  For too many arguments by position,
+    `too_many` returns the message, given the call, the names of those by position and
+    of the others.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return function
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    most = len(parameters) - len(by_name)
+    first = [p.name for p in parameters[:most] if p.name != "self"]
+    known, first_is_self = {*first, *by_name}, len(first) < most
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if known.issuperset(kwargs) and len(args) <= most:
+            return function(*args, **kwargs)
+        call, cls = function.__name__, type(args[0] if args else None)
+        if first_is_self:
+            call = cls.__name__ if call == "__init__" else f"{cls.__name__}.{call}"
+        if len(args) > most:
+            raise TypeError(too_many(call, first, by_name))
+        names = [*first, *by_name]
+        raise no_such_arguments(
+            call, kwargs, names, lambda name: explain(name, call, cls, names)
+        )
+
+    return cast(F, checked)
 
 
 def no_such_arguments(

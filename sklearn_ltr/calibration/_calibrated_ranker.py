@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.data import (
     FitArguments,
     QueryGroups,
@@ -206,10 +205,6 @@ class CalibratedRanker(MetaRanker):
         self.metric = metric
         self.label = label
         self.n_jobs = n_jobs
-
-    def _rankers(self) -> list[BaseEstimator]:
-        """Return the ranker whose scores are mapped."""
-        return [LambdaMARTRanker() if self.ranker is None else self.ranker]
 
     @takes_columns(pairs=True)
     def fit(

@@ -209,7 +209,7 @@ class BaggingRanker(MetaRanker):
     ((20,), True)
     """
 
-    _parts = "estimators_"
+    _parts, _given = "estimators_", "estimator"
     _attributes: ClassVar[Attributes] = {
         "estimators_": Attribute(),
         "estimators_queries_": Attribute("(n_drawn,)"),
@@ -503,10 +503,6 @@ class BaggingRanker(MetaRanker):
         for name in ("loss_curve_", "position_bias_", FORCES, "_trained_queries"):
             merged.__dict__.pop(name, None)
         return merged
-
-    def _rankers(self) -> list[BaseEstimator]:
-        """Return the estimator that members are clones of."""
-        return [LambdaMARTRanker() if self.estimator is None else self.estimator]
 
 
 def fit_members(

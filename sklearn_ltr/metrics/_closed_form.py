@@ -31,7 +31,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -329,10 +329,24 @@ def count_relevant(judged: JudgedLists) -> FloatArray:
     return np.maximum(found, 1.0)
 
 
-def count_divisor(n_relevant: FloatArray, k: int, divide_by: DivideBy) -> FloatArray:
-    """Return what MAP and recall of each query are divided by, at least 1."""
-    divisor = np.maximum(n_relevant, 1.0)
-    return divisor if divide_by == "relevant" else np.minimum(divisor, k)
+@dataclass(frozen=True, repr=False, eq=False)
+class DividedMetric(BinaryMetric):
+    """A sum over relevant documents that is divided by their number, or at most k."""
+
+    divide_by: DivideBy = field(default="relevant", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        DIVIDE_BY.read_as("divide_by", self.divide_by)
+
+    def divisor(self, n_relevant: Any, k: int) -> Any:
+        """Return the divisor, at least 1, given numbers of relevant documents."""
+        divisor = np.maximum(n_relevant, 1.0)
+        return divisor if self.divide_by == "relevant" else np.minimum(divisor, k)
+
+    def _scales(self, judged: JudgedLists) -> FloatArray:
+        """Return 1 / number of relevant documents, or 1 / k where k is less."""
+        return np.asarray(1.0 / self.divisor(count_relevant(judged), judged.k))
 
 
 def reciprocal_ranks(n: int, k: int) -> FloatArray:

@@ -349,10 +349,6 @@ class RankerSearch(MetaRanker):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rankers(self) -> list[BaseEstimator]:
-        """Return the ranker that settings are of."""
-        return [LambdaMARTRanker() if self.ranker is None else self.ranker]
-
     @takes_columns(pairs=True)
     def fit(
         self,

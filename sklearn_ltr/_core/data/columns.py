@@ -158,13 +158,11 @@ def read_positions(
     numbers = read_numbers(positions, n, "positions", describe=describe)
     valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
     valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            "positions must be integers from 0 (shown first) to "
-            f"{MOST_POSITIONS - 1}, but {describe(row)} has {numbers[row]:g}: leave "
-            "rows that were not shown, or far below, out of the log"
-        )
+    required = (
+        f"positions must be integers from 0 (shown first) to {MOST_POSITIONS - 1}"
+    )
+    advice = ": leave rows that were not shown, or far below, out of the log"
+    check_each(valid, numbers, describe, required, advice, "g")
     return numbers.astype(np.int64)
 
 
@@ -194,13 +192,12 @@ def check_propensities(
     """Return propensities, in (0, 1], in canonical order."""
     rows = _read_rows(propensities, queries, name)
     valid = (rows > 0) & (rows <= 1)
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            f"{name} are probabilities of examination, in (0, 1], but "
-            f"{queries.describe_row(row)} has {rows[row]:g}: clip estimates, such as "
-            "numpy.clip(propensities, 0.01, 1), and leave rows without one out"
-        )
+    required = f"{name} are probabilities of examination, in (0, 1]"
+    advice = (
+        ": clip estimates, such as numpy.clip(propensities, 0.01, 1), and leave rows "
+        "without one out"
+    )
+    check_each(valid, rows, queries.describe_row, required, advice, "g")
     return queries.sort(rows)
 
 

@@ -261,11 +261,6 @@ def kind_of_value(value: object) -> str:
     return type(value).__name__ if is_other else "number"
 
 
-def text_features(X: MatrixLike) -> list[int]:
-    """Return the features that hold text; none if X is not a table."""
-    return [j for j, kind in enumerate(column_kinds(X)) if kind == "text"]
-
-
 def as_floats(column: Any) -> NDArray[np.float64]:
     """Return a column of numbers as float64, with NaN where it is missing."""
     if hasattr(column, "cast"):  # polars

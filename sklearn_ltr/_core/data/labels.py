@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_ltr._core.data.groups import QueryGroups, QueryIds
-from sklearn_ltr._core.data.rows import numeric_column, read_numbers
+from sklearn_ltr._core.data.rows import check_each, numeric_column, read_numbers
 from sklearn_ltr._core.typing import FloatArray, IntArray, LabelWeightsLike
 
 
@@ -227,14 +227,12 @@ def read_label_grades(
             is_missing = [v is None or type(v).__name__ == "NAType" for v in column]
             column = np.where(is_missing, np.nan, column)
         rows = read_numbers(column, n, own, describe=queries.describe_row)
-        invalid = (rows < 0) | (rows == np.inf)
-        if invalid.any():
-            row = int(np.argmax(invalid))
-            raise ValueError(
-                f"{own} must hold finite relevance grades >= 0, or NaN for documents "
-                f"that this label has not judged, but {queries.describe_row(row)} has "
-                f"{rows[row]}"
-            )
+        required = (
+            f"{own} must hold finite relevance grades >= 0, or NaN for documents that "
+            "this label has not judged"
+        )
+        valid = ~((rows < 0) | (rows == np.inf))
+        check_each(valid, rows, queries.describe_row, required)
         values[number] = queries.sort(rows)
     weights = label_shares(label_weights, names)
     return LabelGrades(values, values[0], weights, names)

@@ -310,12 +310,13 @@ def check_each(
     describe: Callable[[int], str],
     requirement: str,
     advice: str = "",
+    form: str = "",
 ) -> None:
     """Raise a ValueError that names the first row (or pair, ...) that is not valid."""
     if not valid.all():
         first = int(np.argmin(valid))
         raise ValueError(
-            f"{requirement}, but {describe(first)} has {numbers[first]}{advice}"
+            f"{requirement}, but {describe(first)} has {numbers[first]:{form}}{advice}"
         )
 
 
