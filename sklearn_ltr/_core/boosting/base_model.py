@@ -14,14 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._core.data import (
-    FitArguments,
-    FitData,
-    check_base_scores,
-    one_column_of,
-)
+from sklearn_ltr._core.data import FitArguments, FitData, check_base_scores
 from sklearn_ltr._core.data.feature_reader import SuppliedX, given_values
-from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.data.rows import index_rows, only_column
 from sklearn_ltr._core.data.rows import n_rows as n_rows_of
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.typing import FloatArray, MatrixLike
@@ -35,7 +30,7 @@ def start_from_base_model(
     rows: NDArray[np.intp],
     known: dict[str, Any],
 ) -> None:
-    """Add to `known` the base model, fitted to these rows unless it is; or keep it."""
+    """Put the base model into `known`: the kept one, else `init`, if need be fitted."""
     if init is not None and given.columns.init_score is not None:
         raise ValueError("init and init_score were both given: give one of the two")
     if "init_" in known:  # of the trees that a warm start keeps
@@ -70,6 +65,17 @@ def start_from_base_model(
                 X, y = index_rows(X, rows), index_rows(y, rows)
                 metadata = {n: index_rows(v, rows) for n, v in metadata.items()}
             known["init_"] = model.fit(X, one_column_of(y), **metadata)
+
+
+def one_column_of(values: ArrayLike) -> ArrayLike:
+    """Return the column of a table that has one, most other things as they are."""
+    # for y of other estimators: to many of them a table is several targets, and older
+    # ones cannot read arrays without a shape, such as pyarrow's
+    shape = getattr(values, "shape", None)
+    is_table = isinstance(shape, tuple) and len(shape) == 2
+    if is_table or (shape is None and hasattr(values, "__array__")):
+        return only_column(np.asarray(values))
+    return values
 
 
 def check_base_score_size(data: FitData, sigma: float) -> None:

@@ -134,7 +134,7 @@ class AddedTrees:
         without: Collection[int] = (),
         n_sets: int | None = None,
     ) -> None:
-        """Compute the scores of the first sets anew: F_0 plus all trees but some."""
+        """Compute scores of the first sets again: F_0 plus all trees but `without`."""
         values: FloatArray = np.zeros((len(trees), self._most_leaves))
         for number, (tree, nodes) in enumerate(zip(trees, self._nodes, strict=True)):
             if number not in without:

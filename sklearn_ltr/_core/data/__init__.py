@@ -40,7 +40,6 @@ from sklearn_ltr._core.data.groups import (
 from sklearn_ltr._core.data.rows import (
     check_holds_rows,
     count_rows,
-    one_column_of,
     read_numbers,
 )
 from sklearn_ltr._core.data.training_data import FitData, LabelRows, TrainingData

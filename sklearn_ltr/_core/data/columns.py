@@ -237,7 +237,7 @@ class Column(NamedTuple):
     is_requested : bool
         Whether metadata routing passes it on by default.
     holds_out : bool
-        Whether it says no more than which queries are held out together.
+        Whether it only decides which queries are held out together.
     """
 
     read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
@@ -394,7 +394,7 @@ ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
-# those that say no more than which queries are held out together
+# those that only decide which queries are held out together
 HELD_OUT_BY = [name for name, column in COLUMNS.items() if column.holds_out]
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
 TEXTS |= {"groups": GROUPS_TEXT, "judgements": PAIRS_TEXT}

@@ -226,11 +226,11 @@ def query_at(position: int, offsets: IntArray) -> int:
 
 
 def describe_query(query_ids: QueryIds | None, query: int) -> str:
-    """Return a query's name for error messages: its label, else its number."""
+    """Return a query's name for error messages: its id, else its number."""
     if query_ids is None:
         return f"number {query}"
-    label = query_ids[query]
-    return str(label) if isinstance(label, np.generic) else repr(label)
+    own = query_ids[query]
+    return str(own) if isinstance(own, np.generic) else repr(own)
 
 
 def as_array(query_ids: QueryIds) -> NDArray[Any]:

@@ -193,14 +193,14 @@ def label_shares(
 
 
 def select_rows(
-    judged: NDArray[np.bool_], offsets: IntArray, labels: QueryIds | None
+    selected: NDArray[np.bool_], offsets: IntArray, ids: QueryIds | None
 ) -> tuple[IntArray, QueryIds | None, NDArray[np.bool_]]:
-    """Return offsets and labels of queries with selected rows, and which these are."""
-    before = np.concatenate(([0], np.cumsum(judged)))[offsets]
+    """Return offsets and ids of queries with selected rows, and which these are."""
+    before = np.concatenate(([0], np.cumsum(selected)))[offsets]
     has_rows = np.diff(before) > 0
-    if labels is not None:
-        labels = [labels[query] for query in np.flatnonzero(has_rows).tolist()]
-    return np.concatenate(([0], before[1:][has_rows])), labels, has_rows
+    if ids is not None:
+        ids = [ids[query] for query in np.flatnonzero(has_rows).tolist()]
+    return np.concatenate(([0], before[1:][has_rows])), ids, has_rows
 
 
 def read_label_grades(

@@ -35,7 +35,7 @@ class GivenPairs(NamedTuple):
         return "pairs"
 
     def are_given(self) -> bool:
-        """Return whether there are any; a ValueError for what belongs to them alone."""
+        """Return whether there are any; an error for probabilities or weights alone."""
         if self.pairs is None:
             for name in self.given():
                 raise ValueError(f"{name} needs pairs, and pairs is None")

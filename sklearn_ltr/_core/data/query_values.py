@@ -1,4 +1,4 @@
-"""What tells queries apart that are held out together: their users, and their dates."""
+"""Users and dates of queries, which decide what is held out together."""
 
 from __future__ import annotations
 

@@ -374,7 +374,7 @@ def refit(estimator: M) -> Iterator[M]:
 
 
 def fitted_attributes(model: E, estimator: E) -> dict[str, object]:
-    """Return the attributes of a fitted model that an estimator does not have."""
+    """Return the attributes of a fitted model that are new or changed."""
     parameters, other = estimator.get_params(deep=False), vars(estimator)
     return {
         name: value

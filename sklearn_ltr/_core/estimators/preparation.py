@@ -47,12 +47,12 @@ def prepare(
     so_far: SoFar,
     comm: Comm = ONE_PROCESS,
     *,
-    is_part: bool = False,
+    is_partial: bool = False,
 ) -> FitData:
     """Return the data of a fit; all workers of a fit call this together.
 
-    Of a part of a stream (`is_part`) nothing is held out, and if others came before,
-    there need be nothing to learn from.
+    Of a part of a stream (`is_partial`, as by `partial_fit`) nothing is held out, and
+    if others came before, there need be nothing to learn from.
     """
     # read: the columns of X, then all rows; `known` takes the attributes that are found
     p, X, is_new = parameters, given.X, not so_far.attributes
@@ -67,10 +67,10 @@ def prepare(
         warn_of_ranges(train.X, train.rows, sets, reader.categories.feature)
 
     # hold out
-    if p.holds_out and not sets and not is_part:
+    if p.holds_out and not sets and not is_partial:
         train, *sets = p.hold_out(train, known, so_far.seed, comm)
 
     # start from F_0, and choose what to learn from
     train, *sets = p.with_start(given, [train, *sets], known, comm)
-    learned = p.choose_learned(train, comm, may_be_none=is_part and not is_new)
+    learned = p.choose_learned(train, comm, may_be_none=is_partial and not is_new)
     return FitData(train, learned, sets, reader, known | reader.attributes)

@@ -40,7 +40,7 @@ from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
 from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.caller import warn_caller
-from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
@@ -136,10 +136,7 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
         comm: Comm,
     ) -> list[TrainingData]:
         """Return training data and validation sets with F_0, by a base model."""
-        train = sets[0]
-        if comm is ONE_PROCESS:  # a cluster knows all queries before it sends them
-            self.warn_if_short(train.sample_weight[train.has_pairs])
-        start_from_base_model(self.init, given, train.rows, known)
+        start_from_base_model(self.init, given, sets[0].rows, known)
         for one in given.sets():
             init_score = one.columns.init_score
             check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
@@ -575,9 +572,10 @@ tuples, default=None
             tasks = FitTasks(
                 self, model, "tree", p.n_estimators - so_far.n_trees, given
             )
-            with positions_may_be_used_by(self):  # if not by `init`
+            with positions_may_be_used_by(self):  # no warning if `init` uses them
                 data = prepare(given, p, so_far)
             check_base_score_size(data, p.sigma)
+            p.warn_if_short(data.train.sample_weight[data.train.has_pairs])
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
 

@@ -34,7 +34,7 @@ from sklearn_ltr._core.estimators.base import (
 from sklearn_ltr._core.estimators.monitor import EvalsResult
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
-from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
+from sklearn_ltr._core.lambdas.position_bias import BiasOptions, bias_choice
 from sklearn_ltr._core.networks import (
     GRADIENTS,
     MultilayerPerceptron,
@@ -98,7 +98,7 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
 
     sigma: Annotated[float, real(*GRADIENTS)]
     # not "pairwise": networks ranked no better with it than without a bias
-    position_bias: Annotated[BiasOptions | None, BiasChoice("additive")]
+    position_bias: Annotated[BiasOptions | None, bias_choice("additive")]
     weight_bounds: ClassVar[tuple[float, float]] = GRADIENTS
     lambda_totals: ClassVar[tuple[float, float]] = SINGLE_LAMBDA_TOTALS
     starts_from_scores: ClassVar[bool] = False
@@ -304,7 +304,7 @@ pairs, pair_probabilities, pair_weights : array-likes
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
             so_far = network_so_far(vars(self), p)
-            data = prepare(FitArguments.of(**arguments), p, so_far, is_part=True)
+            data = prepare(FitArguments.of(**arguments), p, so_far, is_partial=True)
             fitted = dict(so_far.attributes)
             if data.learned.n_queries > 0:
                 optimizer = continued_optimizer(so_far, p)

@@ -47,8 +47,8 @@ from sklearn_ltr.metrics._metric import BoundMetric, mean_of_values
 def training_measures(
     parameters: RankerParameters,
     data: FitData,
-    bias: PositionBias | None = None,
-    comm: Comm = ONE_PROCESS,
+    bias: PositionBias | None,
+    comm: Comm,
 ) -> dict[str, Measure]:
     """Return the measures of training data by name, the cost or the metric first.
 
@@ -58,14 +58,14 @@ def training_measures(
     measures: dict[str, Measure] = {}
     if p.metric is None and learned.pairs.are_judged:
         index = QueryIndex.locate(learned, comm)
-        measures["cost"] = JudgedCostEvaluation(learned, p.sigma, index)
+        measures["cost"] = JudgedCostMeasure(learned, p.sigma, index)
     elif p.metric is None:
         # the cost of networks is at scores with the bias of positions
         bias = None if p.starts_from_scores else bias
         labels, options = learned_labels(learned, comm), (p.sigma, p.tied_pairs)
         for label in labels:
             index = QueryIndex.locate(label.data, comm)
-            cost = PairCostEvaluation(label.data, *options, index, bias)
+            cost = PairCostMeasure(label.data, *options, index, bias)
             measures[label.title("cost")] = measure_of_label(label, cost)
         measures = with_mean("mean cost", measures, labels)
     measured = p.measures_metrics(has_validation=len(data.validation) > 0)
@@ -80,7 +80,7 @@ def training_measures(
 
 
 def validation_measures(
-    parameters: RankerParameters, data: TrainingData, comm: Comm = ONE_PROCESS
+    parameters: RankerParameters, data: TrainingData, comm: Comm
 ) -> dict[str, Measure]:
     """Return the metrics of validation data by name; the first is followed."""
     p, argument = parameters, "the validation data"
@@ -100,7 +100,7 @@ def metric_measures(
     """Return the metrics of each label, and their weighted mean.
 
     Each of `metrics` has a metric, and its name, for each label.  `learned` is as for
-    `MetricEvaluation`.
+    `MetricMeasure`.
     """
     measures: dict[str, Measure] = {}
     if not metrics:
@@ -123,7 +123,7 @@ def metric_measures(
         for label, index, known in zip(labels, indices, scored, strict=True):
             name, metric = named[label.number]
             trained = None if learned is None else known.data
-            evaluation = MetricEvaluation(label.data, metric, index, trained)
+            evaluation = MetricMeasure(label.data, metric, index, trained)
             of_labels[label.title(name)] = measure_of_label(known, evaluation)
         names = {name for name, _ in named}
         title = f"mean {named[0][0]}" if len(names) == 1 else "mean"
@@ -136,7 +136,7 @@ def followed_first(
     grades: LabelGrades,
     measures: dict[str, Measure],
 ) -> dict[str, Measure]:
-    """Return the measures; first that of the first label which `scoring` names."""
+    """Return the measures, that of the first label in `scoring` in front."""
     if not isinstance(parameters.scoring, Mapping):
         return measures
     label = next(iter(parameters.scoring))
@@ -183,7 +183,7 @@ class LabelMeasure:
 
 
 class MeanOverLabels:
-    """The weighted mean of measures, which are updated by themselves."""
+    """The weighted mean of measures, which the fit updates one by one."""
 
     def __init__(self, measures: Sequence[Measure], weights: FloatArray) -> None:
         self._measures, self._weights = measures, weights
@@ -214,7 +214,7 @@ def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metr
     return metric.with_largest_grade(max(largest))
 
 
-class MetricEvaluation:
+class MetricMeasure:
     """The weighted mean of a metric over the queries of all workers.
 
     With `learned`, which leaves out queries without pairs, `update` gets the scores of
@@ -264,7 +264,7 @@ class MetricEvaluation:
         return mean_of_values(self._metric, values, self._weights, self._has_relevant)
 
 
-class PairCostEvaluation:
+class PairCostMeasure:
     """RankNet's cost: the mean over pairs, weighted like queries and documents.
 
     With `tied_pairs`, pairs of equal grade count, too.  The bias of positions, if there
@@ -330,7 +330,7 @@ class PairCostEvaluation:
         return n_pairs
 
 
-class JudgedCostEvaluation:
+class JudgedCostMeasure:
     """RankNet's cost of judged pairs: their mean, weighted like pairs and queries."""
 
     higher_is_better = False

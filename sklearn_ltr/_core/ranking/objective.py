@@ -71,8 +71,8 @@ NO_LAMBDAS_OF_PAIRS = (
 
 
 @dataclass(eq=False)
-class Part(Lambdas):
-    """What is learned from one label: its lambdas, and a regression on its grades."""
+class LabelTerm(Lambdas):
+    """The lambdas of one label, with a regression on its grades."""
 
     label: LabelRows
     lambdas: Lambdas
@@ -94,7 +94,7 @@ class Part(Lambdas):
             self.regression.add(scores, gradient, hessian)
         return gradient, hessian
 
-    def reordered(self, queries: IntArray) -> Part:
+    def reordered(self, queries: IntArray) -> LabelTerm:
         """Return what is learned from these queries, in their order."""
         return replace(self, lambdas=self.lambdas.reordered(queries))
 
@@ -117,7 +117,7 @@ class Addend(NamedTuple):
     factor: float
     queries: IntArray  # places of its queries among all, ascending
     rows: NDArray[np.intp]  # places of its documents among all
-    part: Part
+    part: LabelTerm
 
 
 class SumOfLabels(Lambdas):
@@ -237,7 +237,7 @@ def ranking_objective(
 ) -> RankingObjective:
     """Return the objective of the queries to learn from; all workers call this."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    parts: list[Part] = []
+    parts: list[LabelTerm] = []
     for label in learned_labels(data, comm):
         p, own = parameters.for_label(label.number), label.data
         with errors_that_name(label):
@@ -255,7 +255,9 @@ def ranking_objective(
             starts = p.starts_from_scores
             if not (starts or earlier or p.tied_pairs or own.pairs.are_judged):
                 check(lambdas.derivatives(-own.y)[0])
-        parts.append(Part(label, lambdas, regression, check if starts else None))
+        parts.append(
+            LabelTerm(label, lambdas, regression, check if starts else None)
+        )
     if data.n_labels == 1:
         return RankingObjective(parts[0], bias, {})
     forces = forces_of_labels(data, parts, earlier, comm)
@@ -290,7 +292,10 @@ def new_lambdas(
 
 
 def forces_of_labels(
-    data: TrainingData, parts: list[Part], earlier: Mapping[str, Any], comm: Comm
+    data: TrainingData,
+    parts: list[LabelTerm],
+    earlier: Mapping[str, Any],
+    comm: Comm,
 ) -> FloatArray:
     """Return F of each label, (n_labels,), at the scores that training starts from."""
     grades = data.grades

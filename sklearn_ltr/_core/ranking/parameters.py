@@ -26,7 +26,7 @@ from sklearn_ltr._core.data.tables import table_of
 from sklearn_ltr._core.data.training_data import check_weights, without_zero_weights
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.lambdas.pair import PairOptions
-from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
+from sklearn_ltr._core.lambdas.position_bias import BiasOptions, bias_choice
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._core.parameters import (
     LARGEST,
@@ -102,7 +102,7 @@ class RankerParameters(FitParameters):
     truncation_level: Annotated[int | None, integer(1, optional=True)]
     sigma: Annotated[float, POSITIVE]
     scoring: ScoringChoice
-    position_bias: Annotated[BiasOptions | None, BiasChoice("additive", "pairwise")]
+    position_bias: Annotated[BiasOptions | None, bias_choice("additive", "pairwise")]
     min_propensity: Annotated[float, real(SMALLEST_PROPENSITY, 1)]
     label_weights: LabelWeightsLike | None
     tied_pairs: bool = field(default=False, init=False)  # a parameter of RankNet
@@ -233,7 +233,7 @@ class RankerParameters(FitParameters):
             given.pairs.check(given.y, self.metric)
             self.check_no_clicks(given.columns, given.pairs.in_words)
         self.check_clicks(given.columns)
-        labels = LabelChoice(True, self.label_weights, is_part=comm.n_workers > 1)
+        labels = LabelChoice(True, self.label_weights, is_shared=comm.n_workers > 1)
         if is_judged and given.y is None:
             if self.holds_out and not given.validation:
                 raise ValueError(
@@ -306,7 +306,7 @@ class RankerParameters(FitParameters):
             )
 
     def check_no_clicks(self, columns: GivenColumns, judged: str) -> None:
-        """Raise a ValueError if judged pairs were given what belongs to grades."""
+        """Raise a ValueError if judged pairs come with what applies to grades only."""
         if callable(self.objective):
             raise ValueError(
                 f"objective is a function, which does not get {judged}: give "
@@ -326,7 +326,7 @@ class RankerParameters(FitParameters):
         )
 
     def check_labels(self, names: tuple[str, ...], sets: list[TrainingData]) -> None:
-        """Raise a ValueError unless parameters and validation sets are for these."""
+        """Raise a ValueError unless parameters and validation sets fit these labels."""
         for held in sets:
             if (own := held.grades.names) != names:
                 labels, others = (

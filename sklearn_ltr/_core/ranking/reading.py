@@ -86,11 +86,11 @@ DROPPED_IF_ON = (
 
 
 class LabelChoice(NamedTuple):
-    """Whether y may have a column for each of several labels, and their weights."""
+    """How several columns of y are treated: whether they are taken, and weighed."""
 
     are_taken: bool
     weights: LabelWeightsLike | None
-    is_part: bool = False  # whether other workers have further rows
+    is_shared: bool = False  # whether other workers have further rows
 
 
 ONE_LABEL = LabelChoice(False, None)
@@ -120,7 +120,7 @@ def single_query(n_documents: int, suffix: str = "", X: object = None) -> QueryG
     return QueryGroups.single(n_documents)
 
 
-def check_groups_given(n_documents: int, suffix: str = "", X: object = None) -> None:
+def check_groups_given(n_documents: int, suffix: str, X: object) -> None:
     """Raise a ValueError for more rows than one query is likely to have."""
     if n_documents > MOST_ROWS_WITHOUT_GROUPS:
         found = f"and {n_documents:,} rows are more than one query is likely to have"
@@ -137,7 +137,7 @@ def column_of_queries(X: object, suffix: str) -> str:
     return ""
 
 
-def missing_groups_message(suffix: str, found: str, values: str = "") -> str:
+def missing_groups_message(suffix: str, found: str, values: str) -> str:
     """Return the message for missing groups, of training or of validation data."""
     is_on = get_config()["enable_metadata_routing"]
     dropped = DROPPED_IF_ON if is_on else DROPPED_IF_OFF
@@ -177,7 +177,7 @@ def read_targets(
         )
     else:
         grades = read_label_grades(y, queries, labels.weights, name)
-        if not labels.is_part:
+        if not labels.is_shared:
             have_judged = np.asarray((~np.isnan(grades.values)).any(axis=1))
             check_have_judged(have_judged, grades.names, name)
     read = columns.read(queries, suffix)
