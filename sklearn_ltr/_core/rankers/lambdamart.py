@@ -56,11 +56,11 @@ from sklearn_ltr._core.lambdas.position_bias import number_of_lists
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._core.parameters import Choice, Or, read_parameters, real
 from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.fit_data import RankerFitParameters
 from sklearn_ltr._core.ranking.objective import FORCES
 from sklearn_ltr._core.ranking.parameters import (
     MetricChoice,
     PositionBiasValue,
-    RankerParameters,
     ScoringChoice,
 )
 from sklearn_ltr._core.ranking.task import ranking_task
@@ -96,7 +96,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are f
 
 
 @dataclass(frozen=True, kw_only=True)
-class LambdaMARTParameters(RankerParameters, BoostingParameters):
+class LambdaMARTParameters(RankerFitParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
     grow_policy: Annotated[GrowPolicy, Choice("auto", *POLICIES)]

@@ -51,10 +51,10 @@ from sklearn_ltr._core.networks.training import (
 )
 from sklearn_ltr._core.parameters import read_parameters, real
 from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.fit_data import RankerFitParameters
 from sklearn_ltr._core.ranking.objective import FORCES
 from sklearn_ltr._core.ranking.parameters import (
     NamedMetrics,
-    RankerParameters,
     is_among,
     name_metrics,
     reported_metric,
@@ -73,7 +73,7 @@ SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkRankerParameters(RankerParameters, NetworkParameters):
+class NetworkRankerParameters(RankerFitParameters, NetworkParameters):
     """The parameters that rankers with a network share.
 
     Attributes

@@ -6,7 +6,7 @@ has learned at the end.  `ranking_objective` makes it.  No other place knows wha
 learns from: grades of one or several labels, judged pairs, or a function of the user,
 with propensities, a bias of positions and a regression on the grades.
 
-**Parts.**  Each label l has its own lambdas and hessians, as a fit to this label alone
+**Terms.**  Each label l has its own lambdas and hessians, as a fit to this label alone
 would have them: of the documents that it has judged, under its metric, with its own
 regression on its grades.  They are added up, with factors that make weights shares:
 
@@ -55,7 +55,7 @@ from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 
 FORCES = "label_forces_"  # the attribute that a warm start keeps
-PART_ROWS = 65_536  # of a gradient that is added up
+PIECE_ROWS = 65_536  # of a gradient that is added up
 
 VANISHING_LAMBDAS = (
     "the scores that training starts from are so far apart that the lambdas of all "
@@ -112,12 +112,12 @@ class LabelTerm(Lambdas):
 
 
 class Addend(NamedTuple):
-    """A part of a sum, and the place of its documents in it."""
+    """A term of a sum, and the place of its documents in it."""
 
     factor: float
     queries: IntArray  # places of its queries among all, ascending
     rows: NDArray[np.intp]  # places of its documents among all
-    part: LabelTerm
+    term: LabelTerm
 
 
 class SumOfLabels(Lambdas):
@@ -143,14 +143,14 @@ class SumOfLabels(Lambdas):
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
         documents = slice(self.offsets[first], self.offsets[last])
         self._gradient[documents], self._hessian[documents] = 0.0, 0.0
-        for factor, queries, rows, part in self._addends:
+        for factor, queries, rows, term in self._addends:
             start, stop = np.searchsorted(queries, (first, last)).tolist()
-            if start == stop and part.check is None:
+            if start == stop and term.check is None:
                 continue
-            judged = slice(part.offsets[start], part.offsets[stop])
+            judged = slice(term.offsets[start], term.offsets[stop])
             own, own_scores = rows[judged], np.empty(len(rows))
             own_scores[judged] = scores[own]
-            gradient, hessian = part.compute(own_scores, start, stop)
+            gradient, hessian = term.compute(own_scores, start, stop)
             self._gradient[own] += factor * gradient
             self._hessian[own] += factor * hessian
         return self._gradient[documents], self._hessian[documents]
@@ -163,9 +163,9 @@ class SumOfLabels(Lambdas):
         other._gradient, other._hessian = np.zeros((2, len(documents)))
         place, place_of_row = np.argsort(queries), np.argsort(documents)
         other._addends = []
-        for factor, own, rows, part in self._addends:
+        for factor, own, rows, term in self._addends:
             order = np.argsort(place[own])
-            moved = part.reordered(order)
+            moved = term.reordered(order)
             moved_rows = place_of_row[rows[moved.documents]]
             other._addends.append(Addend(factor, place[own][order], moved_rows, moved))
         return other
@@ -224,7 +224,7 @@ class RankingObjective(Lambdas):
         return RankingObjective(lambdas, self.bias, self._attributes)
 
 
-# --- the parts of a fit ---------------------------------------------------------------
+# --- the terms of a fit ---------------------------------------------------------------
 
 
 def ranking_objective(
@@ -237,7 +237,7 @@ def ranking_objective(
 ) -> RankingObjective:
     """Return the objective of the queries to learn from; all workers call this."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    parts: list[LabelTerm] = []
+    terms: list[LabelTerm] = []
     for label in learned_labels(data, comm):
         p, own = parameters.for_label(label.number), label.data
         with errors_that_name(label):
@@ -255,18 +255,16 @@ def ranking_objective(
             starts = p.starts_from_scores
             if not (starts or earlier or p.tied_pairs or own.pairs.are_judged):
                 check(lambdas.derivatives(-own.y)[0])
-        parts.append(
-            LabelTerm(label, lambdas, regression, check if starts else None)
-        )
+        terms.append(LabelTerm(label, lambdas, regression, check if starts else None))
     if data.n_labels == 1:
-        return RankingObjective(parts[0], bias, {})
-    forces = forces_of_labels(data, parts, earlier, comm)
+        return RankingObjective(terms[0], bias, {})
+    forces = forces_of_labels(data, terms, earlier, comm)
     mean = weighted_mean(forces.tolist(), data.grades.weights)
     addends = []
-    for part in parts:
-        label = part.label
+    for term in terms:
+        label = term.label
         factor = float(label.weight * (mean / forces[label.number]))
-        addends.append(Addend(factor, label.queries_of(data), label.rows, part))
+        addends.append(Addend(factor, label.queries_of(data), label.rows, term))
     return RankingObjective(SumOfLabels(data, addends), bias, {FORCES: forces})
 
 
@@ -293,7 +291,7 @@ def new_lambdas(
 
 def forces_of_labels(
     data: TrainingData,
-    parts: list[LabelTerm],
+    terms: list[LabelTerm],
     earlier: Mapping[str, Any],
     comm: Comm,
 ) -> FloatArray:
@@ -301,10 +299,10 @@ def forces_of_labels(
     grades = data.grades
     if not earlier:
         forces = np.zeros(data.n_labels)
-        for part in parts:
-            with errors_that_name(part.label):
-                start = data.init_score[part.label.rows]
-                forces[part.label.number] = part.force(start, comm)
+        for term in terms:
+            with errors_that_name(term.label):
+                start = data.init_score[term.label.rows]
+                forces[term.label.number] = term.force(start, comm)
         return forces
     kept = earlier.get(FORCES)  # those of the start of the fit that is continued
     if not isinstance(kept, np.ndarray) or len(kept) != grades.n_labels:
@@ -332,9 +330,9 @@ def check_lambdas(
     gradient: FloatArray,
 ) -> None:
     """Raise a ValueError if the lambdas of all documents vanish, or are too large."""
-    # part by part, without a copy of the whole gradient
-    firsts = range(0, len(gradient), PART_ROWS)
-    own = sum(float(np.abs(gradient[i : i + PART_ROWS]).sum()) for i in firsts)
+    # piece by piece, without a copy of the whole gradient
+    firsts = range(0, len(gradient), PIECE_ROWS)
+    own = sum(float(np.abs(gradient[i : i + PIECE_ROWS]).sum()) for i in firsts)
     total = sum(comm.gather(own))
     p, (low, high) = parameters, parameters.lambda_totals
     if low <= total <= high:

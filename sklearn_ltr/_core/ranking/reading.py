@@ -1,6 +1,6 @@
 """From the arguments of a ranker's `fit` to its training data: rows sorted by query.
 
-`RankerParameters` calls these for all rankers, alone or on the workers of a cluster
+`RankerFitParameters` calls these for all rankers, alone or on the workers of a cluster
 (`read_documents`); so do bags, blends and searches, by `read_targets`, which leaves X
 aside.
 """
