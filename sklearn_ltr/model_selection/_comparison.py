@@ -666,6 +666,17 @@ def warn_if_unequal(weights: FloatArray, unit: str) -> None:
         )
 
 
+def resampling(d: FloatArray, n_resamples: int, seed: int) -> dict[str, Any]:
+    """Return the arguments that scipy's methods of resampling share."""
+    return {
+        "vectorized": True,
+        "axis": -1,
+        "n_resamples": n_resamples,
+        "batch": max(1, BATCH_SIZE // d.size),
+        "random_state": np.random.default_rng(seed),
+    }
+
+
 def bootstrap_intervals(
     d: FloatArray, weights: FloatArray, level: float, n_resamples: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -684,13 +695,9 @@ def bootstrap_intervals(
         (d, np.broadcast_to(weights, d.shape)),
         mean,
         paired=True,
-        vectorized=True,
-        axis=-1,
-        n_resamples=n_resamples,
-        batch=max(1, BATCH_SIZE // d.size),
         confidence_level=level,
         method="percentile",
-        random_state=np.random.default_rng(seed),
+        **resampling(d, n_resamples, seed),
     ).confidence_interval
     return np.ldexp(low, exponent), np.ldexp(high, exponent)
 
@@ -705,11 +712,7 @@ def permutation_p_values(
         (d * (weights / weights.max()),),
         np.sum,
         permutation_type="samples",
-        vectorized=True,
-        axis=-1,
-        n_resamples=n_resamples,
-        batch=max(1, BATCH_SIZE // d.size),
-        random_state=np.random.default_rng(seed),
+        **resampling(d, n_resamples, seed),
     )
     p_values: FloatArray = np.asarray(found.pvalue, dtype=np.float64)
     return p_values

@@ -71,8 +71,29 @@ def first_copies(query_ids: QueryIds) -> IntArray:
     return np.asarray(numbers[first][copied])
 
 
+class ByQuery:
+    """Rows in canonical order, which `offsets` divide into queries."""
+
+    offsets: IntArray
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of documents of each query, (n_queries,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def query(self) -> NDArray[np.intp]:
+        """Index of each document's query, (n_documents,) in canonical order."""
+        return np.repeat(np.arange(self.n_queries), self.sizes)
+
+
 @dataclass(frozen=True, eq=False)
-class QueryGroups:
+class QueryGroups(ByQuery):
     """Which rows belong to which query.
 
     Attributes
@@ -145,24 +166,9 @@ class QueryGroups:
         return cls.from_groups(np.zeros(n_documents, dtype=np.int64), n_documents)
 
     @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.offsets) - 1
-
-    @property
     def n_documents(self) -> int:
         """Number of rows."""
         return len(self.order)
-
-    @property
-    def sizes(self) -> IntArray:
-        """Number of documents of each query, (n_queries,)."""
-        return np.diff(self.offsets)
-
-    @property
-    def query(self) -> NDArray[np.intp]:
-        """Index of each document's query, (n_documents,) in canonical order."""
-        return np.repeat(np.arange(self.n_queries), self.sizes)
 
     @property
     def query_of_row(self) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from sklearn_ltr._core.data.columns import (
     check_grades,
 )
 from sklearn_ltr._core.data.feature_reader import FeatureReader
-from sklearn_ltr._core.data.groups import QueryGroups, QueryIds, as_uint16
+from sklearn_ltr._core.data.groups import ByQuery, QueryGroups, QueryIds, as_uint16
 from sklearn_ltr._core.data.labels import (
     LabelGrades,
     check_several,
@@ -37,7 +37,7 @@ NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
+class TrainingData(ByQuery):
     """Rows of X with their targets, queries and further columns, in canonical order.
 
     The queries are sorted by their ids.  The rows of a query are in the order in
@@ -98,11 +98,6 @@ class TrainingData:
         return len(self.y)
 
     @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.offsets) - 1
-
-    @property
     def sample_weight(self) -> FloatArray:
         """Weight of each query, (n_queries,) float64; 1 where none were given."""
         given = self.columns.sample_weight
@@ -125,16 +120,6 @@ class TrainingData:
         """The pairs of data whose pairs are judged."""
         assert isinstance(self.pairs, JudgedPairs)
         return self.pairs
-
-    @property
-    def sizes(self) -> IntArray:
-        """Rows per query, (n_queries,) int64."""
-        return np.diff(self.offsets)
-
-    @property
-    def query(self) -> NDArray[np.intp]:
-        """Index of the query of each row, (n_rows,)."""
-        return np.repeat(np.arange(self.n_queries), self.sizes)
 
     @property
     def has_pairs(self) -> NDArray[np.bool_]:
