@@ -102,7 +102,7 @@ class PositionBias(ABC):
         positions: IntArray,
         values: FloatArray,
         regularization: float,
-        comm: Comm = ONE_PROCESS,
+        comm: Comm,
     ) -> None:
         self.positions, self.regularization = positions, regularization
         self.path = [values]
@@ -184,8 +184,8 @@ class PairwiseBias(PositionBias):
         values: FloatArray,
         regularization: float,
         smallest: float,
-        comm: Comm = ONE_PROCESS,
-        document_weight: FloatArray | None = None,
+        comm: Comm,
+        document_weight: FloatArray | None,
     ) -> None:
         super().__init__(positions, values, regularization, comm)
         self._smallest, self._document_weight = smallest, document_weight
@@ -219,7 +219,7 @@ def new_bias(
     data: TrainingData,
     earlier: FloatArray | None,
     smallest: float,
-    comm: Comm = ONE_PROCESS,
+    comm: Comm,
 ) -> PositionBias | None:
     """Return the position bias to learn, None if there is none."""
     # a warm start continues the values of the earlier fit if they are of the same

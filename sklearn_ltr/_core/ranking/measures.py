@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._core.data import FitData, LabelRows, TrainingData, rescale
 from sklearn_ltr._core.data.labels import LabelGrades, check_several, label_number
@@ -228,10 +228,10 @@ class MetricMeasure:
         self,
         data: TrainingData,
         metric: Metric,
-        index: QueryIndex | None = None,
-        learned: TrainingData | None = None,
+        index: QueryIndex,
+        learned: TrainingData | None,
     ) -> None:
-        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
+        self._index = index
         y, self._trained_on = data.y, None
         if learned is not None:
             self._trained_on = np.repeat(data.has_pairs, data.sizes)
@@ -278,11 +278,10 @@ class PairCostMeasure:
         data: TrainingData,
         sigma: float,
         tied_pairs: bool,
-        index: QueryIndex | None = None,
-        bias: PositionBias | None = None,
+        index: QueryIndex,
+        bias: PositionBias | None,
     ) -> None:
-        self._bias = bias
-        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
+        self._index, self._bias = index, bias
         query = data.query
         self._sigma, self._tied_pairs = sigma, tied_pairs
         self._offsets = data.offsets
