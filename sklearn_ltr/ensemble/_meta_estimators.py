@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr._core.data import COLUMNS
 from sklearn_ltr._core.data.columns import TEXTS
-from sklearn_ltr._core.data.labels import label_names, label_shares
+from sklearn_ltr._core.data.labels import label_shares, names_of_columns
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.docstrings import fill_in
 from sklearn_ltr._core.parts import name_part
@@ -47,7 +47,7 @@ class MetaRanker(BaseRanker):
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
         """Return the weights of labels that the rankers agree on."""
         # a ValueError if they do not; if nothing is measured, they need not agree
-        names = label_names(y)
+        names = names_of_columns(y)
         if len(names) == 1:
             return LabelChoice(True, None)
         learners = [ranker_within(ranker) for ranker in self._rankers()]

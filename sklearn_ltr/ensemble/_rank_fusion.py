@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from sklearn_ltr._core.data import QueryGroups, check_scores, count_rows
 from sklearn_ltr._core.data.features import is_arrow, is_frame
-from sklearn_ltr._core.data.labels import label_names
+from sklearn_ltr._core.data.labels import names_of_columns
 from sklearn_ltr._core.data.rows import numeric_column, read_weights
 from sklearn_ltr._core.parameters import real
 from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike
@@ -104,7 +104,7 @@ def columns_of(y_scores: Any) -> dict[Any, Any]:
     if isinstance(y_scores, Mapping):
         return dict(y_scores)
     if is_frame(y_scores) or is_arrow(y_scores):
-        names = label_names(y_scores)
+        names = names_of_columns(y_scores)
         if len(set(names)) < len(names):
             raise ValueError(f"y_scores has two columns of one name: {list(names)}")
         if hasattr(y_scores, "iloc"):

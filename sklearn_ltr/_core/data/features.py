@@ -87,7 +87,7 @@ class NumberColumn(NamedTuple):
     largest: int  # largest code that its dtype holds exactly
 
 
-class LabelColumn(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column of text, of objects, or of a categorical dtype."""
 
     name: str
@@ -193,13 +193,14 @@ def sparse_message(name: str) -> str:
     )
 
 
-def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
+def get_column(X: Any, feature: int, name: str) -> NumberColumn | CodedColumn:
     """Return the values of a column of a frame or an array."""
     column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
     if is_numeric(dtype):
-        return NumberColumn(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53 - 1))
+        largest = LARGEST_CODE.get(dtype, int(LARGEST_EXACT) - 1)
+        return NumberColumn(name, as_floats(column), largest)
     is_categorical = dtype.startswith(CATEGORICAL)
     accessor: Any = getattr(column, "cat", None)
     if hasattr(accessor, "codes"):
@@ -208,10 +209,10 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
         labels, codes = distinct(values, name)
-    return LabelColumn(name, labels, codes, is_categorical)
+    return CodedColumn(name, labels, codes, is_categorical)
 
 
-def holds_values(column: NumberColumn | LabelColumn) -> bool:
+def holds_values(column: NumberColumn | CodedColumn) -> bool:
     """Return whether a column has a value that is not missing."""
     if isinstance(column, NumberColumn):
         return not np.isnan(column.values).all()

@@ -111,8 +111,8 @@ def n_label_columns(y: Any) -> int:
     return 1
 
 
-def label_names(y: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a table of labels."""
+def names_of_columns(y: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a table, "0", "1", ... if it has none."""
     columns = getattr(y, "column_names", None)  # of Arrow
     if columns is None:
         columns = getattr(y, "columns", None)
@@ -210,7 +210,7 @@ def read_label_grades(
     name: str = "y",
 ) -> LabelGrades:
     """Return the grades of several labels in canonical order, checked."""
-    names = label_names(y)
+    names = names_of_columns(y)
     if len(set(names)) < len(names):
         raise ValueError(f"{name} has two columns of one name: {list(names)}")
     table, n = numeric_column(y, name), queries.n_documents

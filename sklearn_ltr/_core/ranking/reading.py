@@ -33,8 +33,8 @@ from sklearn_ltr._core.data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._core.data.labels import (
     LabelGrades,
     check_have_judged,
-    label_names,
     n_label_columns,
+    names_of_columns,
     read_label_grades,
 )
 from sklearn_ltr._core.data.pairs import GivenPairs
@@ -131,7 +131,7 @@ def check_groups_given(n_documents: int, suffix: str, X: object) -> None:
 
 def column_of_queries(X: object, suffix: str) -> str:
     """Return words that name a column of a frame which may hold query ids."""
-    for name in label_names(X) if is_frame(X) or is_arrow(X) else ():
+    for name in names_of_columns(X) if is_frame(X) or is_arrow(X) else ():
         if plain_name(name) in QUERY_NAMES:
             return f", such as X{suffix}[{name!r}], which is then no feature"
     return ""
