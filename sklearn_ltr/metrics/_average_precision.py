@@ -39,12 +39,12 @@ from numpy.typing import ArrayLike
 from sklearn_ltr._core.compile import range_kernel
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
+    DiscountedByRank,
     DivideBy,
     DividedMetric,
     MetricArrays,
     RankedLists,
     SwapFactors,
-    reciprocal_ranks,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -104,7 +104,7 @@ def average_precision_swap_factors(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MAP(DividedMetric):
+class MAP(DiscountedByRank, DividedMetric):
     """Mean average precision (MAP): precision at each relevant document, averaged.
 
     Parameters
@@ -137,10 +137,6 @@ class MAP(DividedMetric):
         found = (relevant * precision)[: self.k].sum()
         k = self.cutoff(len(relevant))
         return float(found / self.divisor(relevant.sum(), k))
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """Return 1 / rank, zero from position k on."""
-        return reciprocal_ranks(n, k)
 
 
 @score_function(MAP)

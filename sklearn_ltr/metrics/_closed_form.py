@@ -329,6 +329,14 @@ def count_relevant(judged: JudgedLists) -> FloatArray:
     return np.maximum(found, 1.0)
 
 
+class DiscountedByRank:
+    """What metrics share whose discount is 1 / rank."""
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """Return 1 / rank, zero from position k on."""
+        return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class DividedMetric(BinaryMetric):
     """A sum over relevant documents that is divided by their number, or at most k."""
@@ -347,11 +355,6 @@ class DividedMetric(BinaryMetric):
     def _scales(self, judged: JudgedLists) -> FloatArray:
         """Return 1 / number of relevant documents, or 1 / k where k is less."""
         return np.asarray(1.0 / self.divisor(count_relevant(judged), judged.k))
-
-
-def reciprocal_ranks(n: int, k: int) -> FloatArray:
-    """Return 1 / rank for positions 0 to n - 1, zero from k on."""
-    return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
 
 
 def cut_at(k: int, discount: FloatArray) -> FloatArray:
