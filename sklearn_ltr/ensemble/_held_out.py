@@ -260,7 +260,7 @@ class HeldOut(NamedTuple):
 
     @property
     def y(self) -> FloatArray:
-        """The grades; of several labels, (n_rows, n_labels) with NaN."""
+        """The grades, (n_rows,); with several labels (n_rows, n_labels), with NaN."""
         values = self.data.grades.values.T
         return values[:, 0] if self.data.n_labels == 1 else values
 

@@ -59,7 +59,7 @@ class BinnedFit(NamedTuple):
 
 
 def fit_threads(n_jobs: int | None, n_values: int, comm: Comm = ONE_PROCESS) -> int:
-    """Return the number of threads of a fit to so many values of X, on each worker."""
+    """Return how many threads each worker uses to fit `n_values` values of X."""
     work = STEPS_PER_VALUE * n_values
     own = effective_n_threads(n_jobs, work)
     if n_jobs is None and comm.n_threads is not None:

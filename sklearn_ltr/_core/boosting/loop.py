@@ -132,7 +132,7 @@ class Boosting:
         return self.monitor.record(len(self.trees))
 
     def fitted_to(self, n_trees: int) -> dict[str, Any]:
-        """Return the fitted attributes, as they were after so many trees."""
+        """Return the fitted attributes as they were after `n_trees` trees."""
         trees, so_far = self.trees[:n_trees], self._so_far
         for n_then, number, value in reversed(self._changes):
             if n_then > n_trees > number:  # it has changed since

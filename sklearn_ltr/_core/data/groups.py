@@ -240,7 +240,7 @@ def describe_query(query_ids: QueryIds | None, query: int) -> str:
 
 
 def as_array(query_ids: QueryIds) -> NDArray[Any]:
-    """Return ids as an array, of objects unless it is one; tuples stay whole."""
+    """Return ids as an array; a list becomes one of objects, with tuples whole."""
     if isinstance(query_ids, np.ndarray):
         return query_ids
     return np.fromiter(query_ids, dtype=object, count=len(query_ids))

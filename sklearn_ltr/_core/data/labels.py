@@ -100,7 +100,7 @@ class LabelGrades:
 
 
 def n_label_columns(y: Any) -> int:
-    """Return the number of columns of y: 1 unless it is a table."""
+    """Return the number of columns of y, which is 1 if y is no table."""
     shape = getattr(y, "shape", None)
     if shape is not None:
         return int(shape[1]) if len(shape) == 2 else 1

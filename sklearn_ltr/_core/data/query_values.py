@@ -87,7 +87,7 @@ def value_of_query(values: QueryGroups, queries: QueryGroups, fault: str) -> Int
 
 
 def kind_of_key(key: tuple[str, Any]) -> Any:
-    """Return the kind of a sort key, of a tuple with those of its elements."""
+    """Return the kind of a sort key; for a tuple, the kinds of its elements."""
     kind, value = key
     return tuple(map(kind_of_key, value)) if kind == "tuple" else kind
 

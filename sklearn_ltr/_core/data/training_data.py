@@ -89,7 +89,7 @@ class TrainingData(ByQuery):
 
     @property
     def y(self) -> FloatArray:
-        """Grades or targets, (n_rows,) float64; of several labels, their mean."""
+        """Grades or targets, (n_rows,) float64; with several labels, their mean."""
         return self.grades.mean
 
     @property

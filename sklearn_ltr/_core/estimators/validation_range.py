@@ -54,7 +54,7 @@ def warn_of_ranges(
     validation: list[TrainingData],
     categorical: NDArray[np.int64] = NONE_CATEGORICAL,
 ) -> bool:
-    """Warn of a given set that is mostly out of the range of X; return whether."""
+    """Warn of a set that is mostly out of the range of X; say whether there is one."""
     given = given_sets(X, validation)
     if not given:
         return False

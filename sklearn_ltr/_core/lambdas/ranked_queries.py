@@ -32,7 +32,7 @@ LONGEST_UNTOLD = 2.0  # seconds that swaps may take without a line about it
 
 
 class RankedQueries:
-    """The queries of a data set, of which ranges are ranked by scores.
+    """The queries of a data set, which are ranked by scores, one range at a time.
 
     Parameters
     ----------

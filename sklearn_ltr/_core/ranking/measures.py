@@ -154,7 +154,7 @@ def measure_of_label(label: LabelRows, measure: Measure) -> Measure:
 def with_mean(
     title: str, measures: dict[str, Measure], labels: Sequence[LabelRows]
 ) -> dict[str, Measure]:
-    """Return the measures of several labels, and first their weighted mean."""
+    """Return the measures of labels, behind their weighted mean if they are several."""
     if labels[0].is_only:
         return measures
     weights = np.array([label.weight for label in labels])

@@ -283,7 +283,7 @@ def learned_labels(data: TrainingData, comm: Comm) -> list[LabelRows]:
 
 @contextmanager
 def errors_that_name(label: LabelRows) -> Iterator[None]:
-    """Put the name of a label before the message of an error, unless it is alone."""
+    """Begin the message of an error with the name of the label, if there are more."""
     try:
         yield
     except ValueError as error:
