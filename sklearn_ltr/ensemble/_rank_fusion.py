@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from sklearn_ltr._core.data import QueryGroups, check_scores, count_rows
-from sklearn_ltr._core.data.features import is_arrow, is_frame
+from sklearn_ltr._core.data.features import is_arrow, is_frame, is_missing
 from sklearn_ltr._core.data.labels import names_of_columns
 from sklearn_ltr._core.data.rows import numeric_column, read_weights
 from sklearn_ltr._core.parameters import real
@@ -135,7 +135,7 @@ def shares_of(weights: Any, names: list[Any]) -> FloatArray:
 
 
 def found_scores(given: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return scores in their own type, which may be exact, and which are there."""
+    """Return scores in their own type, which may be exact, and where there are any."""
     kind = getattr(given, "dtype", getattr(given, "type", ""))
     is_whole = str(kind).lower().startswith(("int", "uint"))
     if is_whole and not isinstance(kind, np.dtype):
@@ -143,9 +143,7 @@ def found_scores(given: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]
         given = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
     array = numeric_column(given, name)
     if array.dtype.kind == "O":
-        is_missing = np.array(
-            [v is None or type(v).__name__ == "NAType" or v != v for v in array]
-        )
+        missing = np.array(list(map(is_missing, array)), dtype=np.bool_)
     else:
-        is_missing = array != array
-    return np.where(is_missing, 0, array), ~is_missing
+        missing = array != array
+    return np.where(missing, 0, array), ~missing

@@ -288,7 +288,7 @@ def distinct(
 
 def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, or pandas' NA or NaT."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+    return value is None or is_na(value) or bool(value != value)
 
 
 def read_feature_table(

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._core.data.features import is_na
 from sklearn_ltr._core.data.groups import QueryGroups, QueryIds
 from sklearn_ltr._core.data.rows import check_each, numeric_column, read_numbers
 from sklearn_ltr._core.typing import FloatArray, IntArray, LabelWeightsLike
@@ -224,8 +225,8 @@ def read_label_grades(
     for number, label in enumerate(names):
         column, own = table[:, number], f"{name}[:, {label}]"
         if column.dtype.kind == "O":  # where a missing grade may be None or pandas.NA
-            is_missing = [v is None or type(v).__name__ == "NAType" for v in column]
-            column = np.where(is_missing, np.nan, column)
+            is_none = [value is None or is_na(value) for value in column]
+            column = np.where(is_none, np.nan, column)
         rows = read_numbers(column, n, own, describe=queries.describe_row)
         required = (
             f"{own} must hold finite relevance grades >= 0, or NaN for documents that "
