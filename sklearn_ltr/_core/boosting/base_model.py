@@ -28,19 +28,19 @@ def start_from_base_model(
     init: BaseEstimator | None,
     given: FitArguments,
     rows: NDArray[np.intp],
-    known: dict[str, Any],
+    found: dict[str, Any],
 ) -> None:
-    """Put the base model into `known`: the kept one, else `init`, if need be fitted."""
+    """Put the base model into `found`: the kept one, else `init`, if need be fitted."""
     if init is not None and given.columns.init_score is not None:
         raise ValueError("init and init_score were both given: give one of the two")
-    if "init_" in known:  # of the trees that a warm start keeps
-        if (init is None) != (known["init_"] is None):
+    if "init_" in found:  # of the trees that a warm start keeps
+        if (init is None) != (found["init_"] is None):
             raise ValueError(
                 f"init is {'no' if init is None else 'a'} model, unlike in the "
                 "fit whose trees warm_start keeps: fit with warm_start=False"
             )
         return
-    known |= {"init_": init, "_uses_init_score": given.columns.init_score is not None}
+    found |= {"init_": init, "_uses_init_score": given.columns.init_score is not None}
     if init is None:
         return
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
@@ -64,7 +64,7 @@ def start_from_base_model(
                 rows = np.sort(rows)
                 X, y = index_rows(X, rows), index_rows(y, rows)
                 metadata = {n: index_rows(v, rows) for n, v in metadata.items()}
-            known["init_"] = model.fit(X, one_column_of(y), **metadata)
+            found["init_"] = model.fit(X, one_column_of(y), **metadata)
 
 
 def one_column_of(values: ArrayLike) -> ArrayLike:

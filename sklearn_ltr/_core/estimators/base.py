@@ -108,21 +108,21 @@ class FitParameters(ABC):
         return self.early_stopping is True
 
     # the data of a fit, in the order of `prepare`; all workers call these together, and
-    # `known` takes the fitted attributes that are found
+    # `found` are the fitted attributes found so far, to which they add
 
     @abstractmethod
     def read_rows(
         self,
         given: FitArguments,
         reader: FeatureReader,
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> tuple[TrainingData, list[TrainingData]]:
         """Return the training data, and the validation sets that were given."""
 
     @abstractmethod
     def hold_out(
-        self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
+        self, train: TrainingData, found: Mapping[str, Any], seed: int, comm: Comm
     ) -> tuple[TrainingData, TrainingData]:
         """Divide training data: the rows to learn from, and those that are held out."""
 
@@ -130,7 +130,7 @@ class FitParameters(ABC):
         self,
         given: FitArguments,
         sets: list[TrainingData],
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> list[TrainingData]:
         """Return training data and validation sets with F_0."""

@@ -132,18 +132,18 @@ class LambdaMARTParameters(RankerFitParameters, BoostingParameters):
         self,
         given: FitArguments,
         sets: list[TrainingData],
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> list[TrainingData]:
         """Return training data and validation sets with F_0, by a base model."""
-        start_from_base_model(self.init, given, sets[0].rows, known)
+        start_from_base_model(self.init, given, sets[0].rows, found)
         for one in given.sets():
             init_score = one.columns.init_score
-            check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
-        if known["init_"] is None:
+            check_init_score_given(found["_uses_init_score"], init_score, one.suffix)
+        if found["init_"] is None:
             return sets
         scores = [
-            base_scores(known["init_"], one.X, data.X.shape[0], None)
+            base_scores(found["init_"], one.X, data.X.shape[0], None)
             for one, data in zip(given.sets(), sets, strict=False)
         ]
         scores += scores[:1] * (len(sets) - len(scores))  # rows held out of X

@@ -44,7 +44,7 @@ class RankerFitParameters(RankerParameters):
         self,
         given: FitArguments,
         reader: FeatureReader,
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> tuple[TrainingData, list[TrainingData]]:
         """Return training data, sorted by query, and the validation sets."""
@@ -78,7 +78,7 @@ class RankerFitParameters(RankerParameters):
         else:
             pairs_of_grades = given.pairs if is_judged else None
             train = read_documents(given, reader, labels, pairs_of_grades)
-            known["_trained_queries"] = KnownQueries.of(train)
+            found["_trained_queries"] = KnownQueries.of(train)
         if comm.n_workers > 1 and train.n_labels > 1:
             every = np.ones(train.n_rows, dtype=np.bool_)
             largest = np.max(comm.gather(train.grades.largest(every)), axis=0)
@@ -193,7 +193,7 @@ class RankerFitParameters(RankerParameters):
             )
 
     def hold_out(
-        self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
+        self, train: TrainingData, found: Mapping[str, Any], seed: int, comm: Comm
     ) -> tuple[TrainingData, TrainingData]:
         """Divide the queries: a fraction of those of all workers is held out."""
         assert train.query_ids is not None
