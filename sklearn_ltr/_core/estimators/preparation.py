@@ -54,7 +54,7 @@ def prepare(
     Of a part of a stream (`is_partial`, as by `partial_fit`) nothing is held out, and
     if others came before, there need be nothing to learn from.
     """
-    # read: the columns of X, then all rows, which add to the attributes that are `found`
+    # read: the columns of X, then all rows, which add to the attributes `found`
     p, X, is_new = parameters, given.X, not so_far.attributes
     found = found_by_reading(given.estimator._attributes, so_far.attributes)
     of_columns = dict(X.known) if is_new and isinstance(X, SuppliedX) else {}
