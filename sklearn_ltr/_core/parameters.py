@@ -119,7 +119,7 @@ class Values(Protocol):
         """Return the values as docstrings give them."""
 
 
-class ReadBy(NamedTuple):
+class ReadValues(NamedTuple):
     """The values that a function reads, given the name of the parameter and a value."""
 
     read_as: Callable[[str, Any], Any]
@@ -209,11 +209,11 @@ def read_n_jobs(name: str, value: int | None) -> int | None:
     return value
 
 
-FRACTION_OR_COUNT = ReadBy(
+FRACTION_OR_COUNT = ReadValues(
     read_fraction_or_count, "float in (0, 1], or int of at least 1"
 )
-VERBOSITY = ReadBy(read_verbosity, "bool or int of at least 0")
-N_JOBS = ReadBy(read_n_jobs, "int or None")
+VERBOSITY = ReadValues(read_verbosity, "bool or int of at least 0")
+N_JOBS = ReadValues(read_n_jobs, "int or None")
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Callable[..., Any])

@@ -32,7 +32,13 @@ from typing import Annotated
 import numpy as np
 
 from sklearn_ltr._core.compile import ThreadTeam
-from sklearn_ltr._core.parameters import ReadBy, declared_values, integer, real, shown
+from sklearn_ltr._core.parameters import (
+    ReadValues,
+    declared_values,
+    integer,
+    real,
+    shown,
+)
 from sklearn_ltr._core.trees.growth.leaf_values import (
     LeafWorkspace,
     Leaves,
@@ -93,7 +99,7 @@ def read_dart(name: str, value: object) -> Dart | None:
     return Dart(**options)
 
 
-DART = ReadBy(read_dart, "float in (0, 1], dict or None")
+DART = ReadValues(read_dart, "float in (0, 1], dict or None")
 
 
 class AddedTrees:

@@ -45,7 +45,7 @@ from sklearn_ltr._core.parameters import (
     LARGEST,
     LARGEST_SCORE,
     Choice,
-    ReadBy,
+    ReadValues,
     real,
     shown,
 )
@@ -63,7 +63,7 @@ class BiasOptions(NamedTuple):
     regularization: float | None  # None: the default
 
 
-def bias_choice(*methods: str) -> ReadBy:
+def bias_choice(*methods: str) -> ReadValues:
     """Return the values of `position_bias`: None, a method, or a dict with options."""
 
     def read(name: str, value: object) -> BiasOptions | None:
@@ -87,7 +87,7 @@ def bias_choice(*methods: str) -> ReadBy:
         return BiasOptions(method, strength)
 
     words = ", ".join(f'"{method}"' for method in methods)
-    return ReadBy(read, f"{words}, dict or None")
+    return ReadValues(read, f"{words}, dict or None")
 
 
 class PositionBias(ABC):

@@ -19,7 +19,7 @@ from sklearn_ltr._core.networks.optimizers import (
     Optimizer,
     read_solver_params,
 )
-from sklearn_ltr._core.parameters import Choice, Or, ReadBy, integer, real
+from sklearn_ltr._core.parameters import Choice, Or, ReadValues, integer, real
 
 
 def read_layer_sizes(name: str, value: ArrayLike) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ def read_layer_sizes(name: str, value: ArrayLike) -> tuple[int, ...]:
     return tuple(values.read_as(name, size) for size in sizes)
 
 
-LAYER_SIZES = ReadBy(read_layer_sizes, "int or sequence of int, each of at least 1")
+LAYER_SIZES = ReadValues(read_layer_sizes, "int or sequence of int, each of at least 1")
 
 
 @dataclass(frozen=True, kw_only=True)
