@@ -67,7 +67,7 @@ class OneProcess:
 ONE_PROCESS: Comm = OneProcess()
 
 
-def sum_exactly(values: NDArray[np.float64], comm: Comm = ONE_PROCESS) -> float:
+def sum_exactly(values: NDArray[np.float64], comm: Comm) -> float:
     """Return the sum of the finite values of all workers, rounded once."""
     # It does not depend on the order of the values, nor on which worker has them.  The
     # sum of one worker is that of a few numbers, each the rest of those before it.

@@ -14,15 +14,18 @@ values that it may have:
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Protocol, TypeVar, get_type_hints
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_type_hints
 
 import numpy as np
+
+from sklearn_ltr._core.compile import check_n_jobs
 
 # Parameters that multiply or divide others lie between these.  Products of a few of
 # them with scores and targets of up to LARGEST_SCORE, and squares of these products,
@@ -109,11 +112,22 @@ POSITIVE = Range(Real, SMALLEST, LARGEST, "both")  # products of a few stay fini
 class Values(Protocol):
     """The values that a parameter may have."""
 
-    def read_as(self, name: str, value: object) -> Any:
+    def read_as(self, name: str, value: Any) -> Any:
         """Return a plain value; an error names the parameter."""
 
     def in_words(self) -> str:
         """Return the values as docstrings give them."""
+
+
+class ReadValues(NamedTuple):
+    """The values that a function reads, given the name of the parameter and a value."""
+
+    read_as: Callable[[str, Any], Any]
+    words: str
+
+    def in_words(self) -> str:
+        """Return the values as docstrings give them."""
+        return self.words
 
 
 class Choice:
@@ -137,33 +151,6 @@ class Choice:
         words += ["None"] if None in self.values else []
         *first, last = words
         return f"{', '.join(first)} or {last}" if first else last
-
-
-class FractionOrCount(NamedTuple):
-    """A float in (0, 1], a fraction of some things, or an int >= 1, their number."""
-
-    def read_as(self, name: str, value: object) -> Any:
-        """Return a float or an int, or raise an error."""
-        is_count = isinstance(value, Integral)
-        return (integer(1) if is_count else real(0, 1, "right")).read_as(name, value)
-
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "float in (0, 1], or int of at least 1"
-
-
-class Verbosity(NamedTuple):
-    """How much is printed: a number, or whether anything is."""
-
-    def read_as(self, name: str, value: object) -> int:
-        """Return an int, or raise an error."""
-        if isinstance(value, bool | np.bool_):
-            return int(value)
-        return int(integer(0).read_as(name, value))
-
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "bool or int of at least 0"
 
 
 class Or(NamedTuple):
@@ -191,11 +178,9 @@ class Or(NamedTuple):
 BOOL = Choice(True, False)
 
 
-def integer(
-    low: float, high: float = np.inf, closed: str = "both", *, optional: bool = False
-) -> Range:
-    """Return the range of an integer."""
-    return Range(Integral, low, high, closed, optional)
+def integer(low: float, high: float = np.inf, *, optional: bool = False) -> Range:
+    """Return the range of an integer, both bounds included."""
+    return Range(Integral, low, high, "both", optional)
 
 
 def real(
@@ -205,7 +190,33 @@ def real(
     return Range(Real, low, high, closed, optional)
 
 
+def read_fraction_or_count(name: str, value: object) -> Any:
+    """Return a float in (0, 1], a fraction of some things, or an int, their number."""
+    is_count = isinstance(value, Integral)
+    return (integer(1) if is_count else real(0, 1, "right")).read_as(name, value)
+
+
+def read_verbosity(name: str, value: object) -> int:
+    """Return how much is printed: a number, or whether anything is."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return int(integer(0).read_as(name, value))
+
+
+def read_n_jobs(name: str, value: int | None) -> int | None:
+    """Return a number of threads, as joblib counts them."""
+    check_n_jobs(value)
+    return value
+
+
+FRACTION_OR_COUNT = ReadValues(
+    read_fraction_or_count, "float in (0, 1], or int of at least 1"
+)
+VERBOSITY = ReadValues(read_verbosity, "bool or int of at least 0")
+N_JOBS = ReadValues(read_n_jobs, "int or None")
+
 P = TypeVar("P")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
@@ -243,6 +254,43 @@ def count_of(
             f"{name}={fraction_or_count} is more than the {n} {things}: lower it"
         )
     return fraction_or_count
+
+
+def with_checked_arguments(
+    function: F,
+    too_many: Callable[[str, list[str], list[str]], str],
+    explain: Callable[[str, str, type[Any], list[str]], str],
+) -> F:
+    """Return a function that explains arguments which it does not take.
+
+    An unknown name is explained by `explain`, given the name, the call, the class of
+    `self` and all names that are known.  For too many arguments by position,
+    `too_many` returns the message, given the call, the names of those by position and
+    of the others.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return function
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    most = len(parameters) - len(by_name)
+    first = [p.name for p in parameters[:most] if p.name != "self"]
+    known, first_is_self = {*first, *by_name}, len(first) < most
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if known.issuperset(kwargs) and len(args) <= most:
+            return function(*args, **kwargs)
+        call, cls = function.__name__, type(args[0] if args else None)
+        if first_is_self:
+            call = cls.__name__ if call == "__init__" else f"{cls.__name__}.{call}"
+        if len(args) > most:
+            raise TypeError(too_many(call, first, by_name))
+        names = [*first, *by_name]
+        raise no_such_arguments(
+            call, kwargs, names, lambda name: explain(name, call, cls, names)
+        )
+
+    return cast(F, checked)
 
 
 def no_such_arguments(

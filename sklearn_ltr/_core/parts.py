@@ -15,7 +15,7 @@ GIVEN = (*FITTED, "estimator")  # also of those that are not fitted
 
 
 def part_of(estimator: object, names: tuple[str, ...] = FITTED) -> tuple[str, Any]:
-    """Return how to get what scores for an estimator, and it; ("", None) of a model."""
+    """Return path and object of the part that computes the scores; ("", None): none."""
     own = getattr(type(estimator), "_parts", None)
     if own is not None:  # not by getattr, which would ask for its parts
         return (own, vars(estimator)[own]) if own in vars(estimator) else ("", None)
@@ -26,7 +26,7 @@ def part_of(estimator: object, names: tuple[str, ...] = FITTED) -> tuple[str, An
 
 
 def nested(estimator: Any, names: tuple[str, ...] = FITTED) -> list[Any]:
-    """Return an estimator, what scores for it, what scores for that, ..., the model."""
+    """Return the chain from an estimator to its model, by the parts that score."""
     found: list[Any] = []
     part = estimator
     # several score for a bag or a blend, which are models

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.data import (
     FitArguments,
     QueryGroups,
     TrainingData,
 )
 from sklearn_ltr._core.data.cross_validation import KnownQueries
-from sklearn_ltr._core.data.labels import check_label, label_number
+from sklearn_ltr._core.data.labels import check_label, check_several, label_number
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.estimators.base import ThreadCount, refit
-from sklearn_ltr._core.parameters import Choice, read_parameters, real
+from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.parameters import N_JOBS, Choice, read_parameters, real
 from sklearn_ltr._core.ranking.reading import LabelChoice, single_query
 from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
 from sklearn_ltr.calibration._maps import (
@@ -58,7 +57,7 @@ class CalibrationParameters:
     cv: SplitsLike
     metric: str | Metric
     label: int | str | None
-    n_jobs: Annotated[int | None, ThreadCount()]
+    n_jobs: Annotated[int | None, N_JOBS]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
@@ -206,10 +205,6 @@ class CalibratedRanker(MetaRanker):
         self.metric = metric
         self.label = label
         self.n_jobs = n_jobs
-
-    def _rankers(self) -> list[BaseEstimator]:
-        """Return the ranker whose scores are mapped."""
-        return [LambdaMARTRanker() if self.ranker is None else self.ranker]
 
     @takes_columns(pairs=True)
     def fit(
@@ -434,17 +429,12 @@ def graded_rows(
 ) -> tuple[FloatArray, NDArray[np.intp]]:
     """Return the grades that the maps are of, and the rows that have one."""
     names = data.grades.names
-    if len(names) == 1:
-        if label is not None:
-            raise ValueError(
-                f"label={label!r} names one of several labels, but y has one column: "
-                "give all of them, or label=None"
-            )
-        return data.y, np.arange(data.n_rows)
-    if label is None:
+    check_several(label, len(names))
+    if label is None and len(names) > 1:
         raise ValueError(
             f"y has {len(names)} columns, one for each label, and the maps are of one: "
             f"name it, as in CalibratedRanker(label={names[0]!r})"
         )
-    graded = data.of_label(label_number(label, names, "label"))
+    number = 0 if label is None else label_number(label, names, "label")
+    graded = data.of_label(number)
     return graded.data.y, graded.rows

@@ -18,7 +18,7 @@ from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY, FitArguments, QueryGrou
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import refit
-from sklearn_ltr._core.estimators.preparation import known_by_reading
+from sklearn_ltr._core.estimators.preparation import found_by_reading
 from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
@@ -171,7 +171,7 @@ shape (n_documents, n_labels)
             warn_if_unused(self, given.columns)
             client = current_client()
             so_far = trees_so_far(vars(self), p)
-            known = known_by_reading(self._attributes, so_far.attributes)
+            known = found_by_reading(self._attributes, so_far.attributes)
             start_from_base_model(p.init, given, rows, known)
             # the trees that a warm start keeps, and the base model
             start = local_ranker(self)

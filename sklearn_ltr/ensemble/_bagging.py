@@ -34,7 +34,6 @@ from sklearn_ltr._core.data.query_values import draw_held_out
 from sklearn_ltr._core.data.rows import index_rows, n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
-    ThreadCount,
     copy_attributes,
     draw_seed,
     refit,
@@ -43,8 +42,9 @@ from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
 from sklearn_ltr._core.parameters import (
     BOOL,
-    FractionOrCount,
-    Verbosity,
+    FRACTION_OR_COUNT,
+    N_JOBS,
+    VERBOSITY,
     count_of,
     integer,
     read_parameters,
@@ -93,13 +93,13 @@ class BaggingParameters:
 
     estimator: BaseEstimator | None
     n_estimators: Annotated[int, integer(1)]
-    max_samples: Annotated[float, FractionOrCount()]
+    max_samples: Annotated[float, FRACTION_OR_COUNT]
     bootstrap: Annotated[bool, BOOL]
     oob_score: Annotated[bool, BOOL]
     metric: str | Metric
     random_state: Seed
-    verbose: Annotated[int, Verbosity()]
-    n_jobs: Annotated[int | None, ThreadCount()]
+    verbose: Annotated[int, VERBOSITY]
+    n_jobs: Annotated[int | None, N_JOBS]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
@@ -209,7 +209,7 @@ class BaggingRanker(MetaRanker):
     ((20,), True)
     """
 
-    _parts = "estimators_"
+    _parts, _given = "estimators_", "estimator"
     _attributes: ClassVar[Attributes] = {
         "estimators_": Attribute(),
         "estimators_queries_": Attribute("(n_drawn,)"),
@@ -504,10 +504,6 @@ class BaggingRanker(MetaRanker):
             merged.__dict__.pop(name, None)
         return merged
 
-    def _rankers(self) -> list[BaseEstimator]:
-        """Return the estimator that members are clones of."""
-        return [LambdaMARTRanker() if self.estimator is None else self.estimator]
-
 
 def fit_members(
     members: Sequence[BaseEstimator],
@@ -761,13 +757,12 @@ def values_by_query(
 ) -> FloatArray:
     """Return the metric of each query, (n_queries,), or (n_queries, n_labels)."""
     values = np.full((data.n_queries, data.n_labels), np.nan)
-    query = np.repeat(np.arange(data.n_queries), data.sizes)
     for number in range(data.n_labels):
         label = data.of_label(number)
-        own, rows = label.data, label.rows
+        own = label.data
         if own.n_rows > 0:
             bound = metric.bind(own.y, own.offsets, own.query_ids)
-            values[np.unique(query[rows]), number] = bound.values(scores[rows])
+            values[label.queries_of(data), number] = bound.values(scores[label.rows])
     return values[:, 0] if data.n_labels == 1 else values
 
 

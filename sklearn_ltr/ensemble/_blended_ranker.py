@@ -24,9 +24,9 @@ from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.data.features import column_kinds, find_features
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._core.estimators.base import draw_seed, refit
 from sklearn_ltr._core.networks import MultilayerPerceptron
-from sklearn_ltr._core.parameters import Choice, read_parameters
+from sklearn_ltr._core.parameters import N_JOBS, Choice, read_parameters
 from sklearn_ltr._core.ranking.measures import bind_labels, mean_of_bound
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble._bagging import BaggingRanker
@@ -68,7 +68,7 @@ class BlendingParameters:
         Literal["equal", "sweep", "lambdarank"], Choice("equal", "sweep", "lambdarank")
     ]
     cv: SplitsLike
-    n_jobs: Annotated[int | None, ThreadCount()]
+    n_jobs: Annotated[int | None, N_JOBS]
     random_state: Seed
 
     def __post_init__(self) -> None:

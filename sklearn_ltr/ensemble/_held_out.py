@@ -260,14 +260,14 @@ class HeldOut(NamedTuple):
 
     @property
     def y(self) -> FloatArray:
-        """The grades; of several labels, (n_rows, n_labels) with NaN."""
+        """The grades, (n_rows,); with several labels (n_rows, n_labels), with NaN."""
         values = self.data.grades.values.T
         return values[:, 0] if self.data.n_labels == 1 else values
 
     @property
     def query(self) -> IntArray:
         """The number of the query of each row."""
-        return np.repeat(np.arange(self.data.n_queries), self.data.sizes)
+        return self.data.query
 
     @property
     def sample_weight(self) -> FloatArray:
@@ -293,6 +293,5 @@ class HeldOut(NamedTuple):
             check_scores(scores_m, queries, f"scores of {name}")
             for scores_m, name in zip(scores, names, strict=True)
         ]
-        query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-        order = np.lexsort((*data.grades.counted, data.y, *checked, query))
+        order = np.lexsort((*data.grades.counted, data.y, *checked, queries.query))
         return cls([scores_m[order] for scores_m in checked], data.reordered(order))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -15,11 +14,12 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr._core.data import COLUMNS
 from sklearn_ltr._core.data.columns import TEXTS
-from sklearn_ltr._core.data.labels import label_names, label_shares
+from sklearn_ltr._core.data.labels import label_shares, names_of_columns
 from sklearn_ltr._core.data.pairs import PAIR_ARGUMENTS
 from sklearn_ltr._core.docstrings import fill_in
 from sklearn_ltr._core.parts import name_part
 from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.rankers.lambdamart import LambdaMARTRanker
 from sklearn_ltr._core.ranking.reading import LabelChoice
 from sklearn_ltr.ensemble._members import ranker_within
 
@@ -35,17 +35,19 @@ class MetaRanker(BaseRanker):
     """A ranker made of others, whose inputs, labels and features are theirs."""
 
     _takes_labels = True
+    _given: ClassVar[str] = "ranker"  # the parameter that is a ranker, or None
     _parts: ClassVar[str]  # the fitted attribute that holds what scores
     __getattr__ = name_part
 
-    @abstractmethod
     def _rankers(self) -> Sequence[BaseEstimator]:
         """Return the rankers that were given, or are taken if none were."""
+        given = getattr(self, self._given)
+        return [LambdaMARTRanker() if given is None else given]
 
     def _labels_of(self, y: ArrayLike | None, *, measured: bool = True) -> LabelChoice:
         """Return the weights of labels that the rankers agree on."""
         # a ValueError if they do not; if nothing is measured, they need not agree
-        names = label_names(y)
+        names = names_of_columns(y)
         if len(names) == 1:
             return LabelChoice(True, None)
         learners = [ranker_within(ranker) for ranker in self._rankers()]

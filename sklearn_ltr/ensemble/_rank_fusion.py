@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from sklearn_ltr._core.data import QueryGroups, check_scores, count_rows
-from sklearn_ltr._core.data.features import is_arrow, is_frame
-from sklearn_ltr._core.data.labels import label_names
+from sklearn_ltr._core.data.features import is_arrow, is_frame, is_missing
+from sklearn_ltr._core.data.labels import names_of_columns
 from sklearn_ltr._core.data.rows import numeric_column, read_weights
 from sklearn_ltr._core.parameters import real
 from sklearn_ltr._core.typing import DataFrameLike, FloatArray, IdsLike
@@ -84,8 +84,7 @@ def reciprocal_rank_fusion(
     first = next(iter(columns))
     n_documents = count_rows(columns[first], f"y_scores[{first!r}]")
     queries = QueryGroups.from_groups(groups, n_documents)
-    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
-    fused = np.zeros(n_documents)
+    query, fused = queries.query, np.zeros(n_documents)
     shares = shares_of(weights, list(columns))
     for share, (name, given) in zip(shares, columns.items(), strict=True):
         title = f"y_scores[{name!r}]"
@@ -105,7 +104,7 @@ def columns_of(y_scores: Any) -> dict[Any, Any]:
     if isinstance(y_scores, Mapping):
         return dict(y_scores)
     if is_frame(y_scores) or is_arrow(y_scores):
-        names = label_names(y_scores)
+        names = names_of_columns(y_scores)
         if len(set(names)) < len(names):
             raise ValueError(f"y_scores has two columns of one name: {list(names)}")
         if hasattr(y_scores, "iloc"):
@@ -136,7 +135,7 @@ def shares_of(weights: Any, names: list[Any]) -> FloatArray:
 
 
 def found_scores(given: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return scores in their own type, which may be exact, and which are there."""
+    """Return scores in their own type, which may be exact, and where there are any."""
     kind = getattr(given, "dtype", getattr(given, "type", ""))
     is_whole = str(kind).lower().startswith(("int", "uint"))
     if is_whole and not isinstance(kind, np.dtype):
@@ -144,9 +143,7 @@ def found_scores(given: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]
         given = given.to_pylist() if hasattr(given, "to_pylist") else list(given)
     array = numeric_column(given, name)
     if array.dtype.kind == "O":
-        is_missing = np.array(
-            [v is None or type(v).__name__ == "NAType" or v != v for v in array]
-        )
+        missing = np.array(list(map(is_missing, array)), dtype=np.bool_)
     else:
-        is_missing = array != array
-    return np.where(is_missing, 0, array), ~is_missing
+        missing = array != array
+    return np.where(missing, 0, array), ~missing

@@ -28,8 +28,7 @@ from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.data.tables import ColumnReader, Matrix, RowBinner, Table
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
-from sklearn_ltr._core.trees.binning import KnownBins, bin_training, hash_bins
-from sklearn_ltr._core.trees.categories import TrainingCategories
+from sklearn_ltr._core.trees.binning import KnownBins, hash_bins
 from sklearn_ltr._core.typing import IntArray, MatrixLike
 
 
@@ -67,7 +66,8 @@ class SharedBins(SuppliedX):
         # each of them holds out, starts from its base model, and warns, itself
         p = replace(p, early_stopping=False, init=None)
         with collected_warnings():
-            data = prepare(given._replace(estimator=type(ranker)), p, TreesSoFar(seed))
+            so_far = TreesSoFar(seed)
+            data = prepare(given._replace(estimator=type(ranker)), p, so_far)
         # rows of queries without pairs are needed only where they are held out
         rows, learned = data.train if hold_out else data.learned, data.learned
         categorical = data.reader.categories.feature
@@ -75,9 +75,9 @@ class SharedBins(SuppliedX):
         # sorted as in a fit, so that fits to all of the rows share them without a copy
         index = QueryIndex.locate(learned, ONE_PROCESS)
         with ThreadTeam(fit_threads(p.n_jobs, rows.X.size)) as team:
-            trained = TrainingCategories.find(learned, categorical, index, team)
-            mapper = learn_bins(learned, p, categorical, trained, seed, index, team)
-            binned = bin_training(mapper, rows, trained, p.category_smoothing, team)
+            mapper, binned = learn_bins(
+                learned, rows, p, categorical, so_far, index, team
+            )
             hashes = hash_bins(binned, team)
             columns = replace(rows.columns, init_score=None)  # members may have others
             order = replace(rows, columns=columns).content_order(hashes, team)

@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 from scipy.stats import chi2
 
 from sklearn_ltr._core.data.features import (
-    LabelColumn,
+    CodedColumn,
     NumberColumn,
     as_table,
     get_column,
@@ -54,7 +54,7 @@ def named_table(X: Any, name: str) -> tuple[Any, list[str]]:
     return table, [f"x{column}" for column in range(table.shape[1])]
 
 
-def column_of(X: Any, feature: int) -> NumberColumn | LabelColumn:
+def column_of(X: Any, feature: int) -> NumberColumn | CodedColumn:
     """Return what a column of a table of any kind holds."""
     if issparse(X):
         values = X[:, [feature]].toarray()[:, 0]
@@ -86,7 +86,7 @@ def drift_of_columns(X_reference: MatrixLike, X: MatrixLike) -> dict[str, Drift]
         old, new = column_of(before, j), column_of(now, j)
         if isinstance(old, NumberColumn) and isinstance(new, NumberColumn):
             drifts[name] = drift_of_numbers(old.values, new.values)
-        elif isinstance(old, LabelColumn) and isinstance(new, LabelColumn):
+        elif isinstance(old, CodedColumn) and isinstance(new, CodedColumn):
             drifts[name] = drift_of_categories(old, new)
         else:
             raise ValueError(
@@ -122,7 +122,7 @@ def drift_of_numbers(before: FloatArray, now: FloatArray) -> Drift:
     return drift_of_counts([*bins, "missing"], *counts)
 
 
-def drift_of_categories(before: LabelColumn, now: LabelColumn) -> Drift:
+def drift_of_categories(before: CodedColumn, now: CodedColumn) -> Drift:
     """Return the drift of categories; those that are rarer share a bin."""
     known = np.bincount(before.codes[before.codes >= 0], minlength=len(before.labels))
     # the most frequent first; equally frequent ones by name, as labels have no order

@@ -31,7 +31,7 @@ from sklearn_ltr._core.data import (
     check_scores,
     count_rows,
 )
-from sklearn_ltr._core.data.features import LabelColumn, NumberColumn
+from sklearn_ltr._core.data.features import CodedColumn, NumberColumn
 from sklearn_ltr._core.data.rows import index_rows
 from sklearn_ltr._core.parameters import shown
 from sklearn_ltr._core.parts import nested
@@ -810,7 +810,7 @@ def shap_section(effects: Effects) -> str:
 def direction(shap: ShapValues, feature: int) -> str:
     """Return the rank correlation of a feature and its SHAP values."""
     column = column_of(shap.X, feature)
-    if isinstance(column, LabelColumn):
+    if isinstance(column, CodedColumn):
         return "categories"
     known = ~np.isnan(column.values)
     if not known.any():
@@ -890,7 +890,7 @@ def columns_part(subject: Subject, effects: Effects | None) -> str:
     return "\n".join(parts)
 
 
-def value_in(column: NumberColumn | LabelColumn, row: int) -> str:
+def value_in(column: NumberColumn | CodedColumn, row: int) -> str:
     """Return what a column holds in a row, in a few characters."""
     if isinstance(column, NumberColumn):
         return f"{column.values[row]:.4g}"

@@ -19,28 +19,26 @@ from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
     CURVE,
     TREE_ATTRIBUTES,
-    FittedTrees,
+    TreeEstimator,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import DartValue
 from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.compile import ThreadTeam, expit_of
 from sklearn_ltr._core.data import FitArguments
-from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import (
     CallbackSupportMixin,
-    Estimator,
     FitTasks,
     refit,
     require,
     with_callbacks,
 )
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.monitor import Measure
+from sklearn_ltr._core.estimators.objective import Task
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import LARGEST_SCORE, read_parameters
-from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.parameters import LearningRate
 from sklearn_ltr._core.typing import (
     ArraysLike,
@@ -52,7 +50,6 @@ from sklearn_ltr._core.typing import (
     MonotonicConstraints,
     Seed,
 )
-from sklearn_ltr.mart._objectives import PointwiseTask
 from sklearn_ltr.mart._parameters import (
     ClassifierParameters,
     ClassWeight,
@@ -61,7 +58,7 @@ from sklearn_ltr.mart._parameters import (
 )
 
 
-class BaseMART(CallbackSupportMixin, Estimator):
+class BaseMART(CallbackSupportMixin, TreeEstimator):
     """An estimator whose F is a constant F_0 plus a sum of trees.
 
     Parameters
@@ -104,11 +101,6 @@ class BaseMART(CallbackSupportMixin, Estimator):
     """
 
     base_score_: float
-    n_features_in_: int
-    ensemble_: TreeEnsemble
-    _categories: FeatureCategories
-    _is_imported = False  # trees of another library
-    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {
         **TREE_ATTRIBUTES,
         "train_score_": Attribute(CURVE),
@@ -173,56 +165,14 @@ class BaseMART(CallbackSupportMixin, Estimator):
                 learned, *sets = map(p.objective, (binned.rows, *data.validation))
                 constraints = p.constraints(data.reader)
                 del data  # trees need no X, and no rows in the order they came in
-                measures: list[dict[str, ScoredMeasure]] = [{}]
+                measures: list[dict[str, Measure]] = [{}]
                 if sets or p.verbose > 0:
                     measures = [{one.name: one} for one in (learned, *sets)]
-                task = PointwiseTask(learned, measures)
+                task = Task(learned, measures)
                 fitted = boost_trees(binned, task, p, constraints, so_far, tasks)
                 model.__dict__.update(fitted)
         tasks.end()
         return self
-
-    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
-        """Return the leaf that each row reaches in each tree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            As for `predict`.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n_samples, n_trees), int64
-            Number of the leaf among the nodes of its tree, from 0 for the root, as in
-            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
-            gaps: encode them by a OneHotEncoder to use leaves as features.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError, TypeError
-            If X has other columns than at `fit`, an infinite value, or no numbers.
-
-        References
-        ----------
-        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
-        ADKDD 2014: the leaves of boosted trees as features of a linear model.
-        """
-        model = self._fitted()
-        return model._trees.leaves(model._features.read(X), model.n_jobs)
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each feature in the gain of all splits, (n_features,) float64."""
-        model = self._fitted()
-        return model._trees.importances(model.n_features_in_)
-
-    @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
-        """Whether each feature is categorical, (n_features,) bool."""
-        model = self._fitted()
-        return model._categories.mask(model.n_features_in_)
 
     @property
     def _divides_rows(self) -> bool:
@@ -230,18 +180,11 @@ class BaseMART(CallbackSupportMixin, Estimator):
         return bool(self._mapper.categories.has_shared.any())
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags: y is required; X may be sparse, and NaN is allowed."""
+        """Return the tags: y is required, X may be sparse."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
         return tags
-
-    @property
-    def _trees(self) -> FittedTrees:
-        return FittedTrees(
-            self._categories, self._mapper, self.ensemble_, self._stages_changed
-        )
 
     def _scores(self, X: MatrixLike) -> FloatArray:
         """Return F of each row."""
@@ -260,7 +203,6 @@ class BaseMART(CallbackSupportMixin, Estimator):
     def _check_state(self) -> None:
         """Raise an error if the fitted attributes do not fit together."""
         super()._check_state()
-        self._trees.check(self.n_features_in_, self.n_iter_)
         is_finite = np.abs(self.base_score_) <= LARGEST_SCORE
         require(is_finite, f"base_score_ is {self.base_score_!r}")
 

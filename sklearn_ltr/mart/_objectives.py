@@ -16,8 +16,6 @@ Least squares: L = (y - F)^2 / 2, gradient F - y, hessian 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +28,6 @@ from sklearn_ltr._core.compile import (
     softplus,
 )
 from sklearn_ltr._core.data import TrainingData
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
 from sklearn_ltr._core.typing import FloatArray
 
 
@@ -161,11 +158,3 @@ class HalfSquaredError(PointwiseObjective):
     def costs(self, scores: FloatArray) -> FloatArray:
         """Return half the squared difference of each row."""
         return 0.5 * np.square(self.y - scores)
-
-
-class PointwiseTask(NamedTuple):
-    """The objective of a fit, and its measures."""
-
-    objective: PointwiseObjective
-    #: of training data, then of each set
-    measures: Sequence[Mapping[str, ScoredMeasure]]

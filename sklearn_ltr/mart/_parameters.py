@@ -47,7 +47,7 @@ class MARTParameters(BoostingParameters):
 
     @abstractmethod
     def read_targets(
-        self, y: NDArray[Any], weights: FloatArray, suffix: str, known: dict[str, Any]
+        self, y: NDArray[Any], weights: FloatArray, suffix: str, found: dict[str, Any]
     ) -> tuple[FloatArray, FloatArray]:
         """Return a number and a weight for each row of a weight above 0."""
 
@@ -59,7 +59,7 @@ class MARTParameters(BoostingParameters):
         self,
         given: FitArguments,
         reader: FeatureReader,
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> tuple[TrainingData, list[TrainingData]]:
         """Return rows, each its own query, sorted by their values."""
@@ -92,8 +92,8 @@ class MARTParameters(BoostingParameters):
                         f"{name} is zero for every row: give some a weight above 0"
                     )
             rows = np.flatnonzero(weights)
-            targets, weights = self.read_targets(column, weights, suffix, known)
-            if not suffix and "_categories" not in known:
+            targets, weights = self.read_targets(column, weights, suffix, found)
+            if not suffix and "_categories" not in found:
                 reader.categories = reader.categories.restrict(X, rows)
             data = TrainingData(
                 LabelGrades.of_one(targets),
@@ -109,15 +109,15 @@ class MARTParameters(BoostingParameters):
         return sets[0], sets[1:]
 
     def hold_out(
-        self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
+        self, train: TrainingData, found: Mapping[str, Any], seed: int, comm: Comm
     ) -> tuple[TrainingData, TrainingData]:
         """Divide the rows; of classes, both parts have rows of each."""
         from sklearn.model_selection import train_test_split  # not to load a model
 
         strata, fraction = np.zeros(train.n_rows), self.validation_fraction
-        if "classes_" in known:
+        if "classes_" in found:
             strata = train.y
-            for label, y in zip(known["classes_"].tolist(), (-1.0, 1.0), strict=True):
+            for label, y in zip(found["classes_"].tolist(), (-1.0, 1.0), strict=True):
                 if np.count_nonzero(train.y == y) < 2:
                     raise ValueError(
                         f"y has only one row of the class {label!r}, but "
@@ -150,13 +150,13 @@ class MARTParameters(BoostingParameters):
         self,
         given: FitArguments,
         sets: list[TrainingData],
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> list[TrainingData]:
         """Return training data and validation sets with F_0, a constant."""
-        if "base_score_" not in known:
-            known["base_score_"] = self.objective(sets[0]).initial_score()
-        base_score = known["base_score_"]
+        if "base_score_" not in found:
+            found["base_score_"] = self.objective(sets[0]).initial_score()
+        base_score = found["base_score_"]
         return [one.with_init_score(np.full(one.n_rows, base_score)) for one in sets]
 
 
@@ -165,7 +165,7 @@ class RegressorParameters(MARTParameters):
     """The parameters of MARTRegressor, which documents them."""
 
     def read_targets(
-        self, y: NDArray[Any], weights: FloatArray, suffix: str, known: dict[str, Any]
+        self, y: NDArray[Any], weights: FloatArray, suffix: str, found: dict[str, Any]
     ) -> tuple[FloatArray, FloatArray]:
         """Return the numbers and weights of rows of a weight above 0."""
         name, targets = f"y{suffix}", read_numbers(y, len(y), f"y{suffix}")
@@ -202,11 +202,11 @@ class ClassifierParameters(MARTParameters):
             )
 
     def read_targets(
-        self, y: NDArray[Any], weights: FloatArray, suffix: str, known: dict[str, Any]
+        self, y: NDArray[Any], weights: FloatArray, suffix: str, found: dict[str, Any]
     ) -> tuple[FloatArray, FloatArray]:
         """Return -1 for the first class and 1 for the second, and weights."""
         # labels that can be sorted, and the classes among them
-        known["_sigma"], name = self.sigma, f"y{suffix}"
+        found["_sigma"], name = self.sigma, f"y{suffix}"
         if y.dtype.kind == "f":
             required, advice = f"{name} must hold classes", ": drop the row"
             check_each(np.isfinite(y), y, "row {}".format, required, advice)
@@ -224,12 +224,12 @@ class ClassifierParameters(MARTParameters):
                 f"{kind}: {name} has {len(classes)} classes; scikit-learn's "
                 "HistGradientBoostingClassifier learns more than two"
             )
-        if "classes_" not in known and len(classes) < 2:
+        if "classes_" not in found and len(classes) < 2:
             raise ValueError(
                 f"{name} has only one class, {classes.tolist()}: give rows of two "
                 "classes"
             )
-        of_fit = known.setdefault("classes_", classes)
+        of_fit = found.setdefault("classes_", classes)
         if not np.isin(classes, of_fit).all():
             raise ValueError(
                 f"{name} has the classes {classes.tolist()}, but y has "

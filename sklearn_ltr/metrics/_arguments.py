@@ -10,7 +10,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from sklearn_ltr._core.other_libraries import METRIC_ARGUMENTS
-from sklearn_ltr._core.parameters import no_such_arguments, with_close_match
+from sklearn_ltr._core.parameters import (
+    no_such_arguments,
+    with_checked_arguments,
+    with_close_match,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,28 +63,17 @@ def explain_call(call: F) -> F:
 
 def explain_options(function: F, others: Advice = METRIC_ARGUMENTS) -> F:
     """Return a function or constructor that explains its arguments to wrong calls."""
-    parameters = list(inspect.signature(function).parameters.values())
-    names = [p.name for p in parameters if p.name != "self"]
-    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    most, known = len(parameters) - len(by_name), set(names)
+    is_new = function.__name__ == "__init__"
 
-    @wraps(function)
-    def checked(*given: Any, **named: Any) -> Any:
-        if known.issuperset(named) and len(given) <= most:
-            return function(*given, **named)
-        is_new = function.__name__ == "__init__"
-        name = type(given[0]).__name__ if is_new else function.__name__
-        if len(given) > most:
-            first = " and ".join(names[: len(names) - len(by_name)])
-            raise TypeError(
-                f"{name}() takes {first} by position; by name, {', '.join(by_name)}"
-                + (f". Data go to the call, {name}()(y_true, y_score, groups=groups)")
-                * is_new
-            )
-        explain = partial(advise, known=names, others=others)
-        raise no_such_arguments(name, named, names, explain)
+    def too_many(call: str, first: list[str], by_name: list[str]) -> str:
+        data = f". Data go to the call, {call}()(y_true, y_score, groups=groups)"
+        taken = f"{' and '.join(first)} by position; by name, {', '.join(by_name)}"
+        return f"{call}() takes {taken}{data * is_new}"
 
-    return cast(F, checked)
+    def explain(name: str, call: str, cls: type[Any], names: list[str]) -> str:
+        return advise(name, names, others)
+
+    return with_checked_arguments(function, too_many, explain)
 
 
 def advise(unknown: str, known: list[str], others: Advice) -> str:

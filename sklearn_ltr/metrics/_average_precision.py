@@ -30,7 +30,7 @@ tied scores").
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -39,16 +39,12 @@ from numpy.typing import ArrayLike
 from sklearn_ltr._core.compile import range_kernel
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
-    DIVIDE_BY,
-    BinaryMetric,
+    DiscountedByRank,
     DivideBy,
-    JudgedLists,
+    DividedMetric,
     MetricArrays,
     RankedLists,
     SwapFactors,
-    count_divisor,
-    count_relevant,
-    reciprocal_ranks,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -108,7 +104,7 @@ def average_precision_swap_factors(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MAP(BinaryMetric):
+class MAP(DiscountedByRank, DividedMetric):
     """Mean average precision (MAP): precision at each relevant document, averaged.
 
     Parameters
@@ -129,16 +125,10 @@ class MAP(BinaryMetric):
     0.5833
     """
 
-    divide_by: DivideBy = field(default="relevant", kw_only=True)
-
     short_name: ClassVar[str] = "map"
     cascade_coefficients: ClassVar[tuple[float, float]] = (1.0, 0.0)
     _values_kernel = average_precision_values
     _swap_factors_kernel = average_precision_swap_factors
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Return the sum of precisions at relevant documents down to k, divided."""
@@ -146,16 +136,7 @@ class MAP(BinaryMetric):
         precision = np.cumsum(relevant) / np.arange(1, len(relevant) + 1)
         found = (relevant * precision)[: self.k].sum()
         k = self.cutoff(len(relevant))
-        divisor = count_divisor(relevant.sum(), k, self.divide_by)
-        return float(found / divisor)
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """Return 1 / rank, zero from position k on."""
-        return reciprocal_ranks(n, k)
-
-    def _scales(self, judged: JudgedLists) -> FloatArray:
-        """Return 1 / number of relevant documents, or 1 / k where k is less."""
-        return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
+        return float(found / self.divisor(relevant.sum(), k))
 
 
 @score_function(MAP)

@@ -31,16 +31,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam, range_kernel
-from sklearn_ltr._core.data import QueryIds, check_canonical, describe_query
+from sklearn_ltr._core.data import QueryIds, describe_query, query_at
 from sklearn_ltr._core.parameters import Choice, real
 from sklearn_ltr._core.typing import BoolArray, FloatArray, IntArray
-from sklearn_ltr.metrics._metric import METRICS, BoundMetric, Metric, read_ranked_grades
+from sklearn_ltr.metrics._metric import (
+    METRICS,
+    BoundMetric,
+    Metric,
+    check_canonical,
+    read_ranked_grades,
+)
 from sklearn_ltr.metrics._ranked_list import run_end
 
 DivideBy = Literal["relevant", "at_most_k"]
@@ -323,15 +329,32 @@ def count_relevant(judged: JudgedLists) -> FloatArray:
     return np.maximum(found, 1.0)
 
 
-def count_divisor(n_relevant: FloatArray, k: int, divide_by: DivideBy) -> FloatArray:
-    """Return what MAP and recall of each query are divided by, at least 1."""
-    divisor = np.maximum(n_relevant, 1.0)
-    return divisor if divide_by == "relevant" else np.minimum(divisor, k)
+class DiscountedByRank:
+    """What metrics share whose discount is 1 / rank."""
+
+    def discounts(self, n: int, k: int) -> FloatArray:
+        """Return 1 / rank, zero from position k on."""
+        return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
 
 
-def reciprocal_ranks(n: int, k: int) -> FloatArray:
-    """Return 1 / rank for positions 0 to n - 1, zero from k on."""
-    return cut_at(k, 1.0 / np.arange(1, n + 1, dtype=np.float64))
+@dataclass(frozen=True, repr=False, eq=False)
+class DividedMetric(BinaryMetric):
+    """A sum over relevant documents that is divided by their number, or at most k."""
+
+    divide_by: DivideBy = field(default="relevant", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        DIVIDE_BY.read_as("divide_by", self.divide_by)
+
+    def divisor(self, n_relevant: Any, k: int) -> Any:
+        """Return the divisor, at least 1, given numbers of relevant documents."""
+        divisor = np.maximum(n_relevant, 1.0)
+        return divisor if self.divide_by == "relevant" else np.minimum(divisor, k)
+
+    def _scales(self, judged: JudgedLists) -> FloatArray:
+        """Return 1 / number of relevant documents, or 1 / k where k is less."""
+        return np.asarray(1.0 / self.divisor(count_relevant(judged), judged.k))
 
 
 def cut_at(k: int, discount: FloatArray) -> FloatArray:
@@ -344,5 +367,5 @@ def describe_first(
 ) -> str:
     """Return which query has which grade, at the first bad document."""
     position = int(np.argmax(bad))
-    query = int(np.searchsorted(offsets, position, side="right")) - 1
-    return f"query {describe_query(query_ids, query)} has grade {grades[position]}"
+    query = describe_query(query_ids, query_at(position, offsets))
+    return f"query {query} has grade {grades[position]}"

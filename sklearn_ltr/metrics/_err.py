@@ -42,11 +42,11 @@ from sklearn_ltr._core.parameters import real
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     ClosedFormMetric,
+    DiscountedByRank,
     MetricArrays,
     RankedLists,
     SwapFactors,
     describe_first,
-    reciprocal_ranks,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -123,7 +123,7 @@ def err_swap_factors(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ERR(ClosedFormMetric):
+class ERR(DiscountedByRank, ClosedFormMetric):
     """Expected reciprocal rank of the document that satisfies the user.
 
     A class derived from it may have other ``discounts`` than 1 / rank.
@@ -188,10 +188,6 @@ class ERR(ClosedFormMetric):
                 'grades, for example to 0 to 4, or use NDCG(10, gain="linear")'
             )
         return self.satisfaction(grades)
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """Return 1 / rank, zero from position k on."""
-        return reciprocal_ranks(n, k)
 
 
 @score_function(ERR, refused="grades above max_grade")

@@ -25,14 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.compile import ONE_THREAD, RangeKernel, ThreadTeam
 from sklearn_ltr._core.data import (
-    JudgedQueries,
     QueryGroups,
     QueryIds,
-    check_canonical,
     check_grades,
     check_sample_weight,
     check_scores,
-    count_missing,
     count_rows,
     describe_query,
     rescale,
@@ -41,6 +38,7 @@ from sklearn_ltr._core.other_libraries import metric_here
 from sklearn_ltr._core.parameters import Choice
 from sklearn_ltr._core.typing import BoolArray, FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._arguments import CLOSE, explain_call
+from sklearn_ltr.metrics._missing import JudgedQueries, count_missing
 from sklearn_ltr.metrics._ranked_list import rank_documents
 
 __all__ = ["Metric", "get_metric"]
@@ -526,6 +524,30 @@ def value_of_list(metric: Metric, ranked_grades: FloatArray) -> float:
             f"for a list of {len(ranked_grades)} documents"
         )
     return float(value)
+
+
+def check_canonical(grades: object, offsets: object) -> None:
+    """Raise a ValueError unless kernels can take these grades and offsets."""
+    if not (
+        isinstance(grades, np.ndarray)
+        and grades.dtype == np.float64
+        and grades.ndim == 1
+        and ((grades >= 0) & (grades < np.inf)).all()
+    ):
+        raise ValueError("grades must be a 1-D float64 array of finite numbers >= 0")
+    if not (
+        isinstance(offsets, np.ndarray)
+        and offsets.dtype == np.int64
+        and offsets.ndim == 1
+        and len(offsets) > 1
+        and offsets[0] == 0
+        and offsets[-1] == len(grades)
+        and (offsets[1:] > offsets[:-1]).all()
+    ):
+        raise ValueError(
+            f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
+            f"the number of grades, got {offsets!r}"
+        )
 
 
 def _check_array(array: FloatArray, name: str, n: int) -> None:

@@ -33,11 +33,10 @@ from numpy.typing import ArrayLike
 from sklearn_ltr._core.parameters import real
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
-    DIVIDE_BY,
     BinaryMetric,
     DivideBy,
+    DividedMetric,
     JudgedLists,
-    count_divisor,
     count_relevant,
     cut_at,
 )
@@ -122,7 +121,7 @@ def precision_score(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Recall(Precision):
+class Recall(DividedMetric, Precision):
     """Share of the relevant documents that are among the first k.
 
     Parameters
@@ -143,24 +142,14 @@ class Recall(Precision):
     0.5
     """
 
-    divide_by: DivideBy = field(default="relevant", kw_only=True)
-
     short_name: ClassVar[str] = "recall"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        DIVIDE_BY.read_as("divide_by", self.divide_by)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Return the share of the relevant documents that are at positions p < k."""
         relevant = self.relevance(ranked_grades)
         k = self.cutoff(len(relevant))
-        divisor = count_divisor(relevant.sum(), k, self.divide_by)
-        return float(relevant[: self.k].sum() / divisor)
-
-    def _scales(self, judged: JudgedLists) -> FloatArray:
-        """Return 1 / number of relevant documents, or 1 / k where k is less."""
-        return 1.0 / count_divisor(count_relevant(judged), judged.k, self.divide_by)
+        found = relevant[: self.k].sum()
+        return float(found / self.divisor(relevant.sum(), k))
 
 
 @score_function(Recall)

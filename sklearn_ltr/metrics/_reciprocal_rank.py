@@ -31,11 +31,11 @@ from sklearn_ltr._core.compile import range_kernel
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray
 from sklearn_ltr.metrics._closed_form import (
     BinaryMetric,
+    DiscountedByRank,
     MetricArrays,
     RankedLists,
     SwapFactors,
     cut_at,
-    reciprocal_ranks,
 )
 from sklearn_ltr.metrics._metric import NoRelevant, Ties, compute_score, score_function
 from sklearn_ltr.metrics._ranked_list import run_end
@@ -101,7 +101,7 @@ def first_relevant_swap_factors(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MRR(BinaryMetric):
+class MRR(DiscountedByRank, BinaryMetric):
     """Mean reciprocal rank of the first relevant document.
 
     Parameters
@@ -122,10 +122,6 @@ class MRR(BinaryMetric):
     cascade_coefficients: ClassVar[tuple[float, float]] = (0.0, -1.0)
     _values_kernel = first_relevant_values
     _swap_factors_kernel = first_relevant_swap_factors
-
-    def discounts(self, n: int, k: int) -> FloatArray:
-        """Return 1 / rank, zero from position k on."""
-        return reciprocal_ranks(n, k)
 
     def value(self, ranked_grades: FloatArray) -> float:
         """Return the discount of the first relevant document, 0 if it is below k."""

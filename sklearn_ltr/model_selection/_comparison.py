@@ -32,14 +32,12 @@ from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import (
     QueryGroups,
     as_array,
-    check_sample_weight,
     check_scores,
     count_rows,
     rescale,
 )
-from sklearn_ltr._core.data.columns import read_one_label
-from sklearn_ltr._core.data.labels import select_rows
 from sklearn_ltr._core.data.query_values import number_users, units_of_queries
+from sklearn_ltr._core.data.training_data import read_one_label
 from sklearn_ltr._core.parameters import POSITIVE, integer, real
 from sklearn_ltr._core.parts import nested
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
@@ -527,15 +525,13 @@ def query_values(
 ) -> QueryValues:
     """Evaluate a metric on each query, for scores by the names of their arguments."""
     queries = QueryGroups.from_groups(groups, count_rows(y_true, y_name))
-    grades = read_one_label(y_true, queries, label, y_name)
-    weights = check_sample_weight(sample_weight, queries)
-    judged = ~np.isnan(grades)  # by the label
-    offsets, labels, has_rows = select_rows(judged, queries.offsets, queries.query_ids)
-    bound = metric.bind(grades[judged], offsets, labels)
+    data, judged = read_one_label(y_true, queries, label, sample_weight, y_name)
+    own, weights = judged.data, data.sample_weight
+    bound = metric.bind(own.y, own.offsets, own.query_ids)
     values = np.full((len(scores), queries.n_queries), np.nan)
     for row, (name, column) in zip(values, scores.items(), strict=True):
         checked = check_scores(column, queries, name, only_order=True)
-        row[has_rows] = bound.values(checked[judged])
+        row[judged.queries_of(data)] = bound.values(checked[judged.rows])
     included = ~np.isnan(values[0])
     if not weights[included].any():
         raise ValueError(
@@ -670,6 +666,17 @@ def warn_if_unequal(weights: FloatArray, unit: str) -> None:
         )
 
 
+def resampling(d: FloatArray, n_resamples: int, seed: int) -> dict[str, Any]:
+    """Return the arguments that scipy's methods of resampling share."""
+    return {
+        "vectorized": True,
+        "axis": -1,
+        "n_resamples": n_resamples,
+        "batch": max(1, BATCH_SIZE // d.size),
+        "random_state": np.random.default_rng(seed),
+    }
+
+
 def bootstrap_intervals(
     d: FloatArray, weights: FloatArray, level: float, n_resamples: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -688,13 +695,9 @@ def bootstrap_intervals(
         (d, np.broadcast_to(weights, d.shape)),
         mean,
         paired=True,
-        vectorized=True,
-        axis=-1,
-        n_resamples=n_resamples,
-        batch=max(1, BATCH_SIZE // d.size),
         confidence_level=level,
         method="percentile",
-        random_state=np.random.default_rng(seed),
+        **resampling(d, n_resamples, seed),
     ).confidence_interval
     return np.ldexp(low, exponent), np.ldexp(high, exponent)
 
@@ -709,11 +712,7 @@ def permutation_p_values(
         (d * (weights / weights.max()),),
         np.sum,
         permutation_type="samples",
-        vectorized=True,
-        axis=-1,
-        n_resamples=n_resamples,
-        batch=max(1, BATCH_SIZE // d.size),
-        random_state=np.random.default_rng(seed),
+        **resampling(d, n_resamples, seed),
     )
     p_values: FloatArray = np.asarray(found.pvalue, dtype=np.float64)
     return p_values

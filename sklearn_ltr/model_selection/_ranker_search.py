@@ -35,10 +35,17 @@ from sklearn_ltr._core.data import (
 )
 from sklearn_ltr._core.data.cross_validation import KnownQueries
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.estimators.base import ThreadCount, draw_seed, refit
+from sklearn_ltr._core.estimators.base import draw_seed, refit
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.estimators.unused_positions import positions_may_be_used_by
-from sklearn_ltr._core.parameters import BOOL, Verbosity, integer, read_parameters, real
+from sklearn_ltr._core.parameters import (
+    BOOL,
+    N_JOBS,
+    VERBOSITY,
+    integer,
+    read_parameters,
+    real,
+)
 from sklearn_ltr._core.ranking.measures import BoundLabel, bind_labels, mean_of_bound
 from sklearn_ltr._core.typing import FloatArray, IdsLike, IntArray, MatrixLike, Seed
 from sklearn_ltr.ensemble import BlendedRanker
@@ -93,9 +100,9 @@ class SearchParameters:
     metric: str | Metric
     blend: Annotated[bool, BOOL]
     cv: SplitsLike
-    n_jobs: Annotated[int | None, ThreadCount()]
+    n_jobs: Annotated[int | None, N_JOBS]
     random_state: Seed
-    verbose: Annotated[int, Verbosity()]
+    verbose: Annotated[int, VERBOSITY]
 
     def __post_init__(self) -> None:
         """Raise an error for values that are invalid, or do not go together."""
@@ -341,10 +348,6 @@ class RankerSearch(MetaRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _rankers(self) -> list[BaseEstimator]:
-        """Return the ranker that settings are of."""
-        return [LambdaMARTRanker() if self.ranker is None else self.ranker]
 
     @takes_columns(pairs=True)
     def fit(
@@ -732,7 +735,7 @@ class MeasuredQueries(NamedTuple):
     def shares(self, scores: FloatArray) -> FloatArray:
         """Return values of the queries, (n_queries,), whose mean is the metric."""
         shares = np.zeros(self.data.n_queries)
-        query = np.repeat(np.arange(self.data.n_queries), self.data.sizes)
+        query = self.data.query
         for one in self.labels:
             values = one.bound.values(scores[self.data.rows][one.rows])
             weights, _ = rescale(np.where(np.isnan(values), 0.0, one.sample_weight))

@@ -30,7 +30,7 @@ from sklearn_ltr._core.data.query_values import (
     units_of_queries,
     value_of_query,
 )
-from sklearn_ltr._core.data.rows import Queries, Rows, index_rows, n_rows
+from sklearn_ltr._core.data.rows import Rows, index_rows, n_rows
 from sklearn_ltr._core.parameters import BOOL, integer
 from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike, Seed
 
@@ -644,14 +644,14 @@ def _dates_of(queries: QueryGroups, order: IdsLike | None) -> IntArray:
 
 def _sorted_by_grade(
     grades: NDArray[np.float64], offsets: NDArray[np.int64], rng: RandomState
-) -> Queries:
+) -> IntArray:
     """Return the queries sorted by best grade, then mean grade, then at random."""
     best = np.maximum.reduceat(grades, offsets[:-1])
     mean = np.add.reduceat(grades, offsets[:-1]) / np.diff(offsets)
     return np.lexsort((rng.permutation(len(best)), mean, best))
 
 
-def _pivotal_sample(queries: Queries, n: int, rng: RandomState) -> Queries:
+def _pivotal_sample(queries: IntArray, n: int, rng: RandomState) -> IntArray:
     """Draw n queries by ordered pivotal sampling, each with the same probability."""
     # Every query starts with the inclusion probability n / len(queries).  Going through
     # the queries in order, one undecided query and the next one compete.  If their

@@ -20,7 +20,7 @@ from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import RowColumns
 from sklearn_ltr._core.data.categories import check_codes, holds_text, positions
 from sklearn_ltr._core.data.features import (
-    LabelColumn,
+    CodedColumn,
     NumberColumn,
     as_table,
     check_columns,
@@ -335,7 +335,7 @@ def column_name(pair: tuple[str, str]) -> str:
 
 
 def gains_of_pairs(
-    data: TrainingData, categories: dict[str, LabelColumn]
+    data: TrainingData, categories: dict[str, CodedColumn]
 ) -> dict[tuple[str, str], float]:
     """Return the gain of every pair, in the order of the columns."""
     targets = targets_of(data)
@@ -445,7 +445,7 @@ def numbered(n_features: int) -> list[str]:
     return [f"x{feature}" for feature in range(n_features)]
 
 
-def find_categories(table: Any, given: Any) -> dict[str, LabelColumn]:
+def find_categories(table: Any, given: Any) -> dict[str, CodedColumn]:
     """Return the columns that hold categories, by name."""
     found, names = find_features(table, given, "X").tolist(), column_names(table)
     columns = {names[feature]: read_column(table, feature) for feature in found}
@@ -460,7 +460,7 @@ def find_categories(table: Any, given: Any) -> dict[str, LabelColumn]:
     return columns
 
 
-def read_column(table: Any, feature: int, was_text: bool | None = None) -> LabelColumn:
+def read_column(table: Any, feature: int, was_text: bool | None = None) -> CodedColumn:
     """Return the categories of a column; an error unless text is where it was."""
     column = get_column(table, feature, "X")
     if isinstance(column, NumberColumn):
@@ -469,7 +469,7 @@ def read_column(table: Any, feature: int, was_text: bool | None = None) -> Label
         labels, known = np.unique(column.values[is_known], return_inverse=True)
         codes = np.full(len(is_known), -1, dtype=np.intp)
         codes[is_known] = known
-        column = LabelColumn(column.name, labels.tolist(), codes, False)
+        column = CodedColumn(column.name, labels.tolist(), codes, False)
     is_text = holds_text(column)
     if was_text not in (None, is_text) and (column.codes >= 0).any():
         had, has = ("text", "numbers") if was_text else ("numbers", "text")
@@ -480,7 +480,7 @@ def read_column(table: Any, feature: int, was_text: bool | None = None) -> Label
     return column
 
 
-def combine(one: LabelColumn, other: LabelColumn) -> LabelColumn:
+def combine(one: CodedColumn, other: CodedColumn) -> CodedColumn:
     """Return the combination of each row, missing if one of the two is, as text."""
     is_known = (one.codes >= 0) & (other.codes >= 0)
     keys = one.codes[is_known] * len(other.labels) + other.codes[is_known]
@@ -490,7 +490,7 @@ def combine(one: LabelColumn, other: LabelColumn) -> LabelColumn:
     pairs = zip(*np.divmod(occurring, max(len(other.labels), 1)), strict=True)
     labels = ((one.labels[i], other.labels[j]) for i, j in pairs)
     text = [" & ".join(map(as_text, both)) for both in labels]
-    return LabelColumn(f"{one.name} and {other.name}", text, codes, True)
+    return CodedColumn(f"{one.name} and {other.name}", text, codes, True)
 
 
 def as_text(label: Any) -> str:
@@ -503,7 +503,7 @@ def as_text(label: Any) -> str:
     return str(int(label)) if is_whole else f"{label:.17g}"
 
 
-def with_columns(table: Any, columns: dict[tuple[str, str], LabelColumn]) -> Any:
+def with_columns(table: Any, columns: dict[tuple[str, str], CodedColumn]) -> Any:
     """Return a frame with further columns of categories."""
     named = {column_name(pair): column for pair, column in columns.items()}
     if hasattr(table, "iloc"):

@@ -23,7 +23,7 @@ from sklearn_ltr._core.data.categories import FeatureCategories, replace_columns
 from sklearn_ltr._core.data.features import (
     DATED,
     DURATIONS,
-    LabelColumn,
+    CodedColumn,
     NumberColumn,
     as_table,
     check_columns,
@@ -540,7 +540,7 @@ def days(table: Any, feature: int) -> FloatArray:
     return np.asarray(found)
 
 
-def times_of_objects(column: NumberColumn | LabelColumn) -> NDArray[Any]:
+def times_of_objects(column: NumberColumn | CodedColumn) -> NDArray[Any]:
     """Return a column of dates or durations of Python, dates as those of UTC."""
     if isinstance(column, NumberColumn):  # without a value
         return np.full(len(column.values), "NaT", dtype="datetime64[us]")

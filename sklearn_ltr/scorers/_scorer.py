@@ -16,20 +16,17 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from sklearn_ltr._core.data import (
     QueryGroups,
-    QueryIds,
-    TrainingData,
-    check_sample_weight,
     check_scores,
     count_rows,
     read_numbers,
 )
-from sklearn_ltr._core.data.columns import read_one_label
 from sklearn_ltr._core.data.cross_validation import warn_if_cut
-from sklearn_ltr._core.data.labels import LabelGrades, check_label, select_rows
+from sklearn_ltr._core.data.labels import check_label
 from sklearn_ltr._core.data.rows import n_rows
+from sklearn_ltr._core.data.training_data import read_one_label
 from sklearn_ltr._core.other_libraries import METRIC_ARGUMENTS
 from sklearn_ltr._core.parameters import Choice
-from sklearn_ltr._core.typing import IdsLike, IntArray, MatrixLike
+from sklearn_ltr._core.typing import IdsLike, MatrixLike
 from sklearn_ltr.metrics import Metric, get_metric
 from sklearn_ltr.metrics._arguments import explain_options
 from sklearn_ltr.metrics._metric import METRICS, warn_if_all_relevant
@@ -247,24 +244,14 @@ class RankingScorer:
                 "take all of them: max_samples=1.0)"
             )
         queries = QueryGroups.from_groups(groups, n_documents)
-        grades = read_one_label(y, queries, self.label)
-        # of several labels, the ranker may have learned from others, too
-        known = grades if self.label is None else np.zeros(n_documents)
-        own = LabelGrades.of_one(known), queries.offsets, queries.query_ids
-        warn_if_cut(estimator, TrainingData(*own))
-        weights = check_sample_weight(sample_weight, queries)
-        scores = check_scores(scores, queries, source, only_order=True)
-        offsets: IntArray = queries.offsets
-        labels: QueryIds | None = queries.query_ids
-        if self.label is not None:
-            judged = ~np.isnan(grades)
-            offsets, labels, has_rows = select_rows(judged, offsets, labels)
-            grades, scores, weights = grades[judged], scores[judged], weights[has_rows]
-        values = {}
+        data, label = read_one_label(y, queries, self.label, sample_weight)
+        warn_if_cut(estimator, data)
+        checked = check_scores(scores, queries, source, only_order=True)
+        own, values = label.data, {}
         for name, metric in self.metrics.items():
-            bound = metric.bind(grades, offsets, labels)
+            bound = metric.bind(own.y, own.offsets, own.query_ids)
             warn_if_all_relevant(bound)
-            values[name] = bound.mean(scores, weights)
+            values[name] = bound.mean(checked[label.rows], own.sample_weight)
         return next(iter(values.values())) if self._has_one else values
 
     def set_score_request(

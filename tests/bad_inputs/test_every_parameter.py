@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from sklearn_ltr._core.parameters import (
+    FRACTION_OR_COUNT,
     Choice,
-    FractionOrCount,
     Or,
     Range,
     declared_values,
@@ -71,7 +71,7 @@ def wrong(values: Any) -> list[tuple[Any, type[Exception]]]:
     """Return values that a parameter must not have, and the errors."""
     if isinstance(values, Range):
         return out_of(values)
-    if isinstance(values, FractionOrCount):
+    if values is FRACTION_OR_COUNT:
         beyond = [0.0, 1.5, NAN, INF, 0, -1, -(10**30), 999, 10**30]
         return [(v, ValueError) for v in beyond] + [
             (v, TypeError) for v in ("all", None, True)

@@ -12,10 +12,10 @@ from sklearn_ltr._core.data import FitData, RowColumns, TrainingData
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.data.labels import LabelGrades
 from sklearn_ltr._core.data.tables import table_of
+from sklearn_ltr._core.estimators.objective import Task
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.trees.constraints import NO_CONSTRAINTS
 from sklearn_ltr.mart import MARTRegressor
-from sklearn_ltr.mart._objectives import PointwiseTask
 
 MAX_LEAF_NODES, N, RATE = 4, 80, 0.5
 RNG = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def run(n_trees, objective=SquaredError, features=(0, 1, 2), **options):
     with ThreadTeam(1) as team:
         reader = FeatureReader(MARTRegressor, {})
         fit = bin_data(FitData(data, data, [], reader, {}), p, so_far, team)
-        task = PointwiseTask(objective(fit.rows.y), [{}])
+        task = Task(objective(fit.rows.y), [{}])
         found = boost_trees(fit, task, p, NO_CONSTRAINTS, so_far, None)
     order = X[fit.rows.rows][:, features]
     return found["ensemble_"], order, fit.learned.scores, task.objective

@@ -34,8 +34,8 @@ from sklearn.utils import get_tags
 import sklearn_ltr
 from sklearn_ltr import LambdaMARTRanker, mart
 from sklearn_ltr._core.parameters import (
+    FRACTION_OR_COUNT,
     Choice,
-    FractionOrCount,
     Or,
     Range,
     declared_values,
@@ -168,7 +168,7 @@ def values_of(name: str, declared: Any) -> st.SearchStrategy[Any]:
         return VALUES[name]
     if isinstance(declared, Choice):
         return st.sampled_from(declared.values)
-    if isinstance(declared, FractionOrCount):
+    if declared is FRACTION_OR_COUNT:
         return st.sampled_from([0.5, 0.8, 1, 2])
     if isinstance(declared, Or):
         return st.sampled_from(declared.words) | values_of(name, declared.values)

@@ -52,7 +52,7 @@ def test_these_are_all_estimators_beside_those_of_clicks():
     ours = {c for c in derived(Estimator) if c.__module__.startswith("sklearn_ltr")}
     bases = {
         "Estimator", "BaseRanker", "MetaRanker", "NetworkRanker", "BaseMART",
-        "ClickModel",
+        "ClickModel", "TreeEstimator",
     }  # fmt: skip
     names = {cls.__name__ for cls in ours} - bases - set(clicks.__all__)
     assert names == {cls.__name__ for cls in ESTIMATORS}

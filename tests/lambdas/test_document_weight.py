@@ -19,7 +19,7 @@ from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._core.lambdas.pair import PairOptions
 from sklearn_ltr._core.lambdas.position_bias import PairwiseBias, pair_weights_of
 from sklearn_ltr._core.lambdas.regression import Regression
-from sklearn_ltr._core.ranking.measures import PairCostEvaluation
+from sklearn_ltr._core.ranking.measures import PairCostMeasure
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.inspection import compute_lambdas
 from sklearn_ltr.metrics import ERR, NDCG, get_metric
@@ -219,7 +219,7 @@ def test_ratios_of_a_pairwise_bias_are_those_of_weighted_costs():
     rng = np.random.default_rng(3)
     positions = np.concatenate([rng.permutation(n) for n in SIZES])
     start = np.ones((2, 60))
-    bias = PairwiseBias(positions, start, 0.5, 0.05, document_weight=WEIGHTS)
+    bias = PairwiseBias(positions, start, 0.5, 0.05, ONE_PROCESS, WEIGHTS)
     assert_array_equal(bias.pair_weights[:2], [WEIGHTS, WEIGHTS])
     # what the objective writes: costs weighted by the other document of each pair
     costs = bias.pair_weights[2:] = rng.uniform(0.5, 1, (2, N))
@@ -252,7 +252,9 @@ def test_the_measured_cost_is_the_one_whose_gradient_is_followed(tied):
     data = training_data()
     cost, weight = np.transpose([pair_cost(SCORES, q, tied) for q in range(5)])
     by_query = np.arange(1, 6)
-    measure = PairCostEvaluation(data, SIGMA, tied)
+    measure = PairCostMeasure(
+        data, SIGMA, tied, QueryIndex.locate(data, ONE_PROCESS), None
+    )
     measure.update(SCORES)
     expected = (by_query * cost).sum() / (by_query * weight).sum()
     assert measure.value() == pytest.approx(expected, rel=1e-12)

@@ -15,7 +15,7 @@ from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._core.lambdas.judged_pairs import JudgedLambdas
 from sklearn_ltr._core.lambdas.pair import PairOptions
-from sklearn_ltr._core.ranking.measures import JudgedCostEvaluation
+from sklearn_ltr._core.ranking.measures import JudgedCostMeasure
 from sklearn_ltr.metrics import ERR, get_metric
 from tests.oracles import lambdas as oracle
 from tests.user_metrics import FirstGrade
@@ -201,7 +201,7 @@ def test_threads_compute_the_same_bits(name):
 
 def test_the_cost_is_the_mean_over_pairs_by_their_weights_and_those_of_queries():
     data = judged(weights=WEIGHTS)
-    evaluation = JudgedCostEvaluation(data, SIGMA, QueryIndex.locate(data, ONE_PROCESS))
+    evaluation = JudgedCostMeasure(data, SIGMA, QueryIndex.locate(data, ONE_PROCESS))
     evaluation.update(SCORES)
     weights = (GROUPS[PAIRS[:, 0]] + 1.0) * WEIGHTS
     ones = np.ones((N, N))

@@ -22,6 +22,7 @@ from sklearn_ltr import (
     ShortClickLogWarning,
     UnusedPositionsWarning,
 )
+from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import QueryGroups, RowColumns, TrainingData
 from sklearn_ltr._core.data.labels import LabelGrades
@@ -206,7 +207,7 @@ def test_the_weights_follow_the_queries_into_another_order():
 def test_the_additive_step_is_newton_s():
     gradient, hessian = np.random.default_rng(5).normal(size=(2, N))
     start = np.append(np.linspace(0, -1, POSITIONS.max() + 1), -0.5)  # one not shown
-    bias = AdditiveBias(POSITIONS, start, 0.4)
+    bias = AdditiveBias(POSITIONS, start, 0.4, ONE_PROCESS)
     bias.step(gradient, hessian**2, 0.3)
     expected = additive_step(start, POSITIONS, gradient, hessian**2, 0.3, 0.4)
     assert_allclose(bias.values, expected, rtol=1e-12)
@@ -218,7 +219,7 @@ def test_the_additive_step_is_newton_s():
 @pytest.mark.parametrize("regularization", [0.0, 1.0])
 def test_the_pairwise_step_is_the_ratio_of_costs(regularization):
     start = np.ones((2, POSITIONS.max() + 1))
-    bias = PairwiseBias(POSITIONS, start, regularization, 0.2)
+    bias = PairwiseBias(POSITIONS, start, regularization, 0.2, ONE_PROCESS, None)
     costs = np.random.default_rng(6).random((2, N)) * [[1], [1e-3]]
     costs[1, POSITIONS == 3] = 0.0  # in no pair
     costs[:, POSITIONS == 4] *= 1e-9  # below the smallest ratio
@@ -228,7 +229,7 @@ def test_the_pairwise_step_is_the_ratio_of_costs(regularization):
     assert_allclose(bias.values, expected, rtol=1e-12)
     assert bias.values[1, 3] == 1
     assert_array_equal(bias.pair_weights[:2], 1 / bias.values[:, POSITIONS])
-    bias = PairwiseBias(POSITIONS, start, regularization, 0.2)
+    bias = PairwiseBias(POSITIONS, start, regularization, 0.2, ONE_PROCESS, None)
     bias.pair_weights[2] = 1.0
     bias.pair_weights[2:, POSITIONS == 0] = 0.0  # a ratio to nothing stays 1
     bias.step(np.zeros(N), np.zeros(N), 0.1)

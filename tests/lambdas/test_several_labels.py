@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
+from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import QueryGroups, RowColumns
 from sklearn_ltr._core.parameters import read_parameters
@@ -54,7 +55,7 @@ def objective(y, init_score=None, **columns):
     queries = QueryGroups.from_groups(GROUPS, len(X))
     given = RowColumns(init_score=init_score, **columns)
     data = read_targets(y, queries, given, "", LabelChoice(True, p.label_weights))
-    return ranking_objective(p, data, None, {}, ThreadTeam(1))
+    return ranking_objective(p, data, None, {}, ThreadTeam(1), ONE_PROCESS)
 
 
 def oracle(y, scores, metrics, weights, start):
@@ -391,7 +392,7 @@ def test_lambdas_of_batches_of_networks_are_the_weighted_sums(ranker):
     choice = LabelChoice(True, p.label_weights)
     data = read_targets(JUDGED, queries, RowColumns(), "", choice)
     with ThreadTeam(1) as team:
-        batches = ranking_objective(p, data, None, {}, team)
+        batches = ranking_objective(p, data, None, {}, team, ONE_PROCESS)
         order = np.random.default_rng(2).permutation(data.n_queries)
         moved = batches.reordered(order)
         scores = np.round(RNG.normal(size=len(X)), 3)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker, RankNetRanker
 from sklearn_ltr._core.data.query_values import draw_held_out
-from sklearn_ltr._core.ranking import parameters
+from sklearn_ltr._core.ranking import fit_data
 from sklearn_ltr.calibration import CalibratedRanker
 from sklearn_ltr.datasets import make_ranking
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
@@ -141,7 +141,7 @@ def test_early_stopping_holds_out_whole_dates(ranker, monkeypatch):
         masks.append(draw_held_out(*arguments))
         return masks[-1]
 
-    monkeypatch.setattr(parameters, "draw_held_out", kept)
+    monkeypatch.setattr(fit_data, "draw_held_out", kept)
     clone(ranker).fit(X, Y, groups=GROUPS, order=DAYS[GROUPS])
     assert_array_equal(masks[0], DAYS == 8)  # four of 60, for six
     with pytest.raises(ValueError, match="order has 1 different date for 60 queries"):
@@ -207,7 +207,7 @@ def test_early_stopping_holds_out_users_or_the_latest_queries(
         masks.append(draw_held_out(*arguments))
         return masks[-1]
 
-    monkeypatch.setattr(parameters, "draw_held_out", kept)
+    monkeypatch.setattr(fit_data, "draw_held_out", kept)
     values = {"users": USERS, "order": DATES}[given]
     found = clone(ranker).fit(X, Y, groups=GROUPS, **{given: values})
     (held_out,) = masks

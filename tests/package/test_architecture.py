@@ -71,14 +71,7 @@ ANNEXES = {
         "rankers",
         "preprocessing",
     },
-    "calibration": {
-        "__init__",
-        "data",
-        "metrics",
-        "estimators",
-        "ranking",
-        "ensemble",
-    },
+    "calibration": {"data", "metrics", "estimators", "ranking", "ensemble"},
     "dask": {
         "__init__",
         "data",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import INTERPRETED, ThreadTeam
 from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.data.columns import RowColumns
 from sklearn_ltr._core.data.groups import QueryGroups
 from sklearn_ltr._core.data.labels import LabelGrades
-from sklearn_ltr._core.ranking.measures import MetricEvaluation
+from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.ranking.measures import MetricMeasure
 from sklearn_ltr.metrics import ERR, MAP, NDCG, Metric
 
 
@@ -37,6 +39,10 @@ def training_data(n_queries: int) -> TrainingData:
     )
 
 
+def measure_of(data, metric):
+    return MetricMeasure(data, metric, QueryIndex.locate(data, ONE_PROCESS), None)
+
+
 @pytest.mark.parametrize("n_queries", [1, 2, 200])
 @pytest.mark.parametrize(
     "metric", [NDCG(10), NDCG(no_relevant="skip"), MAP(), ERR(20), TopGrade()], ids=repr
@@ -44,7 +50,7 @@ def training_data(n_queries: int) -> TrainingData:
 def test_the_mean_is_the_same_by_any_number_of_threads(metric, n_queries):
     data = training_data(n_queries)
     scores = np.random.default_rng(0).integers(0, 9, data.n_rows).astype(float)
-    evaluation = MetricEvaluation(data, metric)
+    evaluation = measure_of(data, metric)
     evaluation.update(scores)
     expected, of_queries = evaluation.value(), metric.bind(data.y, data.offsets)
     values = of_queries.values(scores)
@@ -54,7 +60,7 @@ def test_the_mean_is_the_same_by_any_number_of_threads(metric, n_queries):
         assert expected == pytest.approx(np.average(values[counts], weights=weights))
     for n_threads in (1,) if INTERPRETED else (1, 2, 3, 7):
         with ThreadTeam(n_threads) as team:
-            evaluation = MetricEvaluation(data, metric)
+            evaluation = measure_of(data, metric)
             for other in (-scores, scores):
                 evaluation.update(other, team)
                 found = evaluation.value()
@@ -67,7 +73,7 @@ def test_the_query_without_a_relevant_document_is_named_by_whichever_thread():
     relevant = np.add.reduceat(data.y, data.offsets[:-1]) > 0
     first = int(np.argmin(relevant))
     with ThreadTeam(1 if INTERPRETED else 3) as team:
-        evaluation = MetricEvaluation(data, NDCG(no_relevant="error"))
+        evaluation = measure_of(data, NDCG(no_relevant="error"))
         evaluation.update(np.zeros(data.n_rows), team)
         with pytest.raises(ValueError, match=f"query {first} has no relevant"):
             evaluation.value()

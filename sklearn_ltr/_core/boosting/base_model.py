@@ -14,14 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_ltr._core.data import (
-    FitArguments,
-    FitData,
-    check_base_scores,
-    one_column_of,
-)
+from sklearn_ltr._core.data import FitArguments, FitData, check_base_scores
 from sklearn_ltr._core.data.feature_reader import SuppliedX, given_values
-from sklearn_ltr._core.data.rows import index_rows
+from sklearn_ltr._core.data.rows import index_rows, only_column
 from sklearn_ltr._core.data.rows import n_rows as n_rows_of
 from sklearn_ltr._core.estimators.routing import requested_metadata
 from sklearn_ltr._core.typing import FloatArray, MatrixLike
@@ -33,19 +28,19 @@ def start_from_base_model(
     init: BaseEstimator | None,
     given: FitArguments,
     rows: NDArray[np.intp],
-    known: dict[str, Any],
+    found: dict[str, Any],
 ) -> None:
-    """Add to `known` the base model, fitted to these rows unless it is; or keep it."""
+    """Put the base model into `found`: the kept one, else `init`, if need be fitted."""
     if init is not None and given.columns.init_score is not None:
         raise ValueError("init and init_score were both given: give one of the two")
-    if "init_" in known:  # of the trees that a warm start keeps
-        if (init is None) != (known["init_"] is None):
+    if "init_" in found:  # of the trees that a warm start keeps
+        if (init is None) != (found["init_"] is None):
             raise ValueError(
                 f"init is {'no' if init is None else 'a'} model, unlike in the "
                 "fit whose trees warm_start keeps: fit with warm_start=False"
             )
         return
-    known |= {"init_": init, "_uses_init_score": given.columns.init_score is not None}
+    found |= {"init_": init, "_uses_init_score": given.columns.init_score is not None}
     if init is None:
         return
     if not (hasattr(init, "fit") and hasattr(init, "predict")):
@@ -69,7 +64,18 @@ def start_from_base_model(
                 rows = np.sort(rows)
                 X, y = index_rows(X, rows), index_rows(y, rows)
                 metadata = {n: index_rows(v, rows) for n, v in metadata.items()}
-            known["init_"] = model.fit(X, one_column_of(y), **metadata)
+            found["init_"] = model.fit(X, one_column_of(y), **metadata)
+
+
+def one_column_of(values: ArrayLike) -> ArrayLike:
+    """Return the column of a table that has one, most other things as they are."""
+    # for y of other estimators: to many of them a table is several targets, and older
+    # ones cannot read arrays without a shape, such as pyarrow's
+    shape = getattr(values, "shape", None)
+    is_table = isinstance(shape, tuple) and len(shape) == 2
+    if is_table or (shape is None and hasattr(values, "__array__")):
+        return only_column(np.asarray(values))
+    return values
 
 
 def check_base_score_size(data: FitData, sigma: float) -> None:

@@ -59,7 +59,7 @@ class BinnedFit(NamedTuple):
 
 
 def fit_threads(n_jobs: int | None, n_values: int, comm: Comm = ONE_PROCESS) -> int:
-    """Return the number of threads of a fit to so many values of X, on each worker."""
+    """Return how many threads each worker uses to fit `n_values` values of X."""
     work = STEPS_PER_VALUE * n_values
     own = effective_n_threads(n_jobs, work)
     if n_jobs is None and comm.n_threads is not None:
@@ -91,11 +91,7 @@ def bin_data(
         rows = rows.reordered(rows.content_order(hashes, team))
         bins = mapper.transform(rows.X, rows.rows, team)
     else:
-        trained = TrainingCategories.find(rows, categorical, index, team)
-        mapper = so_far.mapper
-        if mapper is None:
-            mapper = learn_bins(rows, p, categorical, trained, so_far.seed, index, team)
-        bins = bin_training(mapper, rows, trained, p.category_smoothing, team)
+        mapper, bins = learn_bins(rows, rows, p, categorical, so_far, index, team)
         order = rows.content_order(hash_bins(bins, team), team)
         bins.stored.reorder(order, team)
         rows = rows.reordered(order)
@@ -111,16 +107,19 @@ def bin_data(
 
 def learn_bins(
     data: TrainingData,
+    rows: TrainingData,
     parameters: TreeParameters,
     categorical: IntArray,
-    trained: TrainingCategories,
-    seed: int,
+    so_far: TreesSoFar,
     index: QueryIndex,
     team: ThreadTeam,
-) -> BinMapper:
-    """Learn the bins of all features from the training rows."""
-    p = parameters
-    options = p.max_bins, p.smallest_leaf(index.n_rows), p.category_smoothing
-    bins = CategoryBins.fit(categorical, trained.sums, *options)
-    sampled = sample_rows(data, index, seed, team)
-    return fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
+) -> tuple[BinMapper, BinnedData]:
+    """Learn the bins of all features, unless a warm start has them; bin `rows`."""
+    p, mapper = parameters, so_far.mapper
+    trained = TrainingCategories.find(data, categorical, index, team)
+    if mapper is None:
+        options = p.max_bins, p.smallest_leaf(index.n_rows), p.category_smoothing
+        bins = CategoryBins.fit(categorical, trained.sums, *options)
+        sampled = sample_rows(data, index, so_far.seed, team)
+        mapper = fit_bins(data.X, sampled, p.max_bins, bins, index.comm, team)
+    return mapper, bin_training(mapper, rows, trained, p.category_smoothing, team)

@@ -32,7 +32,13 @@ from typing import Annotated
 import numpy as np
 
 from sklearn_ltr._core.compile import ThreadTeam
-from sklearn_ltr._core.parameters import declared_values, integer, real, shown
+from sklearn_ltr._core.parameters import (
+    ReadValues,
+    declared_values,
+    integer,
+    real,
+    shown,
+)
 from sklearn_ltr._core.trees.growth.leaf_values import (
     LeafWorkspace,
     Leaves,
@@ -74,30 +80,26 @@ def weights_of_trees(rate: float, n_dropped: int) -> tuple[float, float]:
     return rate / (n_dropped + rate), n_dropped / (n_dropped + rate)
 
 
-class DartChoice:
-    """The values of `dart`: None, the rate of dropped trees, or a dict of options."""
+def read_dart(name: str, value: object) -> Dart | None:
+    """Return the options: of None none, of a number those with this rate."""
+    if value is None:
+        return None
+    known = declared_values(Dart)
+    given = value if isinstance(value, Mapping) else {"rate_drop": value}
+    if not given or not known.keys() >= given.keys():
+        raise ValueError(
+            f"{name} must be None, the rate of dropped trees, or a dict with some "
+            f"of {', '.join(map(repr, known))}, got {shown(value)}"
+        )
+    options = {}
+    for key, values in known.items():
+        if key in given and values is not None:
+            at = f"{name}[{key!r}]" if given is value else name
+            options[key] = values.read_as(at, given[key])
+    return Dart(**options)
 
-    def read_as(self, name: str, value: object) -> Dart | None:
-        """Return the options, None for None."""
-        if value is None:
-            return None
-        known = declared_values(Dart)
-        given = value if isinstance(value, Mapping) else {"rate_drop": value}
-        if not given or not known.keys() >= given.keys():
-            raise ValueError(
-                f"{name} must be None, the rate of dropped trees, or a dict with some "
-                f"of {', '.join(map(repr, known))}, got {shown(value)}"
-            )
-        options = {}
-        for key, values in known.items():
-            if key in given and values is not None:
-                at = f"{name}[{key!r}]" if given is value else name
-                options[key] = values.read_as(at, given[key])
-        return Dart(**options)
 
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "float in (0, 1], dict or None"
+DART = ReadValues(read_dart, "float in (0, 1], dict or None")
 
 
 class AddedTrees:
@@ -138,7 +140,7 @@ class AddedTrees:
         without: Collection[int] = (),
         n_sets: int | None = None,
     ) -> None:
-        """Make the scores of the first sets those of some trees."""
+        """Compute scores of the first sets again: F_0 plus all trees but `without`."""
         values: FloatArray = np.zeros((len(trees), self._most_leaves))
         for number, (tree, nodes) in enumerate(zip(trees, self._nodes, strict=True)):
             if number not in without:

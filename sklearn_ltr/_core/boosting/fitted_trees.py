@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn.utils import Tags
 
 from sklearn_ltr._core.compile import (
     ONE_THREAD,
@@ -18,10 +20,10 @@ from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.data.features import check_finite
 from sklearn_ltr._core.data.tables import Matrix
 from sklearn_ltr._core.estimators.attributes import FEATURES, Attribute, Attributes
-from sklearn_ltr._core.estimators.base import require
+from sklearn_ltr._core.estimators.base import Estimator, require
 from sklearn_ltr._core.trees.binning import BinMapper
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
-from sklearn_ltr._core.typing import FloatArray, IntArray
+from sklearn_ltr._core.typing import FloatArray, IntArray, MatrixLike
 
 CURVE = "(n_trees + 1,)"
 #: true of a model whose earlier stages are no sums of its first trees
@@ -110,3 +112,74 @@ class FittedTrees(NamedTuple):
             "it has category sets of a feature without categories",
         )
         require(n_iter == len(trees), f"n_iter_ is {n_iter!r} for {len(trees)} trees")
+
+
+class TreeEstimator(Estimator):
+    """An estimator of boosted trees."""
+
+    n_features_in_: int
+    n_iter_: int
+    ensemble_: TreeEnsemble
+    _categories: FeatureCategories
+    _mapper: BinMapper
+    _is_imported = False  # trees of another library, or joined from two models
+    _stages_changed = False  # by dart
+
+    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
+        """Return the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As for `predict`.
+
+        Returns
+        -------
+        leaves : ndarray of shape (n_samples, n_trees), int64
+            Number of the leaf among the nodes of its tree, from 0 for the root, as in
+            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
+            gaps: encode them by a OneHotEncoder to use leaves as features.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            If X has other columns than at `fit`, an infinite value, or no numbers.
+
+        References
+        ----------
+        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
+        ADKDD 2014: the leaves of boosted trees as features of a linear model.
+        """
+        model = self._fitted()
+        return model._trees.leaves(model._features.read(X), model.n_jobs)
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each feature in the gain of all splits, (n_features,) float64."""
+        model = self._fitted()
+        return model._trees.importances(model.n_features_in_)
+
+    @property
+    def is_categorical_(self) -> NDArray[np.bool_]:
+        """Whether each feature is categorical, (n_features,) bool."""
+        model = self._fitted()
+        return model._categories.mask(model.n_features_in_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags: NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _trees(self) -> FittedTrees:
+        return FittedTrees(
+            self._categories, self._mapper, self.ensemble_, self._stages_changed
+        )
+
+    def _check_state(self) -> None:
+        """Raise an error if the fitted attributes do not fit together."""
+        super()._check_state()
+        self._trees.check(self.n_features_in_, self.n_iter_)

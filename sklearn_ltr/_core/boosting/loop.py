@@ -30,7 +30,7 @@ from sklearn_ltr._core.estimators.monitor import (
     curves_of,
     first_validation_curve,
 )
-from sklearn_ltr._core.estimators.objective import Task
+from sklearn_ltr._core.estimators.objective import Objective, Task
 from sklearn_ltr._core.parameters import LARGEST_SCORE
 from sklearn_ltr._core.trees.constraints import Constraints
 from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
@@ -55,7 +55,7 @@ class Boosting:
     fit : BinnedFit
     task : Task
     parameters : BoostingParameters
-    kept : TreesSoFar
+    so_far : TreesSoFar
         Its trees are the first ones, and are added to all scores.
     max_leaf_nodes : int
         Of further trees.
@@ -64,22 +64,22 @@ class Boosting:
     def __init__(
         self,
         fit: BinnedFit,
-        task: Task,
+        task: Task[Objective],
         parameters: BoostingParameters,
-        kept: TreesSoFar,
+        so_far: TreesSoFar,
         max_leaf_nodes: int,
     ) -> None:
         self._fit, self._task, self._parameters = fit, task, parameters
-        self._kept, self._sets = kept, [fit.learned, *fit.validation]
+        self._so_far, self._sets = so_far, [fit.learned, *fit.validation]
         p = parameters
-        curves = curves_of(task.measures, kept.evals_result, kept.n_trees)
+        curves = curves_of(task.measures, so_far.evals_result, so_far.n_trees)
         followed = first_validation_curve(curves) if p.early_stopping else None
-        steps = "tree", kept.n_trees, p.n_estimators
+        steps = "tree", so_far.n_trees, p.n_estimators
         print_line = fit.query_index.comm.print_line
         # a stage of the last fit that cannot be kept any more cannot be the best one
-        first_stage = kept.n_trees if CHANGED in kept.attributes else 0
+        first_stage = so_far.n_trees if CHANGED in so_far.attributes else 0
         self.monitor = Monitor(curves, followed, p, *steps, first_stage, print_line)
-        self.trees = kept.ensemble.grown(fit.mapper)
+        self.trees = so_far.ensemble.grown(fit.mapper)
         # (number of trees with which it changed, its number, its values before)
         self._changes: list[tuple[int, int, FloatArray]] = []
         self._added: AddedTrees | None = None
@@ -94,10 +94,10 @@ class Boosting:
                 self._added.append(tree, leaves)
 
     def drop(self, tree_index: int) -> list[int]:
-        """Take trees out of the scores that the next is grown by; return which."""
+        """Draw trees to drop, take them out of the scores, and return their numbers."""
         if self._parameters.dart is None or self._added is None:
             return []
-        dropped = self._parameters.dart.draw(self._kept.seed, tree_index)
+        dropped = self._parameters.dart.draw(self._so_far.seed, tree_index)
         if dropped:
             self._added.add_up(self.trees, dropped, n_sets=1)
         return dropped
@@ -106,8 +106,8 @@ class Boosting:
         self,
         tree: GrownTree,
         leaves: LeafWorkspace,
-        dropped: Sequence[int] = (),
-        factor: float = 1.0,
+        dropped: Sequence[int],
+        factor: float,
     ) -> None:
         """Add a tree to the scores of all rows, and dropped ones times a factor."""
         # `leaves` are those of the rows to learn from
@@ -131,18 +131,14 @@ class Boosting:
                 measure.update(measured.scores, self._fit.team)
         return self.monitor.record(len(self.trees))
 
-    def fitted(self) -> dict[str, Any]:
-        """Return the fitted attributes, with all trees so far."""
-        return self.fitted_to(len(self.trees))
-
     def fitted_to(self, n_trees: int) -> dict[str, Any]:
-        """Return the fitted attributes, as they were after so many trees."""
-        trees, kept = self.trees[:n_trees], self._kept
+        """Return the fitted attributes as they were after `n_trees` trees."""
+        trees, so_far = self.trees[:n_trees], self._so_far
         for n_then, number, value in reversed(self._changes):
             if n_then > n_trees > number:  # it has changed since
                 trees[number] = trees[number]._replace(value=value)
         n_first = min((n_then for n_then, *_ in self._changes), default=np.inf)
-        has_changed = CHANGED in kept.attributes or n_first <= n_trees
+        has_changed = CHANGED in so_far.attributes or n_first <= n_trees
         return {
             "ensemble_": TreeEnsemble.from_grown(trees, self._fit.mapper),
             "n_iter_": n_trees,
@@ -150,19 +146,19 @@ class Boosting:
             "validation_score_": self.monitor.stopping_values,
             "evals_result_": self.monitor.result(),
             "_mapper": self._fit.mapper,
-            "_seed": kept.seed,
+            "_seed": so_far.seed,
             "_is_imported": False,
             **({CHANGED: True} if has_changed else {}),
-            **self._task.objective.fitted(max(0, n_trees - kept.n_trees)),
+            **self._task.objective.fitted(max(0, n_trees - so_far.n_trees)),
         }
 
 
 def boost_trees(
     fit: BinnedFit,
-    task: Task,
+    task: Task[Objective],
     parameters: BoostingParameters,
     constraints: Constraints,
-    kept: TreesSoFar,
+    so_far: TreesSoFar,
     listener: StepListener | None,
 ) -> dict[str, object]:
     """Grow trees until the last or early stopping; return the fitted attributes."""
@@ -173,11 +169,11 @@ def boost_trees(
     grower = TreeGrower(bins, policy, growth, team, numbers, index.comm)
     fraction, n_drawn = p.sampled_fraction(index.n_rows), p.count_features(n_features)
     n_nodes = 2 * growth.max_leaf_nodes - 1
-    sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, kept.seed)
+    sampler = TreeSampler(fraction, n_features, *n_drawn, n_nodes, so_far.seed)
 
-    boosting = Boosting(fit, task, p, kept, growth.max_leaf_nodes)
+    boosting = Boosting(fit, task, p, so_far, growth.max_leaf_nodes)
     boosting.measure()  # the initial scores, before any tree
-    for tree_index, rate in p.learning_rates(range(kept.n_trees, p.n_estimators)):
+    for tree_index, rate in p.learning_rates(range(so_far.n_trees, p.n_estimators)):
         dropped = boosting.drop(tree_index)
         own_rate, factor = weights_of_trees(rate, len(dropped))
         gradient, hessian = task.objective.derivatives(fit.learned.scores)
@@ -195,7 +191,9 @@ def boost_trees(
         task.objective.after_step(gradient, hessian, rate)
         stops = boosting.measure()
         if listener is not None:
-            stops = listener.end_step(boosting.fitted, last=stops)
+            stops = listener.end_step(
+                lambda: boosting.fitted_to(len(boosting.trees)), last=stops
+            )
         if stops:
             break
 

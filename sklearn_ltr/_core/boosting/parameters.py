@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from sklearn_ltr._core.boosting.dart import Dart, DartChoice
+from sklearn_ltr._core.boosting.dart import DART, Dart
 from sklearn_ltr._core.estimators.base import FitParameters
 from sklearn_ltr._core.trees.parameters import TreeParameters
 
@@ -55,7 +55,7 @@ class BoostingParameters(TreeParameters, FitParameters):
         Set 1 if several fits run at once, as in a search with its own `n_jobs`.
     """
 
-    dart: Annotated[Dart | None, DartChoice()]
+    dart: Annotated[Dart | None, DART]
 
     def check_continues(self, attributes: Mapping[str, Any]) -> None:
         """Raise a ValueError unless the trees of the last fit can be continued."""

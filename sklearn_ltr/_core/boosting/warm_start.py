@@ -37,7 +37,7 @@ def trees_so_far(
     parameters: BoostingParameters,
     seed: int | None = None,
 ) -> TreesSoFar:
-    """Return what a fit begins with; a ValueError if the last one cannot go on."""
+    """Return what a fit begins with; a ValueError if the last cannot be continued."""
     # `seed` is for a new fit, if it was drawn already
     p = parameters
     if not p.warm_start or len(attributes.get("ensemble_", ())) == 0:

@@ -20,7 +20,6 @@ from sklearn_ltr._core.data.columns import (
     GivenColumns,
     RowColumns,
     check_base_scores,
-    check_canonical,
     check_grades,
     check_sample_weight,
     check_scores,
@@ -31,18 +30,16 @@ from sklearn_ltr._core.data.columns import (
 )
 from sklearn_ltr._core.data.fit_arguments import FitArguments, ValidationSet
 from sklearn_ltr._core.data.groups import (
-    JudgedQueries,
     QueryGroups,
     QueryIds,
     as_array,
-    count_missing,
     describe_query,
     places_in_queries,
+    query_at,
 )
 from sklearn_ltr._core.data.rows import (
     check_holds_rows,
     count_rows,
-    one_column_of,
     read_numbers,
 )
 from sklearn_ltr._core.data.training_data import FitData, LabelRows, TrainingData

@@ -42,7 +42,7 @@ class SparseColumns(NamedTuple):
         return np.searchsorted(self.entries, columns).astype(np.int64)
 
     def take(self, rows: NDArray[np.intp]) -> SparseColumns:
-        """Return some rows, of which the same may be taken more than once."""
+        """Return these rows; one may be named more than once."""
         row = self.entries & ROW_MASK
         by_row = np.argsort(row, kind="stable")
         first = np.searchsorted(row[by_row], np.arange(self.n_rows + 1))

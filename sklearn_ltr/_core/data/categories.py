@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from sklearn_ltr._core.data.features import (
-    LabelColumn,
+    CodedColumn,
     NumberColumn,
     as_table,
     find_features,
@@ -152,14 +152,14 @@ class FeatureCategories:
         check_checksum(attributes, saved)
 
 
-def occurring(column: NumberColumn | LabelColumn) -> list[Any]:
+def occurring(column: NumberColumn | CodedColumn) -> list[Any]:
     """Return the labels that occur in a row; none of numbers."""
     if isinstance(column, NumberColumn):
         return []
     return [column.labels[code] for code in np.unique(column.codes) if code >= 0]
 
 
-def holds_text(column: NumberColumn | LabelColumn) -> bool:
+def holds_text(column: NumberColumn | CodedColumn) -> bool:
     """Return whether categories are text; ValueError for both kinds or others."""
     # if all are missing, the dtype of the column decides
     if isinstance(column, NumberColumn):
@@ -195,14 +195,14 @@ def check_codes(column: NumberColumn) -> None:
         )
 
 
-def positions(column: LabelColumn, text: NDArray[np.str_]) -> NDArray[np.float64]:
+def positions(column: CodedColumn, text: NDArray[np.str_]) -> NDArray[np.float64]:
     """Return the position of each row's text, NaN if it is missing or not there."""
     position = {label: i for i, label in enumerate(text.tolist())}
     values = [position.get(label, np.nan) for label in column.labels]
     return np.append(values, np.nan)[column.codes]
 
 
-def numbers_of(column: LabelColumn) -> NDArray[np.float64]:
+def numbers_of(column: CodedColumn) -> NDArray[np.float64]:
     """Return the category of each row, a number, NaN if it is missing."""
     used = np.unique(column.codes[column.codes >= 0])
     values = np.full(len(column.labels) + 1, np.nan)

@@ -15,12 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._core.data.groups import QueryGroups
-from sklearn_ltr._core.data.labels import (
-    label_number,
-    n_label_columns,
-    read_label_grades,
-)
+from sklearn_ltr._core.data.groups import QueryGroups, query_at
 from sklearn_ltr._core.data.pairs import PAIRS_TEXT
 from sklearn_ltr._core.data.query_values import (
     check_one_way,
@@ -64,28 +59,6 @@ def check_grades(
     return queries.sort(grades)
 
 
-def read_one_label(
-    y: Any, queries: QueryGroups, label: int | str | None, name: str = "y"
-) -> FloatArray:
-    """Return grades of one label in canonical order, NaN where it has not judged."""
-    n_labels = n_label_columns(y)
-    if label is None:
-        if n_labels > 1:
-            raise ValueError(
-                f"{name} has {n_labels} columns, one for each label: name one of them, "
-                "as in label=0"
-            )
-        return check_grades(y, queries, name)
-    if n_labels == 1:
-        raise ValueError(
-            f"label={label!r} names one of several labels, but {name} has one column: "
-            "give all of them, or label=None"
-        )
-    grades = read_label_grades(y, queries, None, name)
-    own: FloatArray = grades.values[label_number(label, grades.names, "label")]
-    return own
-
-
 def check_scores(
     y_score: object,
     queries: QueryGroups,
@@ -120,7 +93,7 @@ def check_sample_weight(
     differs = canonical != np.repeat(weights, queries.sizes)
     if differs.any():
         position = int(np.argmax(differs))
-        query = int(np.searchsorted(queries.offsets, position, side="right")) - 1
+        query = query_at(position, queries.offsets)
         raise ValueError(
             f"{name} weighs whole queries, so it must be constant within a query, but "
             f"query {queries.describe(query)} has both {weights[query]} and "
@@ -185,13 +158,11 @@ def read_positions(
     numbers = read_numbers(positions, n, "positions", describe=describe)
     valid = (numbers >= 0) & (numbers < MOST_POSITIONS)
     valid &= numbers == np.floor(np.where(valid, numbers, 0.0))
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            "positions must be integers from 0 (shown first) to "
-            f"{MOST_POSITIONS - 1}, but {describe(row)} has {numbers[row]:g}: leave "
-            "rows that were not shown, or far below, out of the log"
-        )
+    required = (
+        f"positions must be integers from 0 (shown first) to {MOST_POSITIONS - 1}"
+    )
+    advice = ": leave rows that were not shown, or far below, out of the log"
+    check_each(valid, numbers, describe, required, advice, "g")
     return numbers.astype(np.int64)
 
 
@@ -201,7 +172,7 @@ def check_positions(
     """Return positions in canonical order, different within a query."""
     shown = read_positions(positions, queries.n_documents, queries.describe_row)
     canonical = queries.sort(shown)
-    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    query = queries.query
     order = np.lexsort((canonical, query))
     same_query = query[order][1:] == query[order][:-1]
     twice = same_query & (canonical[order][1:] == canonical[order][:-1])
@@ -221,13 +192,12 @@ def check_propensities(
     """Return propensities, in (0, 1], in canonical order."""
     rows = _read_rows(propensities, queries, name)
     valid = (rows > 0) & (rows <= 1)
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise ValueError(
-            f"{name} are probabilities of examination, in (0, 1], but "
-            f"{queries.describe_row(row)} has {rows[row]:g}: clip estimates, such as "
-            "numpy.clip(propensities, 0.01, 1), and leave rows without one out"
-        )
+    required = f"{name} are probabilities of examination, in (0, 1]"
+    advice = (
+        ": clip estimates, such as numpy.clip(propensities, 0.01, 1), and leave rows "
+        "without one out"
+    )
+    check_each(valid, rows, queries.describe_row, required, advice, "g")
     return queries.sort(rows)
 
 
@@ -243,30 +213,6 @@ def _sorted_weights(values: object, queries: QueryGroups, name: str) -> FloatArr
     """Return a weight for each row, finite and >= 0, in canonical order."""
     n, describe = queries.n_documents, queries.describe_row
     return queries.sort(read_weights(values, n, name, describe=describe))
-
-
-def check_canonical(grades: object, offsets: object) -> None:
-    """Raise a ValueError unless kernels can take these grades and offsets."""
-    if not (
-        isinstance(grades, np.ndarray)
-        and grades.dtype == np.float64
-        and grades.ndim == 1
-        and ((grades >= 0) & (grades < np.inf)).all()
-    ):
-        raise ValueError("grades must be a 1-D float64 array of finite numbers >= 0")
-    if not (
-        isinstance(offsets, np.ndarray)
-        and offsets.dtype == np.int64
-        and offsets.ndim == 1
-        and len(offsets) > 1
-        and offsets[0] == 0
-        and offsets[-1] == len(grades)
-        and (offsets[1:] > offsets[:-1]).all()
-    ):
-        raise ValueError(
-            f"offsets must be a 1-D int64 array that rises from 0 to {len(grades)}, "
-            f"the number of grades, got {offsets!r}"
-        )
 
 
 # --- the columns that `fit` takes beside X, y and groups ------------------------------
@@ -291,7 +237,7 @@ class Column(NamedTuple):
     is_requested : bool
         Whether metadata routing passes it on by default.
     holds_out : bool
-        Whether it says no more than which queries are held out together.
+        Whether it only decides which queries are held out together.
     """
 
     read: Callable[[ArrayLike, QueryGroups, str], NDArray[Any]]
@@ -448,7 +394,7 @@ ReadColumns: TypeAlias = RowColumns[NDArray[Any]]
 COLUMNS: dict[str, Column] = {
     declared.name: declared.metadata["column"] for declared in fields(RowColumns)
 }
-# those that say no more than which queries are held out together
+# those that only decide which queries are held out together
 HELD_OUT_BY = [name for name, column in COLUMNS.items() if column.holds_out]
 TEXTS = {name: column.text for name, column in COLUMNS.items()}
 TEXTS |= {"groups": GROUPS_TEXT, "judgements": PAIRS_TEXT}

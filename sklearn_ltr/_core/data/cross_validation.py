@@ -81,7 +81,8 @@ class KnownQueries:
     query_ids : sequence of length n_queries
     sizes : (n_queries,) int64 array
     contents : (n_queries,) uint64 array
-        Sum over the documents of a hash of the grade; of several labels, of a constant.
+        Sum over the documents of a hash of the grade; with several labels, of the hash
+        of a constant.
     """
 
     query_ids: QueryIds

@@ -20,10 +20,10 @@ from sklearn_ltr._core.data.features import (
     as_table,
     check_columns,
     check_finite,
+    column_kinds,
     find_features,
     is_frame,
     read_feature_table,
-    text_features,
 )
 from sklearn_ltr._core.data.tables import Matrix, Table, table_of
 from sklearn_ltr._core.typing import FeaturesLike, MatrixLike
@@ -121,7 +121,8 @@ class FeatureReader:
             )
         except ValueError as error:
             takes_text = is_first and not self.is_for_network
-            text = {*text_features(given)} - {*features} if takes_text else ()
+            kinds = column_kinds(given) if takes_text else []
+            text = {j for j, kind in enumerate(kinds) if kind == "text"} - {*features}
             if not text:
                 raise
             named: list[Any] = sorted({*text, *features})

@@ -87,7 +87,7 @@ class NumberColumn(NamedTuple):
     largest: int  # largest code that its dtype holds exactly
 
 
-class LabelColumn(NamedTuple):
+class CodedColumn(NamedTuple):
     """A column of text, of objects, or of a categorical dtype."""
 
     name: str
@@ -193,13 +193,14 @@ def sparse_message(name: str) -> str:
     )
 
 
-def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
+def get_column(X: Any, feature: int, name: str) -> NumberColumn | CodedColumn:
     """Return the values of a column of a frame or an array."""
     column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
     label = X.columns[feature] if is_frame(X) else feature
     name, dtype = f"{name} in column {label!r}", str(column.dtype).lower()
     if is_numeric(dtype):
-        return NumberColumn(name, as_floats(column), LARGEST_CODE.get(dtype, 2**53 - 1))
+        largest = LARGEST_CODE.get(dtype, int(LARGEST_EXACT) - 1)
+        return NumberColumn(name, as_floats(column), largest)
     is_categorical = dtype.startswith(CATEGORICAL)
     accessor: Any = getattr(column, "cat", None)
     if hasattr(accessor, "codes"):
@@ -208,10 +209,10 @@ def get_column(X: Any, feature: int, name: str) -> NumberColumn | LabelColumn:
     else:
         values = column.to_list() if hasattr(column, "to_list") else list(column)
         labels, codes = distinct(values, name)
-    return LabelColumn(name, labels, codes, is_categorical)
+    return CodedColumn(name, labels, codes, is_categorical)
 
 
-def holds_values(column: NumberColumn | LabelColumn) -> bool:
+def holds_values(column: NumberColumn | CodedColumn) -> bool:
     """Return whether a column has a value that is not missing."""
     if isinstance(column, NumberColumn):
         return not np.isnan(column.values).all()
@@ -261,11 +262,6 @@ def kind_of_value(value: object) -> str:
     return type(value).__name__ if is_other else "number"
 
 
-def text_features(X: MatrixLike) -> list[int]:
-    """Return the features that hold text; none if X is not a table."""
-    return [j for j, kind in enumerate(column_kinds(X)) if kind == "text"]
-
-
 def as_floats(column: Any) -> NDArray[np.float64]:
     """Return a column of numbers as float64, with NaN where it is missing."""
     if hasattr(column, "cast"):  # polars
@@ -292,7 +288,7 @@ def distinct(
 
 def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, or pandas' NA or NaT."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+    return value is None or is_na(value) or bool(value != value)
 
 
 def read_feature_table(

@@ -28,7 +28,7 @@ class ValidationSet(NamedTuple):
     """One of the validation sets, as it was given."""
 
     suffix: str  # of its arguments in messages: "_val", or "_val[1]" of several
-    X: MatrixLike  # or a `SuppliedX`, which annexes hand in
+    X: MatrixLike  # or a `SuppliedX`, of bags, searches and workers
     y: ArrayLike | None
     groups: IdsLike | None
     columns: GivenColumns

@@ -7,7 +7,7 @@ the canonical order, in which the rows of a query are adjacent.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -15,12 +15,11 @@ from numbers import Real
 from typing import Any, NoReturn, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sklearn_ltr._core.data.features import DATES, PERIOD
 from sklearn_ltr._core.data.rows import (
     check_holds_rows,
-    count_rows,
     only_column,
     routing_advice,
 )
@@ -72,8 +71,29 @@ def first_copies(query_ids: QueryIds) -> IntArray:
     return np.asarray(numbers[first][copied])
 
 
+class ByQuery:
+    """Rows in canonical order, which `offsets` divide into queries."""
+
+    offsets: IntArray
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of documents of each query, (n_queries,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def query(self) -> NDArray[np.intp]:
+        """Index of each document's query, (n_documents,) in canonical order."""
+        return np.repeat(np.arange(self.n_queries), self.sizes)
+
+
 @dataclass(frozen=True, eq=False)
-class QueryGroups:
+class QueryGroups(ByQuery):
     """Which rows belong to which query.
 
     Attributes
@@ -146,24 +166,14 @@ class QueryGroups:
         return cls.from_groups(np.zeros(n_documents, dtype=np.int64), n_documents)
 
     @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.offsets) - 1
-
-    @property
     def n_documents(self) -> int:
         """Number of rows."""
         return len(self.order)
 
     @property
-    def sizes(self) -> IntArray:
-        """Number of documents of each query, (n_queries,)."""
-        return np.diff(self.offsets)
-
-    @property
     def query_of_row(self) -> NDArray[np.intp]:
         """Index of each row's query, (n_documents,)."""
-        return self.unsort(np.repeat(np.arange(self.n_queries), self.sizes))
+        return self.unsort(self.query)
 
     @property
     def column(self) -> QueryIds:
@@ -206,101 +216,8 @@ class QueryGroups:
 
     def describe_row(self, row: int) -> str:
         """Return the name of a row and of its query for error messages."""
-        position = int(np.flatnonzero(self.order == row)[0])
-        query = int(np.searchsorted(self.offsets, position, side="right")) - 1
+        query = query_at(int(np.flatnonzero(self.order == row)[0]), self.offsets)
         return f"row {row} (query {self.describe(query)})"
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedQueries:
-    """The queries of rows and of missing documents, under common ids.
-
-    A measure such as recall counts relevant documents which a ranker did not retrieve.
-    These have a grade and a query, but neither a row nor a score.  In canonical order
-    the rows of a query come first, then its missing documents.
-
-    Attributes
-    ----------
-    rows, missing : QueryGroups
-        Both have the ids of all queries, so a query may have no document in one
-        of the two: its offsets are equal then.
-    offsets : (n_queries + 1,) int64 array
-        Query q owns the entries ``offsets[q]`` to ``offsets[q + 1] - 1`` of a merged
-        array; there is at least one.
-    is_row : (n_documents,) bool array
-        Whether an entry of a merged array is a row.
-    """
-
-    rows: QueryGroups
-    missing: QueryGroups
-    offsets: IntArray
-    is_row: NDArray[np.bool_]
-
-    @classmethod
-    def read(
-        cls, rows: QueryGroups, groups_missing: IdsLike | None, n_missing: int
-    ) -> Self:
-        """Read the queries of `n_missing` >= 1 documents that no row stands for."""
-        name = "groups_missing"
-        missing = QueryGroups.from_groups(groups_missing, n_missing, name)
-        a, b = rows.query_ids, missing.query_ids
-        query_ids: QueryIds
-        if (
-            isinstance(a, np.ndarray)
-            and isinstance(b, np.ndarray)
-            and (a.dtype == b.dtype or a.dtype.kind == b.dtype.kind == "M")
-        ):
-            query_ids, index = np.unique(np.concatenate((a, b)), return_inverse=True)
-        else:
-            listed = [x.tolist() if isinstance(x, np.ndarray) else [*x] for x in (a, b)]
-            both = "groups and groups_missing"
-            query_ids, index = encode_ids(listed[0] + listed[1], both)
-        row_queries, missing_queries = index[: rows.n_queries], index[rows.n_queries :]
-        is_text = isinstance(a[0], str), isinstance(b[0], str)
-        if is_text[0] != is_text[1] and not np.isin(missing_queries, row_queries).any():
-            raise ValueError(
-                f"{name} has queries such as {missing.describe(0)}, but groups such as "
-                f"{rows.describe(0)}, and none in common: name a query by the same "
-                "value in both"
-            )
-        sizes = np.zeros((len(query_ids), 2), dtype=np.int64)
-        sizes[row_queries, 0], sizes[missing_queries, 1] = rows.sizes, missing.sizes
-        rows_offsets, missing_offsets, offsets = (
-            np.append(0, np.cumsum(counts)) for counts in (*sizes.T, sizes.sum(axis=1))
-        )
-        return cls(
-            replace(rows, query_ids=query_ids, offsets=rows_offsets),
-            replace(missing, query_ids=query_ids, offsets=missing_offsets),
-            offsets,
-            np.repeat(np.arange(sizes.size) % 2 == 0, sizes.ravel()),
-        )
-
-    def merge(self, rows: NDArray[Any], missing: NDArray[Any]) -> NDArray[Any]:
-        """Return one array of two in canonical order."""
-        merged = np.empty(len(self.is_row), dtype=rows.dtype)
-        merged[self.is_row], merged[~self.is_row] = rows, missing
-        return merged
-
-
-def count_missing(y_missing: ArrayLike | None, groups_missing: IdsLike | None) -> int:
-    """Return the number of missing documents; a ValueError if one has no query."""
-    if y_missing is None and groups_missing is None:
-        return 0
-    if y_missing is None or groups_missing is None:
-        absent = "y_missing" if y_missing is None else "groups_missing"
-        raise ValueError(
-            f"{absent} is None: give each missing document a grade in y_missing and a "
-            "query in groups_missing"
-        )
-    n_missing = count_rows(y_missing, "y_missing")
-    if n_missing == 0:
-        n_groups = len(one_column(groups_missing, "groups_missing"))
-        if n_groups:
-            raise ValueError(
-                f"groups_missing has {n_groups} values, but y_missing has none: give "
-                "one grade for each"
-            )
-    return n_missing
 
 
 def places_in_queries(offsets: IntArray) -> IntArray:
@@ -309,16 +226,21 @@ def places_in_queries(offsets: IntArray) -> IntArray:
     return places - np.repeat(offsets[:-1], np.diff(offsets))
 
 
+def query_at(position: int, offsets: IntArray) -> int:
+    """Return the query that owns a position in canonical order."""
+    return int(np.searchsorted(offsets, position, side="right")) - 1
+
+
 def describe_query(query_ids: QueryIds | None, query: int) -> str:
-    """Return a query's name for error messages: its label, else its number."""
+    """Return a query's name for error messages: its id, else its number."""
     if query_ids is None:
         return f"number {query}"
-    label = query_ids[query]
-    return str(label) if isinstance(label, np.generic) else repr(label)
+    own = query_ids[query]
+    return str(own) if isinstance(own, np.generic) else repr(own)
 
 
 def as_array(query_ids: QueryIds) -> NDArray[Any]:
-    """Return ids as an array, of objects unless it is one; tuples stay whole."""
+    """Return ids as an array; a list becomes one of objects, with tuples whole."""
     if isinstance(query_ids, np.ndarray):
         return query_ids
     return np.fromiter(query_ids, dtype=object, count=len(query_ids))

@@ -16,8 +16,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._core.data.features import is_na
 from sklearn_ltr._core.data.groups import QueryGroups, QueryIds
-from sklearn_ltr._core.data.rows import numeric_column, read_numbers
+from sklearn_ltr._core.data.rows import check_each, numeric_column, read_numbers
 from sklearn_ltr._core.typing import FloatArray, IntArray, LabelWeightsLike
 
 
@@ -100,7 +101,7 @@ class LabelGrades:
 
 
 def n_label_columns(y: Any) -> int:
-    """Return the number of columns of y: 1 unless it is a table."""
+    """Return the number of columns of y, which is 1 if y is no table."""
     shape = getattr(y, "shape", None)
     if shape is not None:
         return int(shape[1]) if len(shape) == 2 else 1
@@ -111,8 +112,8 @@ def n_label_columns(y: Any) -> int:
     return 1
 
 
-def label_names(y: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a table of labels."""
+def names_of_columns(y: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a table, "0", "1", ... if it has none."""
     columns = getattr(y, "column_names", None)  # of Arrow
     if columns is None:
         columns = getattr(y, "columns", None)
@@ -144,6 +145,20 @@ def label_number(label: int | str, names: tuple[str, ...], argument: str) -> int
         f"{argument}={label!r} is no column of y: give an integer from 0 to "
         f"{len(names) - 1}, or one of the names {list(names)}"
     )
+
+
+def check_several(
+    label: int | str | None,
+    n_labels: int,
+    name: str = "y",
+    otherwise: str = "label=None",
+) -> None:
+    """Raise a ValueError if a label is named of a y that has one column."""
+    if label is not None and n_labels == 1:
+        raise ValueError(
+            f"label={label!r} names one of several labels, but {name} has one column: "
+            f"give all of them, or {otherwise}"
+        )
 
 
 def label_shares(
@@ -179,14 +194,14 @@ def label_shares(
 
 
 def select_rows(
-    judged: NDArray[np.bool_], offsets: IntArray, labels: QueryIds | None
+    selected: NDArray[np.bool_], offsets: IntArray, ids: QueryIds | None
 ) -> tuple[IntArray, QueryIds | None, NDArray[np.bool_]]:
-    """Return offsets and labels of queries with selected rows, and which these are."""
-    before = np.concatenate(([0], np.cumsum(judged)))[offsets]
+    """Return offsets and ids of queries with selected rows, and which these are."""
+    before = np.concatenate(([0], np.cumsum(selected)))[offsets]
     has_rows = np.diff(before) > 0
-    if labels is not None:
-        labels = [labels[query] for query in np.flatnonzero(has_rows).tolist()]
-    return np.concatenate(([0], before[1:][has_rows])), labels, has_rows
+    if ids is not None:
+        ids = [ids[query] for query in np.flatnonzero(has_rows).tolist()]
+    return np.concatenate(([0], before[1:][has_rows])), ids, has_rows
 
 
 def read_label_grades(
@@ -196,7 +211,7 @@ def read_label_grades(
     name: str = "y",
 ) -> LabelGrades:
     """Return the grades of several labels in canonical order, checked."""
-    names = label_names(y)
+    names = names_of_columns(y)
     if len(set(names)) < len(names):
         raise ValueError(f"{name} has two columns of one name: {list(names)}")
     table, n = numeric_column(y, name), queries.n_documents
@@ -210,17 +225,15 @@ def read_label_grades(
     for number, label in enumerate(names):
         column, own = table[:, number], f"{name}[:, {label}]"
         if column.dtype.kind == "O":  # where a missing grade may be None or pandas.NA
-            is_missing = [v is None or type(v).__name__ == "NAType" for v in column]
-            column = np.where(is_missing, np.nan, column)
+            is_none = [value is None or is_na(value) for value in column]
+            column = np.where(is_none, np.nan, column)
         rows = read_numbers(column, n, own, describe=queries.describe_row)
-        invalid = (rows < 0) | (rows == np.inf)
-        if invalid.any():
-            row = int(np.argmax(invalid))
-            raise ValueError(
-                f"{own} must hold finite relevance grades >= 0, or NaN for documents "
-                f"that this label has not judged, but {queries.describe_row(row)} has "
-                f"{rows[row]}"
-            )
+        required = (
+            f"{own} must hold finite relevance grades >= 0, or NaN for documents that "
+            "this label has not judged"
+        )
+        valid = ~((rows < 0) | (rows == np.inf))
+        check_each(valid, rows, queries.describe_row, required)
         values[number] = queries.sort(rows)
     weights = label_shares(label_weights, names)
     return LabelGrades(values, values[0], weights, names)

@@ -35,7 +35,7 @@ class GivenPairs(NamedTuple):
         return "pairs"
 
     def are_given(self) -> bool:
-        """Return whether there are any; a ValueError for what belongs to them alone."""
+        """Return whether there are any; an error for probabilities or weights alone."""
         if self.pairs is None:
             for name in self.given():
                 raise ValueError(f"{name} needs pairs, and pairs is None")
@@ -118,19 +118,16 @@ class GivenPairs(NamedTuple):
                 f"pairs must hold integers, rows of X; got dtype {rows.dtype}"
             )
         outside = ((rows < 0) | (rows >= n_rows)).any(axis=1)
-        if outside.any():
-            number = int(np.argmax(outside))
-            raise ValueError(
-                f"pairs must hold rows of X, 0 to {n_rows - 1}, but pair {number} is "
-                f"{rows[number].tolist()}"
-            )
-        alone = rows[:, 0] == rows[:, 1]
-        if alone.any():
-            number = int(np.argmax(alone))
-            raise ValueError(
-                f"pairs must compare two rows, but pair {number} is "
-                f"{rows[number].tolist()}"
-            )
+        required = {
+            f"hold rows of X, 0 to {n_rows - 1}": outside,
+            "compare two rows": rows[:, 0] == rows[:, 1],
+        }
+        for what, is_wrong in required.items():
+            if is_wrong.any():
+                number = int(np.argmax(is_wrong))
+                raise ValueError(
+                    f"pairs must {what}, but pair {number} is {rows[number].tolist()}"
+                )
 
         # probabilities and weights
         n_pairs, chances, weights = len(rows), self.probabilities, self.weights

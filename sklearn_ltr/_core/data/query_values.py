@@ -1,4 +1,4 @@
-"""What tells queries apart that are held out together: their users, and their dates."""
+"""Users and dates of queries, which decide what is held out together."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def value_of_query(values: QueryGroups, queries: QueryGroups, fault: str) -> Int
 
 
 def kind_of_key(key: tuple[str, Any]) -> Any:
-    """Return the kind of a sort key, of a tuple with those of its elements."""
+    """Return the kind of a sort key; for a tuple, the kinds of its elements."""
     kind, value = key
     return tuple(map(kind_of_key, value)) if kind == "tuple" else kind
 

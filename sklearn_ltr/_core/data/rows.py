@@ -17,7 +17,6 @@ from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.typing import FloatArray
 
 Rows = NDArray[np.intp]
-Queries = NDArray[np.intp]
 
 T = TypeVar("T")
 
@@ -150,7 +149,7 @@ def check_holds_rows(values: object, name: str, item: str = "number") -> None:
 
 
 def routing_advice(name: str) -> str:
-    """Return when a column reaches a fit in a meta-estimator, for an error's end."""
+    """Return advice on metadata routing, to end an error with."""
     if get_config()["enable_metadata_routing"]:
         return f". Inside a meta-estimator: give {name} to its fit"
     return (
@@ -215,17 +214,6 @@ def advice_on_text(value: object, name: str) -> str:
         first = f"{{{value!r:.22}: 0, ...}}"
         return f": give a number for each text, as in [{first}[t] for t in {name}]"
     return f": convert it, as in numpy.asarray({name}, dtype=float)"
-
-
-def one_column_of(values: ArrayLike) -> ArrayLike:
-    """Return the column of a table that has one, most other things as they are."""
-    # for y of other estimators: to many of them a table is several targets, and older
-    # ones cannot read arrays without a shape, such as pyarrow's
-    shape = getattr(values, "shape", None)
-    is_table = isinstance(shape, tuple) and len(shape) == 2
-    if is_table or (shape is None and hasattr(values, "__array__")):
-        return only_column(np.asarray(values))
-    return values
 
 
 def read_numbers(
@@ -310,12 +298,13 @@ def check_each(
     describe: Callable[[int], str],
     requirement: str,
     advice: str = "",
+    form: str = "",
 ) -> None:
     """Raise a ValueError that names the first row (or pair, ...) that is not valid."""
     if not valid.all():
         first = int(np.argmin(valid))
         raise ValueError(
-            f"{requirement}, but {describe(first)} has {numbers[first]}{advice}"
+            f"{requirement}, but {describe(first)} has {numbers[first]:{form}}{advice}"
         )
 
 

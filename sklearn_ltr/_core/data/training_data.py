@@ -6,13 +6,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam
-from sklearn_ltr._core.data.columns import COLUMNS, ReadColumns, RowColumns
+from sklearn_ltr._core.data.columns import (
+    COLUMNS,
+    GivenColumns,
+    ReadColumns,
+    RowColumns,
+    check_grades,
+)
 from sklearn_ltr._core.data.feature_reader import FeatureReader
-from sklearn_ltr._core.data.groups import QueryIds, as_uint16
-from sklearn_ltr._core.data.labels import LabelGrades, select_rows
+from sklearn_ltr._core.data.groups import ByQuery, QueryGroups, QueryIds, as_uint16
+from sklearn_ltr._core.data.labels import (
+    LabelGrades,
+    check_several,
+    label_number,
+    n_label_columns,
+    read_label_grades,
+    select_rows,
+)
 from sklearn_ltr._core.data.pairs import GRADED_PAIRS, GradedPairs, JudgedPairs
 from sklearn_ltr._core.data.tables import DenseTable, Table
 from sklearn_ltr._core.parameters import LARGEST, SMALLEST
@@ -24,7 +37,7 @@ NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
+class TrainingData(ByQuery):
     """Rows of X with their targets, queries and further columns, in canonical order.
 
     The queries are sorted by their ids.  The rows of a query are in the order in
@@ -63,20 +76,26 @@ class TrainingData:
     numbers: IntArray | None = None
     pairs: GradedPairs | JudgedPairs = GRADED_PAIRS
 
+    @classmethod
+    def of(
+        cls,
+        grades: LabelGrades,
+        queries: QueryGroups,
+        columns: ReadColumns,
+    ) -> Self:
+        """Return rows without features, given what was read of them."""
+        ids = queries.query_ids
+        return cls(grades, queries.offsets, ids, columns, rows=queries.order)
+
     @property
     def y(self) -> FloatArray:
-        """Grades or targets, (n_rows,) float64; of several labels, their mean."""
+        """Grades or targets, (n_rows,) float64; with several labels, their mean."""
         return self.grades.mean
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.y)
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.offsets) - 1
 
     @property
     def sample_weight(self) -> FloatArray:
@@ -101,11 +120,6 @@ class TrainingData:
         """The pairs of data whose pairs are judged."""
         assert isinstance(self.pairs, JudgedPairs)
         return self.pairs
-
-    @property
-    def sizes(self) -> IntArray:
-        """Rows per query, (n_queries,) int64."""
-        return np.diff(self.offsets)
 
     @property
     def has_pairs(self) -> NDArray[np.bool_]:
@@ -274,6 +288,10 @@ class LabelRows(NamedTuple):
         """Which entries of the data of all labels these are, (n_judged,)."""
         return np.arange(self.data.n_rows) if self.judged is None else self.judged
 
+    def queries_of(self, data: TrainingData) -> NDArray[np.intp]:
+        """Return which queries of the data of all labels these are, ascending."""
+        return data.query[self.rows[self.data.offsets[:-1]]]
+
     def title(self, measure: str) -> str:
         """Return the name of a measure of this label."""
         return measure if self.is_only else f"{self.name}: {measure}"
@@ -308,6 +326,31 @@ class FitData(NamedTuple):
     validation: list[TrainingData]
     reader: FeatureReader
     attributes: dict[str, Any]
+
+
+def read_one_label(
+    y: Any,
+    queries: QueryGroups,
+    label: int | str | None,
+    sample_weight: ArrayLike | None,
+    name: str = "y",
+) -> tuple[TrainingData, LabelRows]:
+    """Return the rows of all labels, and those that one of them has judged."""
+    n_labels = n_label_columns(y)
+    if label is None and n_labels > 1:
+        raise ValueError(
+            f"{name} has {n_labels} columns, one for each label: name one of them, "
+            "as in label=0"
+        )
+    if label is None:
+        grades, number = LabelGrades.of_one(check_grades(y, queries, name)), 0
+    else:
+        check_several(label, n_labels, name)
+        grades = read_label_grades(y, queries, None, name)
+        number = label_number(label, grades.names, "label")
+    weights: GivenColumns = RowColumns(sample_weight=sample_weight)
+    data = TrainingData.of(grades, queries, weights.read(queries))
+    return data, data.of_label(number)
 
 
 def without_zero_weights(data: TrainingData, name: str) -> TrainingData:

@@ -1,18 +1,17 @@
 """Errors for unknown arguments and attributes, which name those to use instead.
 
-Names of other libraries are in `_other_libraries`.  A name that nearly equals one of
+Names of other libraries are in `other_libraries`.  A name that nearly equals one of
 ours counts as misspelt.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable
 from typing import Any
 
 from sklearn_ltr._core.other_libraries import OTHER_ATTRIBUTES, OTHER_NAMES
-from sklearn_ltr._core.parameters import no_such_arguments, with_close_match
+from sklearn_ltr._core.parameters import with_checked_arguments, with_close_match
 
 CLOSE = 0.8  # least similarity of a misspelt name
 
@@ -23,33 +22,14 @@ def check_arguments(cls: type) -> None:
     """Make the methods of a class explain unknown arguments."""
     for name in METHODS:
         if inspect.isfunction(method := vars(cls).get(name)):
-            setattr(cls, name, with_checked_arguments(method))
+            setattr(cls, name, with_checked_arguments(method, too_many, explain))
 
 
-def with_checked_arguments(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with TypeErrors that name the arguments to give."""
-    parameters = list(inspect.signature(method).parameters.values())[1:]
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        return method
-    names = [p.name for p in parameters]
-    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    known, most = set(names), len(names) - len(by_name)
-
-    @wraps(method)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if known.issuperset(kwargs) and len(args) <= most:
-            return method(self, *args, **kwargs)
-        cls, is_new = type(self), method.__name__ == "__init__"
-        call = cls.__name__ if is_new else f"{cls.__name__}.{method.__name__}"
-        if len(args) > most:
-            first = " and ".join(names[:most]) or "nothing"
-            others = ", ".join(f"{name}=" for name in by_name)
-            raise TypeError(f"{call}() takes {first} by position; by name, {others}")
-        raise no_such_arguments(
-            call, kwargs, names, lambda name: explain(name, call, cls, names)
-        )
-
-    return checked
+def too_many(call: str, first: list[str], by_name: list[str]) -> str:
+    """Return the message for more arguments by position than a call takes."""
+    others = ", ".join(f"{name}=" for name in by_name)
+    taken = " and ".join(first) or "nothing"
+    return f"{call}() takes {taken} by position; by name, {others}"
 
 
 def explain(unknown: str, call: str, cls: type[Any], names: list[str]) -> str:

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import Comm
-from sklearn_ltr._core.compile import check_n_jobs, claims, helper, task
+from sklearn_ltr._core.compile import claims, helper, task
 from sklearn_ltr._core.data import FitArguments, TrainingData
 from sklearn_ltr._core.data.feature_reader import FeatureReader, given_values
 from sklearn_ltr._core.estimators.arguments import (
@@ -33,7 +33,7 @@ from sklearn_ltr._core.estimators.arguments import (
     is_of_others,
 )
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.parameters import BOOL, Choice, Verbosity, integer, real
+from sklearn_ltr._core.parameters import BOOL, N_JOBS, VERBOSITY, Choice, integer, real
 from sklearn_ltr._core.saving import KEY, checksum_of
 from sklearn_ltr._core.typing import Seed
 
@@ -73,19 +73,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 FittedAttributes = Callable[[], dict[str, object]]  # of the model of the steps so far
 
 
-class ThreadCount:
-    """The values of `n_jobs`."""
-
-    def read_as(self, name: str, value: int | None) -> int | None:
-        """Return the value, or raise a ValueError."""
-        check_n_jobs(value)
-        return value
-
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "int or None"
-
-
 @dataclass(frozen=True, kw_only=True)
 class FitParameters(ABC):
     """The parameters of every estimator that is fitted step by step.
@@ -108,8 +95,8 @@ class FitParameters(ABC):
     tol: Annotated[float, real(0)]
     warm_start: Annotated[bool, BOOL]
     random_state: Seed
-    verbose: Annotated[int, Verbosity()]
-    n_jobs: Annotated[int | None, ThreadCount()]
+    verbose: Annotated[int, VERBOSITY]
+    n_jobs: Annotated[int | None, N_JOBS]
 
     @property
     def train_curve(self) -> str:
@@ -122,21 +109,21 @@ class FitParameters(ABC):
         return self.early_stopping is True
 
     # the data of a fit, in the order of `prepare`; all workers call these together, and
-    # `known` takes the fitted attributes that are found
+    # `found` are the fitted attributes found so far, to which they add
 
     @abstractmethod
     def read_rows(
         self,
         given: FitArguments,
         reader: FeatureReader,
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> tuple[TrainingData, list[TrainingData]]:
         """Return the training data, and the validation sets that were given."""
 
     @abstractmethod
     def hold_out(
-        self, train: TrainingData, known: Mapping[str, Any], seed: int, comm: Comm
+        self, train: TrainingData, found: Mapping[str, Any], seed: int, comm: Comm
     ) -> tuple[TrainingData, TrainingData]:
         """Divide training data: the rows to learn from, and those that are held out."""
 
@@ -144,7 +131,7 @@ class FitParameters(ABC):
         self,
         given: FitArguments,
         sets: list[TrainingData],
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> list[TrainingData]:
         """Return training data and validation sets with F_0."""
@@ -388,7 +375,7 @@ def refit(estimator: M) -> Iterator[M]:
 
 
 def fitted_attributes(model: E, estimator: E) -> dict[str, object]:
-    """Return the attributes of a fitted model that an estimator does not have."""
+    """Return the attributes of a fitted model that are new or changed."""
     parameters, other = estimator.get_params(deep=False), vars(estimator)
     return {
         name: value

@@ -61,7 +61,7 @@ _abandonment: ContextVar[Abandonment | None] = ContextVar("_abandonment", defaul
 
 
 class Measure(Protocol):
-    """A measure of some data during a fit.
+    """A measure of some data during a fit, which is handed the scores it measures.
 
     Attributes
     ----------
@@ -70,16 +70,12 @@ class Measure(Protocol):
 
     higher_is_better: bool
 
-    def value(self) -> float:
-        """Return the measure of the model's present scores."""
-
-
-class ScoredMeasure(Measure, Protocol):
-    """A measure that is handed the scores it measures."""
-
     def update(self, scores: FloatArray, team: ThreadTeam | None = None) -> None:
         """Measure these scores from now on, (n_rows,); the array is not copied."""
         # by the threads of the team, where that is faster
+
+    def value(self) -> float:
+        """Return the measure of these scores."""
 
 
 @dataclass
@@ -269,23 +265,6 @@ def curves_of(
             known += [np.nan] * (n_steps - len(known))
             curves.append(Curve(set_name, name, measure, known))
     return curves
-
-
-def append_results(
-    earlier: EvalsResult, n_earlier: int, later: EvalsResult, n_later: int
-) -> EvalsResult:
-    """Return the curves of a fit and its continuation; NaN where one has none."""
-    joined: EvalsResult = {}
-    for set_name in {**earlier, **later}:
-        before, after = earlier.get(set_name, {}), later.get(set_name, {})
-        joined[set_name] = {
-            name: np.append(
-                before.get(name, np.full(n_earlier, np.nan)),
-                after.get(name, np.full(n_later, np.nan)),
-            )
-            for name in {**before, **after}
-        }
-    return joined
 
 
 def first_validation_curve(curves: list[Curve]) -> Curve | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.monitor import Measure
 from sklearn_ltr._core.typing import FloatArray
 
 
@@ -24,13 +24,12 @@ class Objective(Protocol):
         """Return the attributes that the first steps of this fit have learned."""
 
 
-class Task(Protocol):
+AnObjective = TypeVar("AnObjective", bound=Objective, covariant=True)
+
+
+class Task(NamedTuple, Generic[AnObjective]):
     """What a fit descends, and what it is measured by."""
 
-    @property
-    def objective(self) -> Objective:
-        """The cost."""
-
-    @property
-    def measures(self) -> Sequence[Mapping[str, ScoredMeasure]]:
-        """Of training data, then of each validation set: the measures by name."""
+    objective: AnObjective
+    #: by name, of training data, then of each validation set
+    measures: Sequence[Mapping[str, Measure]]

@@ -35,7 +35,7 @@ class SoFar(Protocol):
         """The fitted attributes of the last fit; empty for a new one."""
 
 
-def known_by_reading(declared: Attributes, values: Mapping[str, Any]) -> dict[str, Any]:
+def found_by_reading(declared: Attributes, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fitted attributes that were found while arguments were read."""
     names = [name for name, attribute in declared.items() if attribute.by_reading]
     return {name: values[name] for name in names if name in values}
@@ -47,30 +47,30 @@ def prepare(
     so_far: SoFar,
     comm: Comm = ONE_PROCESS,
     *,
-    is_part: bool = False,
+    is_partial: bool = False,
 ) -> FitData:
     """Return the data of a fit; all workers of a fit call this together.
 
-    Of a part of a stream (`is_part`) nothing is held out, and if others came before,
-    there need be nothing to learn from.
+    Of a part of a stream (`is_partial`, as by `partial_fit`) nothing is held out, and
+    if others came before, there need be nothing to learn from.
     """
-    # read: the columns of X, then all rows; `known` takes the attributes that are found
+    # read: the columns of X, then all rows, which add to the attributes `found`
     p, X, is_new = parameters, given.X, not so_far.attributes
-    known = known_by_reading(given.estimator._attributes, so_far.attributes)
+    found = found_by_reading(given.estimator._attributes, so_far.attributes)
     of_columns = dict(X.known) if is_new and isinstance(X, SuppliedX) else {}
-    reader = FeatureReader(given.estimator, known | of_columns)
+    reader = FeatureReader(given.estimator, found | of_columns)
     if not (of_columns or reader.is_for_network):
         features = getattr(p, "categorical_features", None)
         reader.learn_categories(given_values(X), features)
-    train, sets = p.read_rows(given, reader, known, comm)
+    train, sets = p.read_rows(given, reader, found, comm)
     if comm is ONE_PROCESS and not reader.is_for_network:  # these warn of scales, too
         warn_of_ranges(train.X, train.rows, sets, reader.categories.feature)
 
     # hold out
-    if p.holds_out and not sets and not is_part:
-        train, *sets = p.hold_out(train, known, so_far.seed, comm)
+    if p.holds_out and not sets and not is_partial:
+        train, *sets = p.hold_out(train, found, so_far.seed, comm)
 
     # start from F_0, and choose what to learn from
-    train, *sets = p.with_start(given, [train, *sets], known, comm)
-    learned = p.choose_learned(train, comm, may_be_none=is_part and not is_new)
-    return FitData(train, learned, sets, reader, known | reader.attributes)
+    train, *sets = p.with_start(given, [train, *sets], found, comm)
+    learned = p.choose_learned(train, comm, may_be_none=is_partial and not is_new)
+    return FitData(train, learned, sets, reader, found | reader.attributes)

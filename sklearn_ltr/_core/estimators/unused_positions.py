@@ -59,7 +59,7 @@ def positions_may_be_used_by(others: object) -> Iterator[None]:
 
 
 def has_bias(value: object) -> bool:
-    """Return whether an estimator has a `position_bias`, or a grid or member of it."""
+    """Return whether it, a part of it, or a search grid sets `position_bias`."""
     if isinstance(value, list | tuple):
         return any(map(has_bias, value))
     if isinstance(value, Mapping):

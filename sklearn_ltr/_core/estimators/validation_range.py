@@ -9,8 +9,7 @@ from scipy.sparse import issparse
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.data.tables import Matrix, Table
-
-FloatArray = NDArray[np.float64]
+from sklearn_ltr._core.typing import FloatArray
 
 NONE_CATEGORICAL = np.empty(0, dtype=np.int64)
 CHECKED_ROWS = 1000  # of each table
@@ -55,7 +54,7 @@ def warn_of_ranges(
     validation: list[TrainingData],
     categorical: NDArray[np.int64] = NONE_CATEGORICAL,
 ) -> bool:
-    """Warn of a given set that is mostly out of the range of X; return whether."""
+    """Warn of a set that is mostly out of the range of X; say whether there is one."""
     given = given_sets(X, validation)
     if not given:
         return False

@@ -33,7 +33,7 @@ Order of reading
 3. ``pairs.py``: the pairs of one list after another; ``short_lists.py``: the same, for
    several lists at a time.
 4. ``graded_pairs.py``, ``judged_pairs.py``, ``user_function.py``: what a ranker can
-   learn from, each a class of `Lambdas` (:mod:`sklearn_ltr._core.ranking.objective`).
+   learn from, each a class of `Lambdas` (``base.py``).
 5. ``ranknet.py``: RankNet's cost, and its pairs of equal grade.
 6. ``regression.py``: a regression on the grades, which is added to the lambdas.
 7. ``position_bias.py``: the bias of positions in clicks, learned along with the scores.

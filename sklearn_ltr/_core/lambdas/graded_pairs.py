@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_ltr._core.compile import ThreadTeam, new_counters
 from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.lambdas.base import Lambdas
 from sklearn_ltr._core.lambdas.pair import PairOptions
 from sklearn_ltr._core.lambdas.pairs import (
     N_ROWS,
@@ -31,7 +32,7 @@ NANOSECONDS_PER_PAIR = 1.0
 COST_PER_DOCUMENT = 16.0  # time for a document outside of the pair loop, in pairs
 
 
-class GradedLambdas:
+class GradedLambdas(Lambdas):
     """Computes gradient and hessian from scores, for one data set and one metric.
 
     All arrays are in canonical order (:mod:`sklearn_ltr._core.data`).
@@ -50,11 +51,6 @@ class GradedLambdas:
         change between calls.  None: all pairs weigh the same.
     tied_pairs : bool
         Whether documents of equal grade are pairs, too, as RankNet can have them.
-
-    Attributes
-    ----------
-    offsets, documents : ndarrays
-        As of `Lambdas`.
     """
 
     def __init__(
@@ -103,13 +99,10 @@ class GradedLambdas:
         other._allocate()
         return other
 
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def compute(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        # Both are views of arrays that the next call overwrites.  `scores` holds all
-        # documents, but only the scores of these queries are read.
-        last = len(self.offsets) - 1 if last is None else last
         documents = slice(self.offsets[first], self.offsets[last])
         if self._metric is not None and not self._metric.closed_form:
             self._compute_by_table(scores, first, last, self._metric)

@@ -32,6 +32,7 @@ import numpy as np
 
 from sklearn_ltr._core.compile import ThreadTeam, range_kernel
 from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.lambdas.base import Lambdas
 from sklearn_ltr._core.lambdas.pair import (
     MIN_SCORE_DISTANCE,
     PairOptions,
@@ -71,7 +72,7 @@ class BlockFactors(NamedTuple):
     discount_below: FloatArray
 
 
-class JudgedLambdas:
+class JudgedLambdas(Lambdas):
     """Computes gradient and hessian of judged pairs, for one data set and one metric.
 
     Parameters
@@ -82,11 +83,6 @@ class JudgedLambdas:
         Metric whose swap deltas multiply the pairs; None: 1 each.
     options : PairOptions
     team : ThreadTeam
-
-    Attributes
-    ----------
-    offsets, documents : ndarrays
-        As of `Lambdas`.
     """
 
     def __init__(
@@ -135,11 +131,10 @@ class JudgedLambdas:
         )
         return other
 
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def compute(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        last = len(self.offsets) - 1 if last is None else last
         documents = slice(self.offsets[first], self.offsets[last])
         shares = first + self._team.divide(self._time_before[first : last + 1])
         if self._metric is not None:

@@ -41,7 +41,14 @@ from numpy.typing import NDArray
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.lambdas.pairs import COSTS, WEIGHTS
-from sklearn_ltr._core.parameters import LARGEST, LARGEST_SCORE, Choice, real, shown
+from sklearn_ltr._core.parameters import (
+    LARGEST,
+    LARGEST_SCORE,
+    Choice,
+    ReadValues,
+    real,
+    shown,
+)
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
 REGULARIZATION = {"additive": 0.3, "pairwise": 1.0}  # where none is given
@@ -56,39 +63,31 @@ class BiasOptions(NamedTuple):
     regularization: float | None  # None: the default
 
 
-class BiasChoice:
-    """The values of `position_bias`: None, a method, or a dict with its options."""
+def bias_choice(*methods: str) -> ReadValues:
+    """Return the values of `position_bias`: None, a method, or a dict with options."""
 
-    def __init__(self, *methods: str) -> None:
-        self.methods = methods
-
-    def read_as(self, name: str, value: object) -> BiasOptions | None:
+    def read(name: str, value: object) -> BiasOptions | None:
         """Return the method and its regularization, None for None."""
         if value is None:
             return None
-        options = dict(value) if isinstance(value, Mapping) else {"method": value}
-        unknown = set(options) - {"method", "regularization"}
-        if unknown or "method" not in options:
+        if not isinstance(value, Mapping):
+            return BiasOptions(Choice(None, *methods).read_as(name, value), None)
+        unknown = set(value) - {"method", "regularization"}
+        if unknown or "method" not in value:
             raise ValueError(
-                f"{name} must be one of {(None, *self.methods)}, or a dict with "
+                f"{name} must be one of {(None, *methods)}, or a dict with "
                 f'"method" and "regularization", got {shown(value)}'
             )
-        if not isinstance(value, Mapping):
-            method = Choice(None, *self.methods).read_as(name, value)
-        else:
-            method = Choice(*self.methods).read_as(
-                f'{name}["method"]', options["method"]
-            )
+        method = Choice(*methods).read_as(f'{name}["method"]', value["method"])
         strength = None
-        if "regularization" in options:
+        if "regularization" in value:
             strength = real(0, LARGEST).read_as(
-                f'{name}["regularization"]', options["regularization"]
+                f'{name}["regularization"]', value["regularization"]
             )
         return BiasOptions(method, strength)
 
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return ", ".join(f'"{method}"' for method in self.methods) + ", dict or None"
+    words = ", ".join(f'"{method}"' for method in methods)
+    return ReadValues(read, f"{words}, dict or None")
 
 
 class PositionBias(ABC):
@@ -103,7 +102,7 @@ class PositionBias(ABC):
         positions: IntArray,
         values: FloatArray,
         regularization: float,
-        comm: Comm = ONE_PROCESS,
+        comm: Comm,
     ) -> None:
         self.positions, self.regularization = positions, regularization
         self.path = [values]
@@ -185,8 +184,8 @@ class PairwiseBias(PositionBias):
         values: FloatArray,
         regularization: float,
         smallest: float,
-        comm: Comm = ONE_PROCESS,
-        document_weight: FloatArray | None = None,
+        comm: Comm,
+        document_weight: FloatArray | None,
     ) -> None:
         super().__init__(positions, values, regularization, comm)
         self._smallest, self._document_weight = smallest, document_weight
@@ -220,7 +219,7 @@ def new_bias(
     data: TrainingData,
     earlier: FloatArray | None,
     smallest: float,
-    comm: Comm = ONE_PROCESS,
+    comm: Comm,
 ) -> PositionBias | None:
     """Return the position bias to learn, None if there is none."""
     # a warm start continues the values of the earlier fit if they are of the same

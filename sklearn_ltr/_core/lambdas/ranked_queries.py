@@ -32,7 +32,7 @@ LONGEST_UNTOLD = 2.0  # seconds that swaps may take without a line about it
 
 
 class RankedQueries:
-    """The queries of a data set, of which ranges are ranked by scores.
+    """The queries of a data set, which are ranked by scores, one range at a time.
 
     Parameters
     ----------
@@ -80,7 +80,10 @@ class RankedQueries:
             if metric is not None:
                 tell_time_of_swaps(metric, data)
             k, gain, scale = longest, np.zeros(len(data.y)), np.ones(data.n_queries)
-            self._constant_factors = ranknet_swap_factors(k)
+            # every swap counts |0 - (-1)| = 1
+            self._constant_factors = SwapFactors(
+                np.ones(k), np.zeros(k), np.full(k, -1.0)
+            )
         self._depth = longest if below_cutoff else k
         self._allocate(gain, scale, data.sample_weight, k)
 
@@ -136,11 +139,6 @@ class RankedQueries:
         """Rank a query, and return its documents in their order."""
         self.rank(scores, np.array([query, query + 1]))
         return self._order[self.offsets[query] : self.offsets[query + 1]]
-
-
-def ranknet_swap_factors(n: int) -> SwapFactors:
-    """Return factors with which every swap counts |0 - (-1)| = 1."""
-    return SwapFactors(np.ones(n), np.zeros(n), np.full(n, -1.0))
 
 
 def swap_table(metric: Metric, grades: FloatArray) -> FloatArray:

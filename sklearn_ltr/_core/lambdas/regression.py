@@ -20,7 +20,7 @@ documents, also on those below the cutoff that no pair reaches.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +28,6 @@ from sklearn_ltr._core.compile import ThreadTeam, kernel, shared_kernel, subkern
 from sklearn_ltr._core.data import TrainingData
 from sklearn_ltr._core.data.query_index import QueryIndex
 from sklearn_ltr._core.typing import FloatArray, IntArray
-
-# The largest grade, since squares of grades in units of it are finite; and the weighted
-# standard deviation of the centred ones, in this unit
-GradeSpread: TypeAlias = tuple[float, float]
 
 
 class Regression:
@@ -64,32 +60,25 @@ class Regression:
         self._team.share(time, add_regression, scores, self._arrays, gradient, hessian)
 
 
-def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> GradeSpread:
-    """Return the spread of the grades of all workers."""
+def spread_on_all_workers(data: TrainingData, index: QueryIndex) -> tuple[float, float]:
+    """Return the largest grade, and the deviation of centred grades in units of it."""
+    # squares of grades in these units are finite
     weights, document_weight = data.sample_weight, data.columns.document_weight
     if document_weight is not None:
         weights = weights * data.has_weighted_pairs  # the others have no regression
         gathered = index.gather_rows(document_weight, weights)
         document_weight = None if gathered is None else gathered[0]
-    rows = index.gather_rows(data.y, weights)
-    spread = None if rows is None else spread_of_grades(*rows, document_weight)
+    rows, spread = index.gather_rows(data.y, weights), None
+    if rows is not None:
+        y, offsets, weights = rows
+        largest = float(np.abs(y).max())
+        centred = y / largest
+        centre_grades(offsets, document_weight, centred)
+        deviation = weighted_deviation(centred, offsets, weights, document_weight)
+        spread = largest, deviation
     spread = index.comm.gather(spread)[0]
     assert spread is not None  # worker 0 has all rows
     return spread
-
-
-def spread_of_grades(
-    y: FloatArray,
-    offsets: IntArray,
-    weights: FloatArray,
-    document_weight: FloatArray | None,
-) -> GradeSpread:
-    """Return the spread of the grades of some queries."""
-    largest = float(np.abs(y).max())
-    centred = y / largest
-    centre_grades(offsets, document_weight, centred)
-    deviation = weighted_deviation(centred, offsets, weights, document_weight)
-    return largest, deviation
 
 
 @subkernel

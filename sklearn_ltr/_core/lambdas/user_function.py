@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_ltr._core.data import TrainingData
+from sklearn_ltr._core.data import TrainingData, query_at
+from sklearn_ltr._core.lambdas.base import Lambdas
 from sklearn_ltr._core.lambdas.ranked_queries import move_queries
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
@@ -21,7 +22,7 @@ ObjectiveFunction = Callable[
 ]
 
 
-class UserLambdas:
+class UserLambdas(Lambdas):
     """Computes gradient and hessian by a user's function, for one data set.
 
     Parameters
@@ -32,11 +33,6 @@ class UserLambdas:
         ``function(scores, grades, offsets) -> (gradient, hessian)``.
     needs_hessian : bool
         Whether the hessian must not vanish.
-
-    Attributes
-    ----------
-    offsets, documents : ndarrays
-        As of `Lambdas`.
     """
 
     def __init__(
@@ -45,7 +41,7 @@ class UserLambdas:
         self._data, self._function = data, function
         self._needs_hessian = needs_hessian
         self.offsets = data.offsets
-        self.documents: NDArray[np.integer] = np.arange(data.n_rows)
+        self.documents = np.arange(data.n_rows)
         self._sample_weight = data.sample_weight
 
     def reordered(self, queries: IntArray) -> UserLambdas:
@@ -56,11 +52,10 @@ class UserLambdas:
         other._sample_weight = self._sample_weight[queries]
         return other
 
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def compute(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        last = len(self.offsets) - 1 if last is None else last
         start, stop = self.offsets[first], self.offsets[last]
         documents = self.documents[start:stop]
         offsets = self.offsets[first : last + 1] - start
@@ -112,29 +107,20 @@ class UserLambdas:
                 )
             arrays.append(values.astype(np.float64))
         gradient, hessian = arrays
-        self._check(np.isfinite(gradient), gradient, "finite gradients", documents)
-        valid = np.isfinite(hessian) & (hessian >= 0)
-        self._check(valid, hessian, "finite hessians >= 0", documents)
+        for values, valid, wanted in (
+            (gradient, np.isfinite(gradient), "finite gradients"),
+            (hessian, np.isfinite(hessian) & (hessian >= 0), "finite hessians >= 0"),
+        ):
+            if not valid.all():
+                first, data = int(np.argmin(valid)), self._data
+                query = query_at(documents[first], data.offsets)
+                assert data.query_ids is not None
+                raise ValueError(
+                    f"objective must return {wanted}, but returned {values[first]} for "
+                    f"row {data.rows[documents[first]]} of X, in the query "
+                    f"{data.query_ids[query]!r}"
+                )
         return gradient, hessian
-
-    def _check(
-        self,
-        valid: NDArray[np.bool_],
-        values: FloatArray,
-        wanted: str,
-        documents: NDArray[np.integer],
-    ) -> None:
-        """Raise a ValueError that names the first document without a valid number."""
-        if valid.all():
-            return
-        first = int(np.argmin(valid))
-        document, data = documents[first], self._data
-        query = int(np.searchsorted(data.offsets, document, side="right")) - 1
-        assert data.query_ids is not None
-        raise ValueError(
-            f"objective must return {wanted}, but returned {values[first]} for row "
-            f"{data.rows[document]} of X, in the query {data.query_ids[query]!r}"
-        )
 
 
 def described(value: object) -> str:

@@ -87,7 +87,7 @@ def check_network(network: Any, X: NDArray[np.float32]) -> None:
 def _check_weights(
     weights: Sequence[NDArray[np.floating]], again: Sequence[NDArray[np.floating]]
 ) -> None:
-    """Check that the optimizer can update the weights, read twice, in place."""
+    """Check that reading `parameters` twice gives the same arrays, to be changed."""
     for number, (w, same) in enumerate(zip(weights, again, strict=True)):
         if getattr(w, "dtype", None) not in (np.float32, np.float64):
             raise TypeError(

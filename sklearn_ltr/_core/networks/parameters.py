@@ -19,26 +19,21 @@ from sklearn_ltr._core.networks.optimizers import (
     Optimizer,
     read_solver_params,
 )
-from sklearn_ltr._core.parameters import Choice, Or, integer, real
+from sklearn_ltr._core.parameters import Choice, Or, ReadValues, integer, real
 
 
-class LayerSizes:
-    """The values of `hidden_layer_sizes`."""
+def read_layer_sizes(name: str, value: ArrayLike) -> tuple[int, ...]:
+    """Return the size of each hidden layer, or raise a TypeError or ValueError."""
+    sizes = np.atleast_1d(np.asarray(value, dtype=object))
+    if sizes.ndim > 1:
+        raise ValueError(
+            f"{name} must be integers >= 1, one for each hidden layer, got {value!r}"
+        )
+    values = integer(1, 2**31 - 1)
+    return tuple(values.read_as(name, size) for size in sizes)
 
-    def read_as(self, name: str, value: ArrayLike) -> tuple[int, ...]:
-        """Return the size of each layer, or raise a TypeError or ValueError."""
-        sizes = np.atleast_1d(np.asarray(value, dtype=object))
-        if sizes.ndim > 1:
-            raise ValueError(
-                f"{name} must be integers >= 1, one for each hidden layer, got "
-                f"{value!r}"
-            )
-        values = integer(1, 2**31 - 1)
-        return tuple(values.read_as(name, size) for size in sizes)
 
-    def in_words(self) -> str:
-        """Return the values as docstrings give them."""
-        return "int or sequence of int, each of at least 1"
+LAYER_SIZES = ReadValues(read_layer_sizes, "int or sequence of int, each of at least 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +98,7 @@ class NetworkParameters(FitParameters):
     """
 
     sigma: float
-    hidden_layer_sizes: Annotated[tuple[int, ...], LayerSizes()]
+    hidden_layer_sizes: Annotated[tuple[int, ...], LAYER_SIZES]
     activation: Annotated[str, Choice("identity", "logistic", "tanh", "relu")]
     network: Network | None
     solver: Annotated[str, Choice(*SOLVERS)]

@@ -26,8 +26,8 @@ from sklearn_ltr._core.data import FitData, TrainingData
 from sklearn_ltr._core.data.tables import Table, dense_rows
 from sklearn_ltr._core.estimators.base import StepListener, draw_seed
 from sklearn_ltr._core.estimators.monitor import (
+    EvalsResult,
     Monitor,
-    append_results,
     curves_of,
     first_validation_curve,
 )
@@ -162,7 +162,6 @@ class Training:
     ----------
     data : FitData
     task : Task
-        Its objective is a `BatchObjective`.
     optimizer : Optimizer
     parameters : NetworkParameters
     so_far : NetworkSoFar
@@ -172,7 +171,7 @@ class Training:
     def __init__(
         self,
         data: FitData,
-        task: Task,
+        task: Task[BatchObjective],
         optimizer: Optimizer,
         parameters: NetworkParameters,
         so_far: NetworkSoFar,
@@ -180,7 +179,7 @@ class Training:
     ) -> None:
         p, X, rows = parameters, data.train.X, data.train.rows
         self._data, self._parameters, self._so_far = data, p, so_far
-        self._objective: Any = task.objective
+        self._objective = task.objective
         self._measures, self._optimizer, self._team = task.measures, optimizer, team
         auto = auto_batch_size(data.learned)
         self._batch_size = auto if isinstance(p.batch_size, str) else p.batch_size
@@ -376,6 +375,23 @@ def continued_optimizer(
             "with warm_start=True to begin a new optimizer"
         )
     return deepcopy(old)
+
+
+def append_results(
+    earlier: EvalsResult, n_earlier: int, later: EvalsResult, n_later: int
+) -> EvalsResult:
+    """Return the curves of a fit and its continuation; NaN where one has none."""
+    joined: EvalsResult = {}
+    for set_name in {**earlier, **later}:
+        before, after = earlier.get(set_name, {}), later.get(set_name, {})
+        joined[set_name] = {
+            name: np.append(
+                before.get(name, np.full(n_earlier, np.nan)),
+                after.get(name, np.full(n_later, np.nan)),
+            )
+            for name in {**before, **after}
+        }
+    return joined
 
 
 # --- errors and warnings ----------------------------------------------------------

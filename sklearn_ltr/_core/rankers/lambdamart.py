@@ -23,7 +23,6 @@ from typing import (
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 
 from sklearn_ltr._core.boosting.base_model import (
     base_scores,
@@ -35,16 +34,15 @@ from sklearn_ltr._core.boosting.bins import bin_data, fit_threads
 from sklearn_ltr._core.boosting.fitted_trees import (
     CURVE,
     TREE_ATTRIBUTES,
-    FittedTrees,
+    TreeEstimator,
 )
 from sklearn_ltr._core.boosting.loop import boost_trees
 from sklearn_ltr._core.boosting.parameters import BoostingParameters, DartValue
 from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.caller import warn_caller
-from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, TrainingData, describe_columns
-from sklearn_ltr._core.data.categories import FeatureCategories
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.estimators.base import FitTasks, refit, with_callbacks
 from sklearn_ltr._core.estimators.docstrings import describe_parameters
@@ -58,15 +56,14 @@ from sklearn_ltr._core.lambdas.position_bias import number_of_lists
 from sklearn_ltr._core.lambdas.user_function import ObjectiveFunction
 from sklearn_ltr._core.parameters import Choice, Or, read_parameters, real
 from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.fit_data import RankerFitParameters
 from sklearn_ltr._core.ranking.objective import FORCES
 from sklearn_ltr._core.ranking.parameters import (
     MetricChoice,
     PositionBiasValue,
-    RankerParameters,
     ScoringChoice,
 )
 from sklearn_ltr._core.ranking.task import ranking_task
-from sklearn_ltr._core.trees.evaluate.ensemble import TreeEnsemble
 from sklearn_ltr._core.trees.growth import BEST_FIRST, POLICIES, SYMMETRIC
 from sklearn_ltr._core.trees.growth.loop import GrowthPolicy
 from sklearn_ltr._core.trees.parameters import GrowPolicy, LearningRate
@@ -99,7 +96,7 @@ LAMBDA_TOTALS = (1e-150, 1e150)  # so that their squares, gains of splits, are f
 
 
 @dataclass(frozen=True, kw_only=True)
-class LambdaMARTParameters(RankerParameters, BoostingParameters):
+class LambdaMARTParameters(RankerFitParameters, BoostingParameters):
     """The parameters of LambdaMART, which documents them."""
 
     grow_policy: Annotated[GrowPolicy, Choice("auto", *POLICIES)]
@@ -135,21 +132,18 @@ class LambdaMARTParameters(RankerParameters, BoostingParameters):
         self,
         given: FitArguments,
         sets: list[TrainingData],
-        known: dict[str, Any],
+        found: dict[str, Any],
         comm: Comm,
     ) -> list[TrainingData]:
         """Return training data and validation sets with F_0, by a base model."""
-        train = sets[0]
-        if comm is ONE_PROCESS:  # a cluster knows all queries before it sends them
-            self.warn_if_short(train.sample_weight[train.has_pairs])
-        start_from_base_model(self.init, given, train.rows, known)
+        start_from_base_model(self.init, given, sets[0].rows, found)
         for one in given.sets():
             init_score = one.columns.init_score
-            check_init_score_given(known["_uses_init_score"], init_score, one.suffix)
-        if known["init_"] is None:
+            check_init_score_given(found["_uses_init_score"], init_score, one.suffix)
+        if found["init_"] is None:
             return sets
         scores = [
-            base_scores(known["init_"], one.X, data.X.shape[0], None)
+            base_scores(found["init_"], one.X, data.X.shape[0], None)
             for one, data in zip(given.sets(), sets, strict=False)
         ]
         scores += scores[:1] * (len(sets) - len(scores))  # rows held out of X
@@ -205,7 +199,7 @@ def documents_init_score(method: F) -> F:
 
 
 @describe_parameters(row="document", units="queries")
-class LambdaMARTRanker(BaseRanker):
+class LambdaMARTRanker(TreeEstimator, BaseRanker):
     r"""Boosted trees that rank the items of a list, such as the results of a search.
 
     They are trained for a metric such as NDCG.  The parameters come in groups: what to
@@ -480,13 +474,8 @@ class LambdaMARTRanker(BaseRanker):
 
     _parameters = LambdaMARTParameters
     init_: BaseEstimator | None
-    ensemble_: TreeEnsemble
-    n_features_in_: int
     _uses_init_score: bool
-    _categories: FeatureCategories
     _takes_labels = True
-    _is_imported = False  # trees of another library, or joined from two models
-    _stages_changed = False  # by dart
     _attributes: ClassVar[Attributes] = {  # JSON has curves in this order
         "train_score_": Attribute(CURVE, when="metric is not None"),
         **TREE_ATTRIBUTES,
@@ -583,9 +572,10 @@ tuples, default=None
             tasks = FitTasks(
                 self, model, "tree", p.n_estimators - so_far.n_trees, given
             )
-            with positions_may_be_used_by(self):  # if not by `init`
+            with positions_may_be_used_by(self):  # no warning if `init` uses them
                 data = prepare(given, p, so_far)
             check_base_score_size(data, p.sigma)
+            p.warn_if_short(data.train.sample_weight[data.train.has_pairs])
             warn_if_unused(self, data.train.columns)
             model.__dict__.update(data.attributes)
 
@@ -684,62 +674,3 @@ tuples, default=None
     ) -> float:
         scores = self.predict(X, init_score=init_score)
         return self._mean_metric(scores, y, groups, sample_weight, label, X)
-
-    def apply(self, X: MatrixLike) -> NDArray[np.int64]:
-        """Return the leaf that each document reaches in each tree.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_documents, n_features)
-            As for `predict`.
-
-        Returns
-        -------
-        leaves : ndarray of shape (n_documents, n_trees), int64
-            Number of the leaf among the nodes of its tree, from 0 for the root, as in
-            scikit-learn's trees.  Inner nodes have numbers, too, so leaf numbers have
-            gaps: encode them by a OneHotEncoder to use leaves as features.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError, TypeError
-            If X has other columns than at `fit`, an infinite value, or no numbers.
-
-        References
-        ----------
-        X. He et al., "Practical Lessons from Predicting Clicks on Ads at Facebook",
-        ADKDD 2014: the leaves of boosted trees as features of a linear model.
-        """
-        model = self._fitted()
-        return model._trees.leaves(model._features.read(X), model.n_jobs)
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each feature in the gain of all splits, (n_features,) float64."""
-        model = self._fitted()
-        return model._trees.importances(model.n_features_in_)
-
-    @property
-    def is_categorical_(self) -> NDArray[np.bool_]:
-        """Whether each feature is categorical, (n_features,) bool."""
-        model = self._fitted()
-        return model._categories.mask(model.n_features_in_)
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags: NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    @property
-    def _trees(self) -> FittedTrees:
-        return FittedTrees(
-            self._categories, self._mapper, self.ensemble_, self._stages_changed
-        )
-
-    def _check_state(self) -> None:
-        """Raise an error if the fitted attributes do not fit together."""
-        super()._check_state()
-        self._trees.check(self.n_features_in_, self.n_iter_)

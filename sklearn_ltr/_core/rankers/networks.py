@@ -38,7 +38,7 @@ from sklearn_ltr._core.estimators.base import (
 from sklearn_ltr._core.estimators.monitor import EvalsResult
 from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
-from sklearn_ltr._core.lambdas.position_bias import BiasChoice, BiasOptions
+from sklearn_ltr._core.lambdas.position_bias import BiasOptions, bias_choice
 from sklearn_ltr._core.networks import (
     GRADIENTS,
     MultilayerPerceptron,
@@ -55,10 +55,10 @@ from sklearn_ltr._core.networks.training import (
 )
 from sklearn_ltr._core.parameters import read_parameters, real
 from sklearn_ltr._core.rankers.base import BaseRanker
+from sklearn_ltr._core.ranking.fit_data import RankerFitParameters
 from sklearn_ltr._core.ranking.objective import FORCES
 from sklearn_ltr._core.ranking.parameters import (
     NamedMetrics,
-    RankerParameters,
     is_among,
     name_metrics,
     reported_metric,
@@ -77,7 +77,7 @@ SINGLE_LAMBDA_TOTALS = (1e-30, 1e30)  # of all training data
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkRankerParameters(RankerParameters, NetworkParameters):
+class NetworkRankerParameters(RankerFitParameters, NetworkParameters):
     """The parameters that rankers with a network share.
 
     Attributes
@@ -102,7 +102,7 @@ class NetworkRankerParameters(RankerParameters, NetworkParameters):
 
     sigma: Annotated[float, real(*GRADIENTS)]
     # not "pairwise": networks ranked no better with it than without a bias
-    position_bias: Annotated[BiasOptions | None, BiasChoice("additive")]
+    position_bias: Annotated[BiasOptions | None, bias_choice("additive")]
     weight_bounds: ClassVar[tuple[float, float]] = GRADIENTS
     lambda_totals: ClassVar[tuple[float, float]] = SINGLE_LAMBDA_TOTALS
     starts_from_scores: ClassVar[bool] = False
@@ -308,7 +308,7 @@ pairs, pair_probabilities, pair_weights : array-likes
         with refit(self) as model:
             p = read_parameters(self._parameters, model)
             so_far = network_so_far(vars(self), p)
-            data = prepare(FitArguments.of(**arguments), p, so_far, is_part=True)
+            data = prepare(FitArguments.of(**arguments), p, so_far, is_partial=True)
             fitted = dict(so_far.attributes)
             if data.learned.n_queries > 0:
                 optimizer = continued_optimizer(so_far, p)

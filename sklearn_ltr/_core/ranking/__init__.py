@@ -2,10 +2,10 @@
 
 In the order of a fit:
 
-``parameters``  what the parameters mean, and which of them go together; what is read,
-                held out and learned from
+``parameters``  what the parameters mean, and which of them go together
+``fit_data``    what is read, held out and learned from
 ``reading``     rows become training data, sorted by query
-``objective``   what is learned from, by its derivatives: one part for each label
+``objective``   what is learned from, by its derivatives: one term for each label
 ``measures``    metrics and costs, after each step and of a fitted ranker
 ``task``        objective and measures of a fit
 

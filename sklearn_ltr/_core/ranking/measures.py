@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._core.comm import ONE_PROCESS, Comm
+from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam
 from sklearn_ltr._core.data import FitData, LabelRows, TrainingData, rescale
-from sklearn_ltr._core.data.labels import LabelGrades, label_number
+from sklearn_ltr._core.data.labels import LabelGrades, check_several, label_number
 from sklearn_ltr._core.data.query_index import QueryIndex
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.monitor import Measure
 from sklearn_ltr._core.lambdas.position_bias import PositionBias
 from sklearn_ltr._core.lambdas.ranknet import (
     judged_pair_cost,
@@ -47,25 +47,25 @@ from sklearn_ltr.metrics._metric import BoundMetric, mean_of_values
 def training_measures(
     parameters: RankerParameters,
     data: FitData,
-    bias: PositionBias | None = None,
-    comm: Comm = ONE_PROCESS,
-) -> dict[str, ScoredMeasure]:
+    bias: PositionBias | None,
+    comm: Comm,
+) -> dict[str, Measure]:
     """Return the measures of training data by name, the cost or the metric first.
 
     They get the scores of the queries that are learned from.
     """
     p, train, learned = parameters, data.train, data.learned
-    measures: dict[str, ScoredMeasure] = {}
+    measures: dict[str, Measure] = {}
     if p.metric is None and learned.pairs.are_judged:
         index = QueryIndex.locate(learned, comm)
-        measures["cost"] = JudgedCostEvaluation(learned, p.sigma, index)
+        measures["cost"] = JudgedCostMeasure(learned, p.sigma, index)
     elif p.metric is None:
         # the cost of networks is at scores with the bias of positions
         bias = None if p.starts_from_scores else bias
         labels, options = learned_labels(learned, comm), (p.sigma, p.tied_pairs)
         for label in labels:
             index = QueryIndex.locate(label.data, comm)
-            cost = PairCostEvaluation(label.data, *options, index, bias)
+            cost = PairCostMeasure(label.data, *options, index, bias)
             measures[label.title("cost")] = measure_of_label(label, cost)
         measures = with_mean("mean cost", measures, labels)
     measured = p.measures_metrics(has_validation=len(data.validation) > 0)
@@ -80,8 +80,8 @@ def training_measures(
 
 
 def validation_measures(
-    parameters: RankerParameters, data: TrainingData, comm: Comm = ONE_PROCESS
-) -> dict[str, ScoredMeasure]:
+    parameters: RankerParameters, data: TrainingData, comm: Comm
+) -> dict[str, Measure]:
     """Return the metrics of validation data by name; the first is followed."""
     p, argument = parameters, "the validation data"
     labels = [data.of_label(number) for number in range(data.n_labels)]
@@ -96,13 +96,13 @@ def metric_measures(
     argument: str,
     learned: TrainingData | None,
     comm: Comm,
-) -> dict[str, ScoredMeasure]:
+) -> dict[str, Measure]:
     """Return the metrics of each label, and their weighted mean.
 
     Each of `metrics` has a metric, and its name, for each label.  `learned` is as for
-    `MetricEvaluation`.
+    `MetricMeasure`.
     """
-    measures: dict[str, ScoredMeasure] = {}
+    measures: dict[str, Measure] = {}
     if not metrics:
         return measures
     # what all metrics of a label have in common: the places of its queries, and the
@@ -123,7 +123,7 @@ def metric_measures(
         for label, index, known in zip(labels, indices, scored, strict=True):
             name, metric = named[label.number]
             trained = None if learned is None else known.data
-            evaluation = MetricEvaluation(label.data, metric, index, trained)
+            evaluation = MetricMeasure(label.data, metric, index, trained)
             of_labels[label.title(name)] = measure_of_label(known, evaluation)
         names = {name for name, _ in named}
         title = f"mean {named[0][0]}" if len(names) == 1 else "mean"
@@ -134,9 +134,9 @@ def metric_measures(
 def followed_first(
     parameters: RankerParameters,
     grades: LabelGrades,
-    measures: dict[str, ScoredMeasure],
-) -> dict[str, ScoredMeasure]:
-    """Return the measures; first that of the first label which `scoring` names."""
+    measures: dict[str, Measure],
+) -> dict[str, Measure]:
+    """Return the measures, that of the first label in `scoring` in front."""
     if not isinstance(parameters.scoring, Mapping):
         return measures
     label = next(iter(parameters.scoring))
@@ -146,15 +146,15 @@ def followed_first(
     return {first: measures[first], **measures} if first in measures else measures
 
 
-def measure_of_label(label: LabelRows, measure: ScoredMeasure) -> ScoredMeasure:
+def measure_of_label(label: LabelRows, measure: Measure) -> Measure:
     """Return the measure of a label's rows, given the scores of all rows."""
     return measure if label.is_only else LabelMeasure(measure, label.rows)
 
 
 def with_mean(
-    title: str, measures: dict[str, ScoredMeasure], labels: Sequence[LabelRows]
-) -> dict[str, ScoredMeasure]:
-    """Return the measures of several labels, and first their weighted mean."""
+    title: str, measures: dict[str, Measure], labels: Sequence[LabelRows]
+) -> dict[str, Measure]:
+    """Return the measures of labels, behind their weighted mean if they are several."""
     if labels[0].is_only:
         return measures
     weights = np.array([label.weight for label in labels])
@@ -165,7 +165,7 @@ def with_mean(
 class LabelMeasure:
     """A measure of one label, of the rows that this has judged."""
 
-    def __init__(self, measure: ScoredMeasure, rows: NDArray[np.intp]) -> None:
+    def __init__(self, measure: Measure, rows: NDArray[np.intp]) -> None:
         self._measure, self._rows = measure, rows
         self.higher_is_better = measure.higher_is_better
         self._value: float | None = None
@@ -183,9 +183,9 @@ class LabelMeasure:
 
 
 class MeanOverLabels:
-    """The weighted mean of measures, which are updated by themselves."""
+    """The weighted mean of measures, which the fit updates one by one."""
 
-    def __init__(self, measures: Sequence[ScoredMeasure], weights: FloatArray) -> None:
+    def __init__(self, measures: Sequence[Measure], weights: FloatArray) -> None:
         self._measures, self._weights = measures, weights
         self.higher_is_better = measures[0].higher_is_better
 
@@ -214,7 +214,7 @@ def with_largest_grade(metric: Metric, y: FloatArray, index: QueryIndex) -> Metr
     return metric.with_largest_grade(max(largest))
 
 
-class MetricEvaluation:
+class MetricMeasure:
     """The weighted mean of a metric over the queries of all workers.
 
     With `learned`, which leaves out queries without pairs, `update` gets the scores of
@@ -228,10 +228,10 @@ class MetricEvaluation:
         self,
         data: TrainingData,
         metric: Metric,
-        index: QueryIndex | None = None,
-        learned: TrainingData | None = None,
+        index: QueryIndex,
+        learned: TrainingData | None,
     ) -> None:
-        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
+        self._index = index
         y, self._trained_on = data.y, None
         if learned is not None:
             self._trained_on = np.repeat(data.has_pairs, data.sizes)
@@ -264,7 +264,7 @@ class MetricEvaluation:
         return mean_of_values(self._metric, values, self._weights, self._has_relevant)
 
 
-class PairCostEvaluation:
+class PairCostMeasure:
     """RankNet's cost: the mean over pairs, weighted like queries and documents.
 
     With `tied_pairs`, pairs of equal grade count, too.  The bias of positions, if there
@@ -278,12 +278,11 @@ class PairCostEvaluation:
         data: TrainingData,
         sigma: float,
         tied_pairs: bool,
-        index: QueryIndex | None = None,
-        bias: PositionBias | None = None,
+        index: QueryIndex,
+        bias: PositionBias | None,
     ) -> None:
-        self._bias = bias
-        self._index = index or QueryIndex.locate(data, ONE_PROCESS)
-        query = np.repeat(np.arange(data.n_queries), data.sizes)
+        self._index, self._bias = index, bias
+        query = data.query
         self._sigma, self._tied_pairs = sigma, tied_pairs
         self._offsets = data.offsets
         self._by_grade = np.lexsort((-data.y, query))  # descending within a query
@@ -330,7 +329,7 @@ class PairCostEvaluation:
         return n_pairs
 
 
-class JudgedCostEvaluation:
+class JudgedCostMeasure:
     """RankNet's cost of judged pairs: their mean, weighted like pairs and queries."""
 
     higher_is_better = False
@@ -379,12 +378,8 @@ def bind_labels(
     names = data.grades.names
     if len(names) > 1:
         check_metrics_of_labels(metric, len(names))
-    elif label is not None:
-        raise ValueError(
-            f"label={label!r} names one of several labels, but y has one column: give "
-            "all of them, or no label"
-        )
-    elif isinstance(metric, list | tuple):
+    check_several(label, len(names), otherwise="no label")
+    if len(names) == 1 and isinstance(metric, list | tuple):
         raise ValueError(
             f"metric is a list of {len(metric)}, one for each label, but y has one "
             "column: give all of them, with label= for one"

@@ -6,7 +6,7 @@ has learned at the end.  `ranking_objective` makes it.  No other place knows wha
 learns from: grades of one or several labels, judged pairs, or a function of the user,
 with propensities, a bias of positions and a regression on the grades.
 
-**Parts.**  Each label l has its own lambdas and hessians, as a fit to this label alone
+**Terms.**  Each label l has its own lambdas and hessians, as a fit to this label alone
 would have them: of the documents that it has judged, under its metric, with its own
 regression on its grades.  They are added up, with factors that make weights shares:
 
@@ -28,18 +28,20 @@ that has them, and a warm start keeps it.  Of one label, the factor is 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, Self
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._core.comm import ONE_PROCESS, Comm, sum_exactly
+from sklearn_ltr._core.comm import Comm, sum_exactly
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import LabelRows, TrainingData
 from sklearn_ltr._core.data.query_index import QueryIndex
+from sklearn_ltr._core.lambdas.base import Lambdas, NoLambdas
 from sklearn_ltr._core.lambdas.graded_pairs import GradedLambdas
 from sklearn_ltr._core.lambdas.judged_pairs import JudgedLambdas
 from sklearn_ltr._core.lambdas.position_bias import PositionBias, pair_weights_of
@@ -53,7 +55,7 @@ from sklearn_ltr._core.typing import FloatArray, IntArray
 from sklearn_ltr.metrics import Metric
 
 FORCES = "label_forces_"  # the attribute that a warm start keeps
-PART_ROWS = 65_536  # of a gradient that is added up
+PIECE_ROWS = 65_536  # of a gradient that is added up
 
 VANISHING_LAMBDAS = (
     "the scores that training starts from are so far apart that the lambdas of all "
@@ -68,85 +70,31 @@ NO_LAMBDAS_OF_PAIRS = (
 )
 
 
-class Lambdas(Protocol):
-    """Gradient and hessian of documents, from what is known about whole queries.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_queries + 1,), int64
-        Query q owns the documents ``offsets[q]`` to ``offsets[q + 1] - 1``.
-    documents : ndarray of shape (n_documents,)
-        Index of each document in the data, which differs from its position only after
-        `reordered`.
-    """
-
-    @property
-    def offsets(self) -> IntArray:
-        """Where the documents of each query begin and end."""
-
-    @property
-    def documents(self) -> NDArray[np.integer]:
-        """The indices of documents in the data."""
-
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        # `scores` are of all documents, None stands for the last query; the next call
-        # may overwrite what is returned
-
-    def reordered(self, queries: IntArray) -> Self:
-        """Return the lambdas of these queries (n_selected,), in their order."""
-
-
-class NoLambdas:
-    """The lambdas of no documents: a worker may have none of a label."""
-
-    offsets = np.zeros(1, dtype=np.int64)
-    documents: NDArray[np.integer] = np.empty(0, dtype=np.int64)
-
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return two empty arrays."""
-        return np.empty(0), np.empty(0)
-
-    def reordered(self, queries: IntArray) -> Self:
-        """Return the same."""
-        return self
-
-
 @dataclass(eq=False)
-class Part:
-    """What is learned from one label: its lambdas, and a regression on its grades."""
+class LabelTerm(Lambdas):
+    """The lambdas of one label, with a regression on its grades."""
 
     label: LabelRows
     lambdas: Lambdas
     regression: Regression | None
     # of the first gradient, which is that of all documents; None: it has been checked
-    check: LambdaCheck | None
+    check: Callable[[FloatArray], None] | None
 
-    @property
-    def offsets(self) -> IntArray:
-        """As of `Lambdas`."""
-        return self.lambdas.offsets
+    def __post_init__(self) -> None:
+        """Take over the order of the documents."""
+        self.offsets, self.documents = self.lambdas.offsets, self.lambdas.documents
 
-    @property
-    def documents(self) -> NDArray[np.integer]:
-        """As of `Lambdas`."""
-        return self.lambdas.documents
-
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def compute(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        gradient, hessian = self.lambdas.derivatives(scores, first, last)
+        gradient, hessian = self.lambdas.compute(scores, first, last)
         self.check_once(gradient)
         if self.regression is not None:
             self.regression.add(scores, gradient, hessian)
         return gradient, hessian
 
-    def reordered(self, queries: IntArray) -> Part:
+    def reordered(self, queries: IntArray) -> LabelTerm:
         """Return what is learned from these queries, in their order."""
         return replace(self, lambdas=self.lambdas.reordered(queries))
 
@@ -164,15 +112,15 @@ class Part:
 
 
 class Addend(NamedTuple):
-    """A part of a sum, and the place of its documents in it."""
+    """A term of a sum, and the place of its documents in it."""
 
     factor: float
     queries: IntArray  # places of its queries among all, ascending
     rows: NDArray[np.intp]  # places of its documents among all
-    part: Part
+    term: LabelTerm
 
 
-class SumOfLabels:
+class SumOfLabels(Lambdas):
     """The weighted sum of what is learned from several labels.
 
     Parameters
@@ -185,25 +133,24 @@ class SumOfLabels:
 
     def __init__(self, data: TrainingData, addends: list[Addend]) -> None:
         self.offsets = data.offsets
-        self.documents: NDArray[np.integer] = np.arange(data.n_rows)
+        self.documents = np.arange(data.n_rows)
         self._addends = addends
         self._gradient, self._hessian = np.zeros((2, data.n_rows))
 
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def compute(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        last = len(self.offsets) - 1 if last is None else last
         documents = slice(self.offsets[first], self.offsets[last])
         self._gradient[documents], self._hessian[documents] = 0.0, 0.0
-        for factor, queries, rows, part in self._addends:
+        for factor, queries, rows, term in self._addends:
             start, stop = np.searchsorted(queries, (first, last)).tolist()
-            if start == stop and part.check is None:
+            if start == stop and term.check is None:
                 continue
-            judged = slice(part.offsets[start], part.offsets[stop])
+            judged = slice(term.offsets[start], term.offsets[stop])
             own, own_scores = rows[judged], np.empty(len(rows))
             own_scores[judged] = scores[own]
-            gradient, hessian = part.derivatives(own_scores, start, stop)
+            gradient, hessian = term.compute(own_scores, start, stop)
             self._gradient[own] += factor * gradient
             self._hessian[own] += factor * hessian
         return self._gradient[documents], self._hessian[documents]
@@ -216,15 +163,15 @@ class SumOfLabels:
         other._gradient, other._hessian = np.zeros((2, len(documents)))
         place, place_of_row = np.argsort(queries), np.argsort(documents)
         other._addends = []
-        for factor, own, rows, part in self._addends:
+        for factor, own, rows, term in self._addends:
             order = np.argsort(place[own])
-            moved = part.reordered(order)
+            moved = term.reordered(order)
             moved_rows = place_of_row[rows[moved.documents]]
             other._addends.append(Addend(factor, place[own][order], moved_rows, moved))
         return other
 
 
-class RankingObjective:
+class RankingObjective(Lambdas):
     """What is learned from labels, at scores plus the bias of positions.
 
     Parameters
@@ -235,11 +182,6 @@ class RankingObjective:
         The bias that is learned along with the scores.
     attributes : dict of str to object
         Further fitted attributes.
-
-    Attributes
-    ----------
-    offsets, documents
-        As of `Lambdas`.
     """
 
     def __init__(
@@ -251,19 +193,17 @@ class RankingObjective:
         self._lambdas, self.bias, self._attributes = lambdas, bias, attributes
         self.offsets, self.documents = lambdas.offsets, lambdas.documents
 
-    def derivatives(
-        self, scores: FloatArray, first: int = 0, last: int | None = None
+    def compute(
+        self, scores: FloatArray, first: int, last: int
     ) -> tuple[FloatArray, FloatArray]:
         """Return dC/ds and d2C/ds2 of the documents of queries first to last - 1."""
-        # `scores` are of all documents, of which only those of these queries are read
-        last = len(self.offsets) - 1 if last is None else last
         if self.bias is not None:
             documents = slice(self.offsets[first], self.offsets[last])
             shown = np.empty(len(scores))
             own = self.documents[documents]
             shown[documents] = self.bias.as_shown(scores[documents], own)
             scores = shown
-        return self._lambdas.derivatives(scores, first, last)
+        return self._lambdas.compute(scores, first, last)
 
     def after_step(
         self, gradient: FloatArray, hessian: FloatArray, rate: float
@@ -284,7 +224,7 @@ class RankingObjective:
         return RankingObjective(lambdas, self.bias, self._attributes)
 
 
-# --- the parts of a fit ---------------------------------------------------------------
+# --- the terms of a fit ---------------------------------------------------------------
 
 
 def ranking_objective(
@@ -293,11 +233,11 @@ def ranking_objective(
     bias: PositionBias | None,
     earlier: Mapping[str, Any],
     team: ThreadTeam,
-    comm: Comm = ONE_PROCESS,
+    comm: Comm,
 ) -> RankingObjective:
     """Return the objective of the queries to learn from; all workers call this."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
-    parts: list[Part] = []
+    terms: list[LabelTerm] = []
     for label in learned_labels(data, comm):
         p, own = parameters.for_label(label.number), label.data
         with errors_that_name(label):
@@ -309,22 +249,22 @@ def ranking_objective(
             stands = callable(p.objective) or own.pairs.stand_for_grades
             if weight > 0 and not stands:
                 regression = Regression(own, weight, p.sigma, index, team)
-            check, starts = LambdaCheck(p, metric, own, comm), p.starts_from_scores
-            # at drawn scores all lambdas may be 0, but not at the reverse of the best
-            # order
+            check = partial(check_lambdas, p, metric, own, comm)
+            # networks start at random scores, where all lambdas may be 0; so they are
+            # checked at the reverse of the best order
+            starts = p.starts_from_scores
             if not (starts or earlier or p.tied_pairs or own.pairs.are_judged):
                 check(lambdas.derivatives(-own.y)[0])
-        parts.append(Part(label, lambdas, regression, check if starts else None))
+        terms.append(LabelTerm(label, lambdas, regression, check if starts else None))
     if data.n_labels == 1:
-        return RankingObjective(parts[0], bias, {})
-    forces = forces_of_labels(data, parts, earlier, comm)
+        return RankingObjective(terms[0], bias, {})
+    forces = forces_of_labels(data, terms, earlier, comm)
     mean = weighted_mean(forces.tolist(), data.grades.weights)
-    query, addends = np.repeat(np.arange(data.n_queries), data.sizes), []
-    for part in parts:
-        label, rows = part.label, part.label.rows
+    addends = []
+    for term in terms:
+        label = term.label
         factor = float(label.weight * (mean / forces[label.number]))
-        queries = query[rows[label.data.offsets[:-1]]]
-        addends.append(Addend(factor, queries, rows, part))
+        addends.append(Addend(factor, label.queries_of(data), label.rows, term))
     return RankingObjective(SumOfLabels(data, addends), bias, {FORCES: forces})
 
 
@@ -350,16 +290,19 @@ def new_lambdas(
 
 
 def forces_of_labels(
-    data: TrainingData, parts: list[Part], earlier: Mapping[str, Any], comm: Comm
+    data: TrainingData,
+    terms: list[LabelTerm],
+    earlier: Mapping[str, Any],
+    comm: Comm,
 ) -> FloatArray:
     """Return F of each label, (n_labels,), at the scores that training starts from."""
     grades = data.grades
     if not earlier:
         forces = np.zeros(data.n_labels)
-        for part in parts:
-            with errors_that_name(part.label):
-                start = data.init_score[part.label.rows]
-                forces[part.label.number] = part.force(start, comm)
+        for term in terms:
+            with errors_that_name(term.label):
+                start = data.init_score[term.label.rows]
+                forces[term.label.number] = term.force(start, comm)
         return forces
     kept = earlier.get(FORCES)  # those of the start of the fit that is continued
     if not isinstance(kept, np.ndarray) or len(kept) != grades.n_labels:
@@ -379,37 +322,34 @@ def forces_of_labels(
 # --- is there anything to learn? ------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LambdaCheck:
-    """Checks that the lambdas of all documents do not vanish, and are not too large."""
-
-    parameters: RankerParameters
-    metric: Metric | None  # that the lambdas are of
-    data: TrainingData
-    comm: Comm = ONE_PROCESS
-
-    def __call__(self, gradient: FloatArray) -> None:
-        """Raise a ValueError unless the sum of |lambda| is in a range."""
-        # part by part, without a copy of the whole gradient
-        firsts = range(0, len(gradient), PART_ROWS)
-        own = sum(float(np.abs(gradient[i : i + PART_ROWS]).sum()) for i in firsts)
-        total = sum(self.comm.gather(own))
-        p, (low, high) = self.parameters, self.parameters.lambda_totals
-        if low <= total <= high:
-            return
-        if callable(p.objective):
-            raise ValueError(
-                f"the gradients that objective returned add up to {total:.3g}, out "
-                f"of [{low:g}, {high:g}], so there is nothing to learn from: "
-                "change their scale or that of sample_weight"
-            )
-        if total == 0:
-            raise ValueError(zero_gradient_message(p.metric, self.metric, self.data))
+def check_lambdas(
+    parameters: RankerParameters,
+    metric: Metric | None,
+    data: TrainingData,
+    comm: Comm,
+    gradient: FloatArray,
+) -> None:
+    """Raise a ValueError if the lambdas of all documents vanish, or are too large."""
+    # piece by piece, without a copy of the whole gradient
+    firsts = range(0, len(gradient), PIECE_ROWS)
+    own = sum(float(np.abs(gradient[i : i + PIECE_ROWS]).sum()) for i in firsts)
+    total = sum(comm.gather(own))
+    p, (low, high) = parameters, parameters.lambda_totals
+    if low <= total <= high:
+        return
+    if callable(p.objective):
         raise ValueError(
-            f"the lambdas of metric={p.metric!r} add up to {total:.3g}, out of "
-            f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
-            "sample_weight or document_weight"
+            f"the gradients that objective returned add up to {total:.3g}, out "
+            f"of [{low:g}, {high:g}], so there is nothing to learn from: "
+            "change their scale or that of sample_weight"
         )
+    if total == 0:
+        raise ValueError(zero_gradient_message(p.metric, metric, data))
+    raise ValueError(
+        f"the lambdas of metric={p.metric!r} add up to {total:.3g}, out of "
+        f"[{low:g}, {high:g}]: change the scale of its gains, of sigma or of "
+        "sample_weight or document_weight"
+    )
 
 
 def zero_gradient_message(

@@ -1,6 +1,6 @@
 """From the arguments of a ranker's `fit` to its training data: rows sorted by query.
 
-`RankerParameters` calls these for all rankers, alone or on the workers of a cluster
+`RankerFitParameters` calls these for all rankers, alone or on the workers of a cluster
 (`read_documents`); so do bags, blends and searches, by `read_targets`, which leaves X
 aside.
 """
@@ -33,8 +33,8 @@ from sklearn_ltr._core.data.fit_arguments import ROWS_CHANGED
 from sklearn_ltr._core.data.labels import (
     LabelGrades,
     check_have_judged,
-    label_names,
     n_label_columns,
+    names_of_columns,
     read_label_grades,
 )
 from sklearn_ltr._core.data.pairs import GivenPairs
@@ -86,11 +86,11 @@ DROPPED_IF_ON = (
 
 
 class LabelChoice(NamedTuple):
-    """Whether y may have a column for each of several labels, and their weights."""
+    """How several columns of y are treated: whether they are taken, and weighed."""
 
     are_taken: bool
     weights: LabelWeightsLike | None
-    is_part: bool = False  # whether other workers have further rows
+    is_shared: bool = False  # whether other workers have further rows
 
 
 ONE_LABEL = LabelChoice(False, None)
@@ -120,7 +120,7 @@ def single_query(n_documents: int, suffix: str = "", X: object = None) -> QueryG
     return QueryGroups.single(n_documents)
 
 
-def check_groups_given(n_documents: int, suffix: str = "", X: object = None) -> None:
+def check_groups_given(n_documents: int, suffix: str, X: object) -> None:
     """Raise a ValueError for more rows than one query is likely to have."""
     if n_documents > MOST_ROWS_WITHOUT_GROUPS:
         found = f"and {n_documents:,} rows are more than one query is likely to have"
@@ -131,13 +131,13 @@ def check_groups_given(n_documents: int, suffix: str = "", X: object = None) -> 
 
 def column_of_queries(X: object, suffix: str) -> str:
     """Return words that name a column of a frame which may hold query ids."""
-    for name in label_names(X) if is_frame(X) or is_arrow(X) else ():
+    for name in names_of_columns(X) if is_frame(X) or is_arrow(X) else ():
         if plain_name(name) in QUERY_NAMES:
             return f", such as X{suffix}[{name!r}], which is then no feature"
     return ""
 
 
-def missing_groups_message(suffix: str, found: str, values: str = "") -> str:
+def missing_groups_message(suffix: str, found: str, values: str) -> str:
     """Return the message for missing groups, of training or of validation data."""
     is_on = get_config()["enable_metadata_routing"]
     dropped = DROPPED_IF_ON if is_on else DROPPED_IF_OFF
@@ -177,7 +177,7 @@ def read_targets(
         )
     else:
         grades = read_label_grades(y, queries, labels.weights, name)
-        if not labels.is_part:
+        if not labels.is_shared:
             have_judged = np.asarray((~np.isnan(grades.values)).any(axis=1))
             check_have_judged(have_judged, grades.names, name)
     read = columns.read(queries, suffix)
@@ -185,9 +185,7 @@ def read_targets(
     if read.sample_weight is not None:
         counts = np.repeat(read.sample_weight > 0, queries.sizes)
     grades = grades.in_units(grades.largest(counts))
-    return TrainingData(
-        grades, queries.offsets, queries.query_ids, read, rows=queries.order
-    )
+    return TrainingData.of(grades, queries, read)
 
 
 def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, TrainingData]:
@@ -201,14 +199,8 @@ def read_ungraded(given: FitArguments, n_rows: int) -> tuple[QueryGroups, Traini
             "sample_weight weighs queries, and without groups pairs have none; "
             "give groups too"
         )
-    data = TrainingData(
-        LabelGrades.of_one(np.zeros(n_rows)),
-        queries.offsets,
-        queries.query_ids,
-        given.columns.read(queries),
-        rows=queries.order,
-    )
-    return queries, data
+    grades = LabelGrades.of_one(np.zeros(n_rows))
+    return queries, TrainingData.of(grades, queries, given.columns.read(queries))
 
 
 def read_documents(
@@ -291,7 +283,7 @@ def learned_labels(data: TrainingData, comm: Comm) -> list[LabelRows]:
 
 @contextmanager
 def errors_that_name(label: LabelRows) -> Iterator[None]:
-    """Put the name of a label before the message of an error, unless it is alone."""
+    """Begin the message of an error with the name of the label, if there are more."""
     try:
         yield
     except ValueError as error:

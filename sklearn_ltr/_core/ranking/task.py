@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.comm import ONE_PROCESS, Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitData, TrainingData
-from sklearn_ltr._core.estimators.monitor import ScoredMeasure
+from sklearn_ltr._core.estimators.objective import Task
 from sklearn_ltr._core.lambdas.position_bias import new_bias
 from sklearn_ltr._core.ranking.measures import training_measures, validation_measures
 from sklearn_ltr._core.ranking.objective import RankingObjective, ranking_objective
 from sklearn_ltr._core.ranking.parameters import RankerParameters
-
-
-class RankingTask(NamedTuple):
-    """The objective of a fit, and its measures."""
-
-    objective: RankingObjective
-    measures: list[dict[str, ScoredMeasure]]  # of training data, then of each set
 
 
 def ranking_task(
@@ -29,7 +22,7 @@ def ranking_task(
     earlier: Mapping[str, Any],
     team: ThreadTeam,
     comm: Comm = ONE_PROCESS,
-) -> RankingTask:
+) -> Task[RankingObjective]:
     """Return the task of a fit; all workers call this together."""
     # `earlier` are the attributes of the fit that is continued, empty if it is new
     p, learned = parameters, data.learned
@@ -40,7 +33,7 @@ def ranking_task(
     for held in data.validation:
         measures.append(validation_measures(p, held, comm))
     objective = ranking_objective(p, learned, bias, earlier, team, comm)
-    return RankingTask(objective, measures)
+    return Task(objective, measures)
 
 
 def warn_if_clipped(data: TrainingData, smallest: float, comm: Comm) -> None:

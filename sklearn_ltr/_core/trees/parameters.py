@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from sklearn_ltr._core.data.feature_reader import FeatureReader
 from sklearn_ltr._core.parameters import (
+    FRACTION_OR_COUNT,
     LARGEST,
     POSITIVE,
     Choice,
-    FractionOrCount,
     Or,
     count_of,
     integer,
@@ -125,11 +125,11 @@ class TreeParameters:
     learning_rate: Annotated[LearningRate, Or(POSITIVE, callables=True)]
     max_leaf_nodes: Annotated[int, integer(2)]
     min_samples_leaf: Annotated[int | Literal["auto"], Or(integer(1), ("auto",))]
-    max_features: Annotated[float, FractionOrCount()]
+    max_features: Annotated[float, FRACTION_OR_COUNT]
     max_depth: Annotated[int | None, integer(1, optional=True)]
     l2_regularization: Annotated[float, real(0, LARGEST)]
     path_smooth: Annotated[float, real(0, LARGEST)]
-    colsample_bytree: Annotated[float, FractionOrCount()]
+    colsample_bytree: Annotated[float, FRACTION_OR_COUNT]
     subsample: Annotated[float | Literal["auto"], Or(real(0, 1, "right"), ("auto",))]
     max_bins: Annotated[int, integer(2, 255)]
     grow_policy: Annotated[GrowPolicy, Choice(*POLICIES)]
