@@ -177,10 +177,9 @@ class ThreadTeam:
             last = int(self._announcements[ANNOUNCED])
             self._inboxes[0].put(functools.partial(_let_serve, *given, last))
             self._serves = True
-        n_absent = self.n_threads - n_parts
-        given = self._announcements, self.n_threads, n_absent, float(time)
+        team = self._announcements, self.n_threads, self.n_threads - n_parts
         is_loaded, wall, cpu = kernel.is_loaded, perf_counter(), thread_time()
-        kernel.run_parts(*given, *arguments)
+        kernel.run_parts(*team, float(time), *arguments)
         # a wait for its machine code is not a wait for a CPU
         if is_loaded and time < np.inf:
             self._cpus_left.note(perf_counter() - wall, thread_time() - cpu)
