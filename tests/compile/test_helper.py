@@ -23,6 +23,7 @@ from sklearn_ltr._core.compile import SharedKernel, claims, helper, room_left
 from sklearn_ltr._core.compile.kernels import USES_INTERNALS
 from sklearn_ltr._core.trees.growth import POLICIES, ahead_of_time
 from sklearn_ltr.datasets import make_ranking
+from tests import copy_kernels
 
 pytestmark = pytest.mark.skipif(
     not USES_INTERNALS or not claims.ARE_KNOWN, reason="nothing is compiled beside"
@@ -231,6 +232,7 @@ def counts_below(process, seconds):
 @pytest.mark.slow
 @pytest.mark.parametrize("speed", ["as it is", "slow"])
 def test_a_first_fit_has_one_helper_and_leaves_none(speed, tmp_path):
+    copy_kernels(tmp_path, "loop.*", "pairs.*", "short_lists.*", "leaf_values.*")
     if speed == "slow":
         (tmp_path / "sitecustomize.py").write_text(SLOWER)
     script = FIT + "fit()\nprint('fitted', flush=True)\ntime.sleep(2)\n"

@@ -40,6 +40,7 @@ from sklearn_ltr.ensemble import BaggingRanker
 from sklearn_ltr.inspection import model_report
 from sklearn_ltr.metrics import get_metric
 from sklearn_ltr.metrics._metric import METRICS
+from tests import copy_kernels
 from tests.estimators.test_arguments import ESTIMATORS
 from tests.meta_estimators import GROUPS, X, Y
 from tests.networks import threads_of_blas
@@ -380,8 +381,10 @@ print(json.dumps([written, others]))
 def test_files_are_written_in_the_folder_of_kernels_only(tmp_path):
     """No process starts, no connection is opened, and nothing else of the system."""
     cache = tmp_path / "cache"
+    copy_kernels(cache, "loop.*", "optimizers.*")
     written, others = printed(AUDITED, tmp_path, NUMBA_CACHE_DIR=str(cache))
     assert others == []
+    assert INTERPRETED or written
     assert [path for path in written if not path.startswith(str(cache))] == []
     assert {path.name for path in tmp_path.iterdir()} <= {"cache"}
     written, others = printed(AUDITED, tmp_path, NUMBA_CACHE_DIR=str(cache))
