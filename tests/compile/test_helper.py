@@ -232,7 +232,7 @@ def counts_below(process, seconds):
 @pytest.mark.slow
 @pytest.mark.parametrize("speed", ["as it is", "slow"])
 def test_a_first_fit_has_one_helper_and_leaves_none(speed, tmp_path):
-    copy_kernels(tmp_path, "loop.*", "pairs.*", "short_lists.*", "leaf_values.*")
+    copy_kernels(tmp_path, "loop.*", "short_lists.*")
     if speed == "slow":
         (tmp_path / "sitecustomize.py").write_text(SLOWER)
     script = FIT + "fit()\nprint('fitted', flush=True)\ntime.sleep(2)\n"
