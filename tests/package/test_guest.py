@@ -405,8 +405,9 @@ def test_the_page_names_every_environment_variable_that_the_package_reads():
     assert [name for name in names if f"`{name}" not in page] == []
 
 
-def test_the_tests_that_the_page_names_exist():
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text("utf-8"))
+@pytest.mark.parametrize("page", [PAGE, ROOT / ".github" / "CONTRIBUTING.md"])
+def test_the_tests_that_a_page_names_exist(page):
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text("utf-8"))
     assert len(named) > 10
     for file, test in named:
         assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8"), (file, test)
