@@ -91,7 +91,7 @@ def test_processes_that_begin_together_compile_each_kernel_once(tmp_path):
     command = [sys.executable, "-c", COMPILE_THREE]
     processes = [
         subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE)
-        for _ in range(3)
+        for _ in range(2)
     ]
     n_compiled = [int(process.communicate()[0]) for process in processes]
     assert sum(n_compiled) == len(list(tmp_path.rglob("*.nbc"))) == 3
