@@ -109,6 +109,7 @@ def test_after_an_error_and_ctrl_c_the_process_is_as_before(
     before = state()
     with pytest.raises(ValueError):
         fit(small(kind), np.full_like(X, np.inf))
+    wait_for_threads()
     assert changed(before) == {}
     monkeypatch.setattr(Monitor, "record", interrupted)
     with pytest.raises(KeyboardInterrupt):
