@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -34,6 +35,20 @@ def files_named(caught, user):
         return files
     package = os.path.dirname(sklearn_ltr.__file__)
     return [user if file.startswith(package) else file for file in files]
+
+
+def copy_kernels(folder, *left_out):
+    """Copy the kernels that the tests have, as far as these are in one folder.
+
+    A process then compiles those that are left out, by patterns of the names of their
+    files, and not all kernels.
+    """
+    if "NUMBA_CACHE_DIR" in os.environ:
+        ignore = shutil.ignore_patterns(".claims", *left_out)
+        with contextlib.suppress(shutil.Error):  # some files are being written
+            shutil.copytree(
+                os.environ["NUMBA_CACHE_DIR"], folder, ignore=ignore, dirs_exist_ok=True
+            )
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 
 import joblib
@@ -27,6 +28,12 @@ def pytest_configure(config):
     if INTERPRETED:
         of_scalars = "ignore:overflow encountered in scalar:RuntimeWarning"
         config.addinivalue_line("filterwarnings", of_scalars)
+
+
+def pytest_collection_finish():
+    """Let the collector leave aside what all tests have: it takes longer than most."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

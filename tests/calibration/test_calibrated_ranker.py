@@ -284,12 +284,11 @@ def grades_of(model, rows=slice(None)):
 @every_method
 def test_neither_the_order_of_rows_nor_jobs_nor_routing_change_a_bit(method):
     expected = grades_of(fitted(method=method))
-    for seed in range(3):
-        rows = np.random.default_rng(seed).permutation(len(Y))
-        model = CalibratedRanker(TREES, method=method)
-        model.fit(X[rows], Y[rows], groups=GROUPS[rows])
-        assert grades_of(model).tobytes() == expected.tobytes()
-        assert grades_of(model, rows).tobytes() == expected[rows].tobytes()
+    rows = np.random.default_rng(0).permutation(len(Y))
+    model = CalibratedRanker(TREES, method=method)
+    model.fit(X[rows], Y[rows], groups=GROUPS[rows])
+    assert grades_of(model).tobytes() == expected.tobytes()
+    assert grades_of(model, rows).tobytes() == expected[rows].tobytes()
     assert grades_of(fitted(method=method, n_jobs=2)).tobytes() == expected.tobytes()
     with sklearn.config_context(enable_metadata_routing=True):
         assert grades_of(fitted(method=method)).tobytes() == expected.tobytes()

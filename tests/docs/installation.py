@@ -65,11 +65,14 @@ def modules_of(extras: frozenset[str]) -> frozenset[str]:
         new = {(r.name, *sorted(r.extras)): r for r in needed_by(requirement)}
         found += [r for key, r in new.items() if key not in known]
     names = {canonicalize_name(r.name) for r in found}
-    return frozenset(
-        module
-        for module, distributions in metadata.packages_distributions().items()
-        if names & set(map(canonicalize_name, distributions))
-    )
+    return frozenset(m for m, packages in installed().items() if names & packages)
+
+
+@cache
+def installed() -> dict[str, set[str]]:
+    """Return the modules that can be imported, and the distributions they are of."""
+    found = metadata.packages_distributions().items()
+    return {module: set(map(canonicalize_name, names)) for module, names in found}
 
 
 @contextmanager
@@ -81,11 +84,7 @@ def only(extras: frozenset[str]) -> Iterator[None]:
         for extra in EXTRAS.keys() - {"docs", "test"}
         for text in EXTRAS[extra]
     }
-    hidden = {
-        module
-        for module, distributions in metadata.packages_distributions().items()
-        if module not in own and direct & set(map(canonicalize_name, distributions))
-    }
+    hidden = {m for m, names in installed().items() if m not in own and direct & names}
     found, finders = dict(sys.modules), list(sys.meta_path)
     for name in found:
         if name.partition(".")[0] in hidden:

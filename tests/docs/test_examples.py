@@ -311,7 +311,7 @@ def few(python_docs, documents, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes")
-@every_example
+@pytest.mark.parametrize("path", FILES[1:], ids=lambda path: path.stem)
 def test_an_example_runs_on_few_queries(path, run, few, capsys):
     run(path)
     assert capsys.readouterr().out

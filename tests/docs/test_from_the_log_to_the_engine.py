@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import shlex
 
 import pytest
 
+from sklearn_ltr.__main__ import main
 from tests.docs.installation import only
 from tests.docs.test_readme_and_examples import ROOT, fenced
 
@@ -46,7 +46,7 @@ def test_the_pages_lead_from_the_log_to_the_upload(extras, capsys):
         assert "title_bm25" in text and "Column_" not in text
 
 
-def test_the_commands_lead_from_the_log_to_the_upload(tmp_path):
+def test_the_commands_lead_from_the_log_to_the_upload(tmp_path, monkeypatch, capsys):
     names: dict[str, object] = {"__name__": "page"}
     exec(fenced("python", GUIDE / "search_engines.md")[0], names)  # writes the files
     features = {name: {"match": {"title": "{{keywords}}"}} for name in NAMES}
@@ -57,13 +57,13 @@ def test_the_commands_lead_from_the_log_to_the_upload(tmp_path):
     lines = program.replace("\\\n", "").splitlines()
     lines = [line for line in lines if line and "--ubi" not in line]
     assert [line.split()[3] for line in lines] == ["read", "read", "train", "convert"]
-    done = subprocess.run(
-        ["sh", "-ec", "\n".join(lines).replace("python -m", f"{sys.executable} -m")],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "wrote qrels.txt: " in done.stderr
-    assert "wrote train.txt: " in done.stderr and ", 4 features" in done.stderr
+    monkeypatch.chdir(tmp_path)
+    for line in lines:
+        assert line.startswith("python -m sklearn_ltr ")
+        assert main(shlex.split(line)[3:]) == 0
+    told = capsys.readouterr().err
+    assert "wrote qrels.txt: " in told
+    assert "wrote train.txt: " in told and ", 4 features" in told
     requests = json.loads((tmp_path / "requests.json").read_text())
     listed = requests[0]["body"]["featureset"]["features"]
     assert [feature["name"] for feature in listed] == NAMES

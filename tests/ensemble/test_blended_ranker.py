@@ -47,6 +47,7 @@ NETWORK = RankNetRanker(hidden_layer_sizes=(), max_iter=3, random_state=0)
 PIPELINE = make_pipeline(StandardScaler(), clone(NETWORK))
 ALL = np.arange(len(Y))
 FOLDS = list(GroupKFold(3).split(X, Y, GROUPS))
+FEW = GROUPS < 14  # enough for the default rankers, whose many trees are slow
 
 
 def blend(*rankers, **options):
@@ -307,26 +308,31 @@ def test_data_frames_with_text_are_passed_to_the_rankers_unchanged():
 
 
 def test_without_rankers_a_bag_of_trees_and_a_network_are_blended():
-    found = BlendedRanker(metric="map", random_state=5).fit(X, Y, groups=GROUPS)
+    of_few = X[FEW], Y[FEW]
+    found = BlendedRanker(metric="map", random_state=5)
+    found.fit(*of_few, groups=GROUPS[FEW])
     seed = draws.seed_of(5)
     trees = BaggingRanker(LambdaMARTRanker("map"), 5, random_state=seed)
     network = LambdaRankRanker("map", random_state=seed)
     expected = BlendedRanker(
         [trees, make_pipeline(TableVectorizer(), network)], metric="map"
-    ).fit(X, Y, groups=GROUPS)
+    ).fit(*of_few, groups=GROUPS[FEW])
     assert found.predict(X).tobytes() == expected.predict(X).tobytes()
     assert found.score(X, Y, groups=GROUPS) == expected.score(X, Y, groups=GROUPS)
-    weighted = clone(found).fit(X, Y, groups=GROUPS, sample_weight=WEIGHTS)
+    weighted, again = (
+        clone(found).fit(*of_few, groups=GROUPS[FEW], sample_weight=weights[FEW])
+        for weights in (WEIGHTS, np.ones(len(Y)))
+    )
     assert not np.allclose(weighted.predict(X), found.predict(X))
-    again = clone(found).fit(X, Y, groups=GROUPS, sample_weight=np.full(len(Y), 1.0))
     assert again.predict(X).tobytes() == found.predict(X).tobytes()
 
 
 def test_without_rankers_any_form_of_the_same_numbers_gives_the_same_bits():
     single = (X * [1, 100, 0.001, 7, 1] + [0, 1e4, 5, 0, 0]).astype(np.float32)
     double = single.astype(np.float64)
-    model = BlendedRanker(random_state=0)
-    expected = clone(model).fit(double, Y, groups=GROUPS).predict(double).tobytes()
+    model, y, groups = BlendedRanker(random_state=0), Y[FEW], GROUPS[FEW]
+    single, double = single[FEW], double[FEW]
+    expected = clone(model).fit(double, y, groups=groups).predict(double).tobytes()
     names = list("abcde")
     for table in (
         single,
@@ -334,20 +340,22 @@ def test_without_rankers_any_form_of_the_same_numbers_gives_the_same_bits():
         pd.DataFrame(single, columns=names),
         pd.DataFrame(double, columns=names),
     ):
-        found = clone(model).fit(table, Y, groups=GROUPS)
+        found = clone(model).fit(table, y, groups=groups)
         assert found.predict(table).tobytes() == expected
         assert hasattr(found, "feature_names_in_") == hasattr(table, "columns")
 
 
 def test_numbers_of_any_size_have_a_place():
     large = X.copy()
-    large[3, 1] = -1e300
-    model = BlendedRanker(random_state=0).fit(large, Y, groups=GROUPS)
+    large[np.flatnonzero(FEW)[3], 1] = -1e300
+    model = BlendedRanker(random_state=0)
+    model.fit(large[FEW], Y[FEW], groups=GROUPS[FEW])
     assert np.isfinite(model.predict(large)).all()
 
 
 def test_no_rows_have_no_scores_whatever_the_rankers():
-    for model in (fitted(TREES, Ridge()), BlendedRanker().fit(X, Y, groups=GROUPS)):
+    default = BlendedRanker().fit(X[FEW], Y[FEW], groups=GROUPS[FEW])
+    for model in (fitted(TREES, Ridge()), default):
         assert model.predict(X[:0]).shape == (0,)
         with pytest.raises(ValueError, match="X has 3 features, but "):
             model.predict(X[:0, :3])
@@ -366,14 +374,16 @@ def test_without_rankers_any_table_that_trees_take_is_taken():
     model = BlendedRanker(random_state=0)
     tags = get_tags(model).input_tags
     assert tags.sparse and tags.allow_nan
-    for table in (csr_array(X), with_gaps, frame, pl.from_pandas(frame[["a", "b"]])):
-        found = clone(model).fit(table, Y, groups=GROUPS)
-        assert found.score(table, Y, groups=GROUPS) > 0.5
+    few = frame[FEW]
+    scores = []
+    for table in (csr_array(X[FEW]), with_gaps[FEW], pl.from_pandas(few[["a"]]), few):
+        found = clone(model).fit(table, Y[FEW], groups=GROUPS[FEW])
+        assert found.score(table, Y[FEW], groups=GROUPS[FEW]) > 0.5
         assert len(found.weights_) == 2 and (found.weights_ > 0).all()
-    order = np.random.default_rng(0).permutation(len(Y))
+        scores.append(found.predict(table).tobytes())
+    order = np.random.default_rng(0).permutation(np.flatnonzero(FEW))
     again = clone(model).fit(frame.iloc[order], Y[order], groups=GROUPS[order])
-    expected = clone(model).fit(frame, Y, groups=GROUPS).predict(frame)
-    assert again.predict(frame).tobytes() == expected.tobytes()
+    assert again.predict(few).tobytes() == scores[-1]
 
 
 N = len(Y)
@@ -390,8 +400,8 @@ MIXED = pd.DataFrame(
 
 @pytest.mark.parametrize("form", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_without_rankers_dates_durations_and_text_are_read_for_trees_as_well(form):
-    table = form(MIXED)
-    model = BlendedRanker(random_state=0).fit(table, Y, groups=GROUPS)
+    table, y, groups = form(MIXED[FEW].reset_index(drop=True)), Y[FEW], GROUPS[FEW]
+    model = BlendedRanker(random_state=0).fit(table, y, groups=groups)
     seed = draws.seed_of(0)
     trees, network = (
         make_pipeline(TableVectorizer(), ranker)
@@ -400,33 +410,40 @@ def test_without_rankers_dates_durations_and_text_are_read_for_trees_as_well(for
             LambdaRankRanker("ndcg@10", random_state=seed),
         )
     )
-    expected = BlendedRanker([trees, network]).fit(table, Y, groups=GROUPS)
+    expected = BlendedRanker([trees, network]).fit(table, y, groups=groups)
     assert model.predict(table).tobytes() == expected.predict(table).tobytes()
     assert model.predict(table[:0]).shape == (0,)
     assert model.feature_names_in_.tolist() == list(MIXED.columns)
-    weights = {"sample_weight": WEIGHTS, "document_weight": np.ones(N)}
-    weighted = clone(model).fit(table, Y, groups=GROUPS, **weights)
+    weights = {"sample_weight": WEIGHTS[FEW], "document_weight": np.ones(len(y))}
+    weighted = clone(model).fit(table, y, groups=groups, **weights)
     assert not np.allclose(weighted.predict(table), model.predict(table))
-    for column in ("day", "age", "shop"):  # each alone makes the trees vectorize
-        some = MIXED[[column, "price"]]
-        found = clone(model).fit(some, Y, groups=GROUPS).rankers_[0]
-        assert isinstance(found[0], TableVectorizer)
-    some = MIXED[["kind", "price"]]
-    assert isinstance(
-        clone(model).fit(some, Y, groups=GROUPS).rankers_[0], BaggingRanker
-    )
 
 
-@pytest.mark.parametrize("output", ["pandas", "polars"])
-@pytest.mark.parametrize("method", ["equal", "lambdarank"])
-@pytest.mark.parametrize("table", [csr_array(X), X, MIXED], ids=["csr", "X", "mixed"])
-def test_what_transformers_put_out_elsewhere_changes_no_blend(table, method, output):
+@pytest.mark.parametrize("column", ["day", "age", "shop", "kind"])
+def test_without_rankers_a_column_that_trees_do_not_read_makes_them_vectorize(column):
+    some, model = MIXED.loc[FEW, [column, "price"]], BlendedRanker(random_state=0)
+    trees = model.fit(some, Y[FEW], groups=GROUPS[FEW]).rankers_[0]
+    if column == "kind":
+        assert isinstance(trees, BaggingRanker)
+    else:
+        assert isinstance(trees[0], TableVectorizer)
+
+
+# each kind of table, and each method, with either output
+@pytest.mark.parametrize(
+    ("table", "method"),
+    [(csr_array(X[FEW]), "equal"), (X[FEW], "equal"), (MIXED[FEW], "lambdarank")],
+    ids=["csr", "X", "mixed"],
+)
+def test_what_transformers_put_out_elsewhere_changes_no_blend(table, method):
     model = BlendedRanker(method=method, cv=2, random_state=0)
-    expected = clone(model).fit(table, Y, groups=GROUPS).predict(table)
-    with sklearn.config_context(transform_output=output):
-        found = clone(model).fit(table, Y, groups=GROUPS)
+    given = {"X": table, "y": Y[FEW], "groups": GROUPS[FEW]}
+    expected = clone(model).fit(**given).predict(table)
+    for output in ("pandas", "polars"):
+        with sklearn.config_context(transform_output=output):
+            found = clone(model).fit(**given)
+            assert found.predict(table).tobytes() == expected.tobytes()
         assert found.predict(table).tobytes() == expected.tobytes()
-    assert found.predict(table).tobytes() == expected.tobytes()
 
 
 def test_names_change_nothing_but_the_parameters():

@@ -216,7 +216,7 @@ def test_a_fit_that_learns_nothing_says_the_same():
 @pytest.mark.parametrize("grow_policy", ["best_first", "symmetric"])
 def test_neither_fits_nor_predictions_make_a_wide_table_dense(grow_policy):
     rng = np.random.default_rng(0)
-    n_rows, n_columns, in_a_row = (3000, 30_000, 5)
+    n_rows, n_columns, in_a_row = (3000, 10_000, 5)
     words = (n_columns * rng.uniform(size=(n_rows, in_a_row)) ** 4).astype(int)
     rows = np.arange(n_rows).repeat(in_a_row)
     X = sparse.csr_array(

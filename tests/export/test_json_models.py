@@ -28,6 +28,7 @@ from sklearn_ltr.metrics import MAP
 from sklearn_ltr.preprocessing import SmoothClipScaler, TableVectorizer
 from tests.export.models import (
     GROUPS,
+    LENGTH,
     N_ROWS,
     TREES,
     N,
@@ -126,8 +127,9 @@ def models():
 @cache
 def default_blend():
     """Return a blend of the defaults, and rows to score."""
-    X = table()
-    blend = BlendedRanker(random_state=0).fit(X, grades(X), groups=GROUPS)
+    n = 6 * LENGTH  # whose trees are small: there are hundreds
+    X = table(n=n)
+    blend = BlendedRanker(random_state=0).fit(X, grades(X), groups=GROUPS[:n])
     return blend, table(5, N_ROWS, extra=True)
 
 

@@ -97,6 +97,15 @@ def fitted(name):
         return (OF_TREES | OTHERS)[name].fit(X, Y, groups=GROUPS)
 
 
+def report_of(model):
+    return model_report(model, X, Y, groups=GROUPS)._repr_html_()
+
+
+@cache
+def report(name):
+    return report_of(fitted(name))
+
+
 @pytest.mark.parametrize("name", OF_TREES)
 def test_what_explains_trees_takes_the_trees_of_calibrated_rankers(name):
     model = fitted(name)
@@ -110,7 +119,7 @@ def test_what_explains_trees_takes_the_trees_of_calibrated_rankers(name):
     assert_allclose(shown.importances.sum(), 1.0)
     assert ShapBeeswarmDisplay.from_estimator(model, X).figure_ is not None
     assert TreeDisplay.from_estimator(model, tree=0).figure_ is not None
-    text = model_report(model, X, Y, groups=GROUPS)._repr_html_()
+    text = report(name)
     assert "SHAP" in text and "calibrated by" in text
 
 
@@ -119,8 +128,7 @@ def test_frozen_models_are_explained_as_the_model_within(name):
     for frozen in (FrozenEstimator(fitted(name)), ScoreRegressor(fitted(name))):
         explained = shap_values(frozen, X[:5]).values
         assert_array_equal(explained, shap_values(fitted(name), X[:5]).values)
-        text = model_report(frozen, X, Y, groups=GROUPS)._repr_html_()
-        assert text == model_report(fitted(name), X, Y, groups=GROUPS)._repr_html_()
+        assert report_of(frozen) == report(name)
 
 
 def test_curves_and_weights_are_those_of_the_calibrated_ranker():

@@ -432,22 +432,6 @@ NEVER = {"asyncio", "sqlite3", "unittest"}
 LATER = {"optional", "scorers", "strict_json"}
 
 
-def modules_added(code: str, *arguments: str, before: str = OF_OTHERS) -> set[str]:
-    """Return the modules that a new process imports by running some code."""
-    script = (
-        f"import json, sys\n{before}\nbefore = set(sys.modules)\n{code}\n"
-        "print(json.dumps(sorted(set(sys.modules) - before)))"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=PACKAGE.parent,
-    )
-    return set(json.loads(answer.stdout))
-
-
 def check_modules(added: set[str], more_rooms: set[str]) -> None:
     """Check that the core is imported, some rooms more, and nothing of others."""
     ours = {name for name in added if name.split(".")[0] == "sklearn_ltr"}
@@ -459,32 +443,48 @@ def check_modules(added: set[str], more_rooms: set[str]) -> None:
     assert {name.split(".")[1] for name in of_sklearn} <= {"utils", "frozen"}
 
 
-def test_importing_the_package_imports_the_core_and_nothing_optional():
-    check_modules(modules_added("import sklearn_ltr"), set())
+# one process, as each takes longer to begin than all of this
+IMPORT_AND_PREDICT = f"""
+import json, pickle, sys
+{OF_OTHERS}
+before = set(sys.modules)
+def tell():
+    print(json.dumps(sorted(set(sys.modules) - before)))
+import sklearn_ltr
+tell()
+for path in sys.argv[1:]:
+    with open(path, "rb") as file:
+        model, X = pickle.load(file)
+    model.predict(X)  # numpy walks down the trees
+    model.predict(X.repeat(1000, axis=0))  # a kernel does
+    tell()
+"""
 
 
-@pytest.mark.parametrize(
-    ("model", "rooms"),
-    [
-        (LambdaMARTRanker(n_estimators=2), set()),
-        (RankNetRanker(max_iter=1), set()),
-        (MARTRegressor(n_estimators=2), {"mart"}),
-        (MARTClassifier(n_estimators=2), {"mart"}),
-    ],
-)
-def test_a_saved_model_that_predicts_imports_no_room_that_it_does_not_use(
-    model, rooms, tmp_path
+def test_neither_the_package_nor_saved_models_import_rooms_that_they_do_not_use(
+    tmp_path,
 ):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
-    groups = {} if "mart" in rooms else {"groups": np.repeat([0, 1, 2], 20)}
-    path = tmp_path / "model.pkl"
-    path.write_bytes(pickle.dumps((model.fit(X, y, **groups), X)))
-    code = """
-import pickle
-with open(sys.argv[1], "rb") as file:
-    model, X = pickle.load(file)
-model.predict(X)  # numpy walks down the trees
-model.predict(X.repeat(1000, axis=0))  # a kernel does
-"""
-    check_modules(modules_added(code, str(path)), {"_saved", *rooms})
+    groups, paths = {"groups": np.repeat([0, 1, 2], 20)}, []
+    for model, given in (
+        (LambdaMARTRanker(n_estimators=2), groups),
+        (RankNetRanker(max_iter=1), groups),
+        (MARTRegressor(n_estimators=2), {}),
+        (MARTClassifier(n_estimators=2), {}),
+    ):
+        paths.append(tmp_path / f"{type(model).__name__}.pkl")
+        paths[-1].write_bytes(pickle.dumps((model.fit(X, y, **given), X)))
+    answer = subprocess.run(
+        [sys.executable, "-c", IMPORT_AND_PREDICT, *map(str, paths)],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=PACKAGE.parent,
+    )
+    package, trees, network, *of_mart = map(json.loads, answer.stdout.splitlines())
+    check_modules(set(package), set())
+    for added in (trees, network):
+        check_modules(set(added), {"_saved"})
+    for added in of_mart:
+        check_modules(set(added), {"_saved", "mart"})
