@@ -12,8 +12,8 @@ other programs.  To read both takes a microsecond; on a quiet machine nothing is
 
 **The rule.**  Without one of m threads, a kernel takes at most m / (m - 1) times as
 long.  So when m threads lose more than 1 / (m + 1) of the time, one fewer takes part
-from then on.  One more is tried as soon as 20 times as much time has passed as was
-lost: trials take about a twentieth of the time.
+from then on.  One more is tried as soon as 40 times as much time has passed as was
+lost: trials take about a fortieth of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 from time import perf_counter
 
 SHORTEST_WINDOW = 0.01  # seconds of kernels after which is judged what was lost
-TRIAL_AFTER = 20.0  # times the seconds that were lost
+TRIAL_AFTER = 40.0  # times the seconds that were lost
 
 
 class CpusLeft:
