@@ -50,7 +50,8 @@ def fit_table(busy: int, arguments: argparse.Namespace) -> None:
     for library in arguments.libraries:
         of_library = [np.median(seconds[library, n]) for n in arguments.threads]
         row = "".join(f"{value:9.2f}" for value in of_library)
-        print(f"{busy:5} {library:22}{row}{of_library[0] / of_library[-1]:12.2f}")
+        ratio = of_library[0] / of_library[-1]
+        print(f"{busy:5} {library:22}{row}{ratio:12.2f}", flush=True)
 
 
 def latencies(library: str, n_rows: int, n_calls: int, scale: float) -> list[float]:
@@ -93,16 +94,17 @@ def main() -> None:
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--threads", type=int, nargs="+", default=[2, 1])
     parser.add_argument("--trees", type=int, default=100)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="0: predictions only")
     parser.add_argument("--calls", type=int, default=5000, help="predictions")
     parser.add_argument("--scale", type=float, default=1.0, help="factor of all rows")
     peers.add_libraries(parser, LIBRARIES)
     arguments = parser.parse_args()
     print(machine())
-    threads = "".join(f"{n:7} th" for n in arguments.threads)
-    print(f"{'busy':5} {'fits, seconds':22}{threads}  most / fewest")
-    for busy in arguments.busy:
-        fit_table(busy, arguments)
+    if arguments.rounds:
+        threads = "".join(f"{n:7} th" for n in arguments.threads)
+        print(f"{'busy':5} {'fits, seconds':22}{threads}  most / fewest", flush=True)
+        for busy in arguments.busy:
+            fit_table(busy, arguments)
     if arguments.calls:
         print(f"{'busy':5} {'predictions, us':22}{'rows':>9}{'median':>9}{'99%':>12}")
         for busy in arguments.busy:

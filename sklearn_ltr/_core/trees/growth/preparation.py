@@ -190,13 +190,13 @@ class RowPreparer:
         time = LONG_TIME if exchanges else per_row * len(self._row_numbers)
         given = derivatives, self._row_numbers, self._work
         self._team.share(time, prepare_rows, rule, *given)
-        state = self._work.state[0, 0]
-        while state.step < PREPARED:
-            self._add_up(state)
+        state = self._work.state[0]
+        while state["step"][0] < PREPARED:
+            self._add_up(state[0])
             self._team.share(time, prepare_rows, rule._replace(begins=False), *given)
-        # all fields at once, which is faster than one by one
-        *_, n_sampled, g_scale, h_scale, h_bits, count_bits, total = state.item()
-        n_rows, _, _, gradient, hessian = self._work.magnitudes[0, 0].item()
+        # all fields at once, and of arrays, not of records, which is faster
+        *_, n_sampled, g_scale, h_scale, h_bits, count_bits, total = state.item(0)
+        n_rows, _, _, gradient, hessian = self._work.magnitudes[0].item(0)
         masks = (1 << h_bits) - 1, (1 << count_bits) - 1
         return PreparedRows(
             self._work.sampled.rows[:n_sampled] if samples else None,
