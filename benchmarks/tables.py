@@ -276,6 +276,55 @@ def scaling() -> str:
     return markdown(head, rows)
 
 
+def beside_others() -> str:
+    """Seconds of a fit beside busy processes, by one thread and by two."""
+    fits = [r for r in records("beside_others") if "seconds" in r]
+    runs = grouped(fits, "library", "busy", "n_threads")
+    busy = sorted({n for _, n, _ in runs})
+    rows = []
+    for library in dict.fromkeys(library for library, *_ in runs):
+        cells = [name(library)]
+        for n in busy:
+            if (library, n, 2) not in runs:
+                cells.append("")
+                continue
+            two, one = (middle(runs[library, n, k], "seconds") for k in (2, 1))
+            cells.append(f"{two:.2f} / {one:.2f} ({ratio(two, one)} x)")
+        rows.append(cells)
+    words = ["nothing else", "one busy process", "two busy processes"]
+    return markdown(["", *(words[n] for n in busy)], rows)
+
+
+def beside_others_pairs() -> str:
+    """How many times as long two threads take as one, in turns."""
+    rows = []
+    for r in records("beside_others"):
+        if "two / one" in r:
+            low, middle_one, high = np.percentile(r["two / one"], [25, 50, 75])
+            words = f"{middle_one:.2f} ({low:.2f} to {high:.2f})"
+            rows.append([f"{r['busy']}", words, f"{len(r['two / one'])}"])
+    head = ["busy processes", "two threads / one: median (quartiles)", "pairs"]
+    return markdown(head, rows)
+
+
+def beside_others_latency() -> str:
+    """Microseconds of predictions beside busy processes: median and 99th percentile."""
+    rows = [r for r in records("beside_others") if "microseconds" in r]
+    cells = {
+        (r["n_rows"], r["library"], r["busy"]): (
+            f"{r['microseconds']:.0f}, {r['99th percentile']:.0f}"
+        )
+        for r in rows
+    }
+    kinds = dict.fromkeys(key[:2] for key in cells)
+    table = [
+        [f"{n_rows}", name(library), *(cells[n_rows, library, k] for k in range(3))]
+        for n_rows, library in kinds
+    ]
+    busy = ["nothing else", "one busy process", "two busy processes"]
+    return markdown(["rows", "", *busy], table, once=1)
+
+
 def explain() -> str:
     """Milliseconds of SHAP values of 100 trees of 31 leaves."""
     columns = [(10_000, 2), (10_000, 1), (100, 1)]

@@ -6,7 +6,8 @@
 Other programs are processes that compute without a pause.  Each library fits the same
 rows with each number of threads, in a process of its own, which has loaded the rows and
 compiled before; libraries take turns.  Printed are median seconds, and how many times
-as long the most threads take as a single one.  Then a process predicts one query of 100
+as long the most threads take as a single one.  Then one process fits with two threads
+and with one by turns, which varies less.  Then a process predicts one query of 100
 documents, and one row, again and again: the median and the 99th percentile of
 microseconds.  `two_versions.py --busy 1` compares two checkouts of this package.
 """
@@ -22,7 +23,7 @@ import numpy as np
 
 from benchmarks.tools import peers
 from benchmarks.tools.fits import measure_in_turns
-from benchmarks.tools.measuring import busy_processes, in_a_new_process
+from benchmarks.tools.measuring import busy_processes, in_a_new_process, take_turns
 from benchmarks.tools.peers import OURS, Settings
 from benchmarks.tools.queries import made_like_mslr
 from benchmarks.tools.records import append_json, append_runs, machine, parser_of
@@ -52,6 +53,16 @@ def fit_table(busy: int, arguments: argparse.Namespace) -> None:
         row = "".join(f"{value:9.2f}" for value in of_library)
         ratio = of_library[0] / of_library[-1]
         print(f"{busy:5} {library:22}{row}{ratio:12.2f}", flush=True)
+
+
+def pairs_of_fits(settings: Settings, n_pairs: int, scale: float) -> list[float]:
+    """Return how many times as long two threads take as one; in a new process."""
+    data = made_like_mslr(round(scale * N_QUERIES), dtype="float32")
+    kinds = [replace(settings, n_threads=n) for n in (2, 1)]
+    calls = {s.n_threads: partial(peers.train_sklearn_ltr, *data, s) for s in kinds}
+    take_turns(calls, 1)  # compiles
+    seconds = take_turns(calls, n_pairs)
+    return list(np.divide(seconds[2], seconds[1]))
 
 
 def latencies(library: str, n_rows: int, n_calls: int, scale: float) -> list[float]:
@@ -95,6 +106,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[2, 1])
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3, help="0: predictions only")
+    parser.add_argument("--pairs", type=int, default=10, help="of our fits in turns")
     parser.add_argument("--calls", type=int, default=5000, help="predictions")
     parser.add_argument("--scale", type=float, default=1.0, help="factor of all rows")
     peers.add_libraries(parser, LIBRARIES)
@@ -105,6 +117,15 @@ def main() -> None:
         print(f"{'busy':5} {'fits, seconds':22}{threads}  most / fewest", flush=True)
         for busy in arguments.busy:
             fit_table(busy, arguments)
+    if arguments.pairs:
+        print(f"{'busy':5} fits in turns, two threads / one: median (quartiles)")
+        for busy in arguments.busy:
+            given = Settings(n_estimators=arguments.trees), arguments.pairs
+            with busy_processes(busy):
+                found = in_a_new_process(pairs_of_fits, *given, arguments.scale)
+            low, ratio, high = np.percentile(found, [25, 50, 75])
+            print(f"{busy:5} {ratio:.2f} ({low:.2f} - {high:.2f})", flush=True)
+            append_json(arguments.json, [{"busy": busy, "two / one": found}])
     if arguments.calls:
         print(f"{'busy':5} {'predictions, us':22}{'rows':>9}{'median':>9}{'99%':>12}")
         for busy in arguments.busy:

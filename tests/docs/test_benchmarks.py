@@ -43,7 +43,7 @@ COMMANDS = {
     ],
     "speed.beside_others": [
         *("--scale", "0.03", "--trees", "3", "--rounds", "1", "--busy", "1"),
-        *("--calls", "10", *OURS),
+        *("--calls", "10", "--pairs", "1", *OURS),
     ],
     "speed.predict": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "speed.explain": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
