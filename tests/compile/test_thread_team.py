@@ -307,11 +307,12 @@ def test_idle_threads_keep_no_arguments_alive():
 
 
 def test_a_team_that_is_never_exited_ends_with_its_last_reference():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     team = ThreadTeam(3).__enter__()
-    assert threading.active_count() == before + 3
+    own = set(threading.enumerate()) - before
+    assert len(own) == 3
     del team
-    assert wait_until(lambda: threading.active_count() == before)
+    assert wait_until(lambda: not any(thread.is_alive() for thread in own))
 
 
 AT_THE_END = """
@@ -373,7 +374,7 @@ def test_a_team_works_with_the_threads_that_could_be_started(refuse_thread, k):
         in_each_thread(team, seen.append)
         in_each_thread(team, seen.append)
     assert sorted(seen) == sorted([*range(n_threads)] * 2)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
 
 
 def test_all_threads_have_started_before_any_of_them_works(monkeypatch):
@@ -475,7 +476,7 @@ def test_ctrl_c_at_any_step_of_calls_leaves_no_thread():
                 assert team.map(visit, range(5)) == [None] * 5
 
     assert interrupted_teams(use_team) > 20  # a use has more lines
-    assert wait_until(lambda: threading.active_count() == before)
+    assert wait_until(lambda: threading.active_count() <= before)
     assert sorted(begun) == sorted(ended) and len(ended) > 50
 
 
@@ -494,7 +495,7 @@ def test_ctrl_c_at_any_step_leaves_a_team_that_works():
                 in_each_thread(team, lambda thread: None)
 
     assert interrupted_teams(use_team) > 20
-    assert wait_until(lambda: threading.active_count() == before)
+    assert wait_until(lambda: threading.active_count() <= before)
     assert visits[0] == visits[1] == visits[2] > 20
 
 

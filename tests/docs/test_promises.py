@@ -173,7 +173,7 @@ def values_of(name: str, declared: Any) -> st.SearchStrategy[Any]:
     if isinstance(declared, Or):
         return st.sampled_from(declared.words) | values_of(name, declared.values)
     if not isinstance(declared, Range):  # of a position bias
-        return st.sampled_from(declared.methods)
+        return st.sampled_from(re.findall('"([a-z]+)"', declared.in_words()))
     optional = st.none() if declared.optional else st.nothing()
     if declared.kind is Integral:
         low = int(declared.low)

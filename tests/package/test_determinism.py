@@ -202,4 +202,4 @@ def test_a_spawned_child_gives_the_same_model():
 def test_no_thread_is_left_behind(mode):
     before = threading.active_count()
     model(mode, n_jobs=4)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
