@@ -18,12 +18,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.tools.measuring import busy_processes
 from benchmarks.tools.records import ROOT, append_json, machine, parser_of
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -45,7 +46,6 @@ X, groups = rng.normal(size=(3_000, 10)), np.repeat(np.arange(150), 20)
 y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
 LambdaMARTRanker(random_state=0).fit(X, y, groups=groups)
 """
-BUSY = "while True: pass"
 
 
 def processes_of(root: int) -> list[int]:
@@ -116,20 +116,6 @@ def run(program: list[str], place: Path, prepare: Callable[[], None], **more: st
     }
 
 
-@contextlib.contextmanager
-def busy(n_processes: int) -> Iterator[None]:
-    """Let as many processes do nothing but count."""
-    others = [
-        subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n_processes)
-    ]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
-
-
 def limit_to(n_cores: int) -> None:
     """Let this process use so many CPUs."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:n_cores])
@@ -172,7 +158,7 @@ def measure(arguments: argparse.Namespace) -> list[dict]:
         if arguments.only and arguments.only not in condition:
             continue
         found: dict[str, list[dict]] = {name: [] for name in programs}
-        with busy(n_busy):
+        with busy_processes(n_busy):
             for _ in range(arguments.rounds):
                 for name, (place, more) in programs.items():
                     found[name].append(run(program, place, prepare, **more))

@@ -165,7 +165,7 @@ class ThreadTeam:
         # Each thread does its part; the error of one is raised here, when all have
         # ended.  `time` is about that of a single thread, in nanoseconds; the caller
         # alone does what is short.  Where other programs use the CPUs, fewer threads
-        # take part; all do if `time` is infinite.
+        # take part.
         n_parts = self._n_parts(time)
         if n_parts == 1:
             kernel(0, 1, *arguments)
@@ -181,7 +181,7 @@ class ThreadTeam:
         is_loaded, wall, cpu = kernel.is_loaded, perf_counter(), thread_time()
         kernel.run_parts(*team, float(time), *arguments)
         # a wait for its machine code is not a wait for a CPU
-        if is_loaded and time < np.inf:
+        if is_loaded:
             self._cpus_left.note(perf_counter() - wall, thread_time() - cpu)
             if self._cpus_left.n_threads == 1:
                 self.rest()
@@ -223,7 +223,7 @@ class ThreadTeam:
         least = MIN_SHARED_TIME if self._serves else MIN_TIME_TO_BEGIN
         if not self._threads or time < least:
             return 1
-        return self._cpus_left.ask() if time < np.inf else self.n_threads
+        return self._cpus_left.ask()
 
     def _start_threads(self) -> None:
         """Start as many of the threads as the system permits."""
