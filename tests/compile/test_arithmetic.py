@@ -10,9 +10,12 @@ import pytest
 from sklearn_ltr._core.compile import arithmetic, exp2_of, expit_of, log2_of
 from tests import from_python
 
-exp, exp2, log, log2, log1p, softplus = (
+exp, exp2, log, log2, log1p, softplus, float64_of_integer = (
     from_python(getattr(arithmetic, name))
-    for name in ("exp", "exp2", "log", "log2", "log1p", "softplus")
+    for name in (
+        *("exp", "exp2", "log", "log2", "log1p", "softplus"),
+        "float64_of_integer",
+    )
 )
 LN_2 = Decimal(2).ln()
 RNG = np.random.default_rng(0)
@@ -54,6 +57,13 @@ def test_whole_powers_of_two_are_exact():
     powers = np.arange(-1000.0, 1001.0)
     np.testing.assert_array_equal(exp2_of(powers), np.ldexp(1.0, powers.astype(int)))
     np.testing.assert_array_equal(log2_of(np.ldexp(1.0, powers.astype(int))), powers)
+
+
+def test_integers_of_51_bits_are_exact_floats():
+    ends = [0, 1, 2**20, 2**50 - 1, 2**51 - 1]
+    for n in [*ends, *RNG.integers(0, 2**51, 100).tolist()]:
+        assert float64_of_integer(n) == float(n)
+        assert float64_of_integer(-n) == float(-n)
 
 
 def test_the_ends_of_the_range():

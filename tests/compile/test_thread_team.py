@@ -153,11 +153,17 @@ def test_the_first_of_several_errors_is_raised_and_no_item_is_begun_after_it():
             assert sorted(begun) == [0, 1, 2]
 
 
-def test_a_thread_that_finds_no_item_is_not_waited_for():
+@pytest.mark.parametrize("thread", [0, 1])
+def test_a_thread_that_is_busy_is_not_waited_for(thread):
     with ThreadTeam(2) as team:
         busy = threading.Event()
-        team._inboxes[1].put(lambda: busy.wait(SECONDS))
+        team._inboxes[thread].put(lambda: busy.wait(SECONDS))
         assert team.map(abs, [-1, -2, -3]) == [1, 2, 3]
+        # the caller does the part of thread 0; an infinite time waits for thread 1
+        visits, time = np.zeros(2), 1e6 if thread == 1 else np.inf
+        if not INTERPRETED:
+            team.share(time, visit_together, new_barrier(), visits)
+            assert visits.tolist() == ([1, 0] if thread == 1 else [1, 1])
         assert not busy.is_set()
         busy.set()
 

@@ -14,6 +14,7 @@ With ``NUMBA_DISABLE_JIT=1`` the same functions run as plain Python, in one thre
 from sklearn_ltr._core.compile.arithmetic import (
     CACHE_LINE,
     EXPONENT_BIAS,
+    INTEGER_BITS,
     LN_2,
     LOG2_E,
     MANTISSA_BITS,
@@ -29,6 +30,7 @@ from sklearn_ltr._core.compile.arithmetic import (
     float64_bits,
     float64_lanes,
     float64_of_bits,
+    float64_of_integer,
     is_plain,
     log,
     log1p,

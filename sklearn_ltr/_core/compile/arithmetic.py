@@ -57,6 +57,10 @@ EXPONENT_BIAS, MANTISSA_BITS = 1023, 52
 MANTISSA_MASK = (1 << MANTISSA_BITS) - 1
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD  # those of sqrt(1/2)
 ONE_BITS = EXPONENT_BIAS << MANTISSA_BITS
+# 1.5 times 2^52: around it, the last bit of a float64 stands for 1
+INTEGERS = 3.0 * 2.0 ** (MANTISSA_BITS - 1)
+INTEGERS_BITS = ((EXPONENT_BIAS + MANTISSA_BITS) << MANTISSA_BITS) + (1 << 51)
+INTEGER_BITS = 51  # those of a number that `float64_of_integer` takes, without its sign
 
 
 # --- arrays for kernels ---------------------------------------------------------------
@@ -258,6 +262,17 @@ else:
 uint32_lanes = stack_array(np.uint32, REGISTER_LANES)
 float32_lanes = stack_array(np.float32, REGISTER_LANES)
 float64_lanes = stack_array(np.float64, REGISTER_LANES)
+
+
+# --- numbers --------------------------------------------------------------------------
+
+
+@subkernel
+def float64_of_integer(n: int) -> float:
+    """Return an integer as a float64, for ``|n| < 2^51``."""
+    # By an addition of bits and one of floats, which every CPU has for vectors, too; a
+    # conversion of 64 bits only those with AVX-512
+    return float64_of_bits(n + INTEGERS_BITS) - INTEGERS
 
 
 # --- exponentials and logarithms ------------------------------------------------------

@@ -116,9 +116,14 @@ class ThreadTeam:
     Notes
     -----
     Ctrl-C interrupts the calling thread alone, between any two of its steps.  It must
-    never leave some threads at a barrier that the others do not reach, so the caller
-    lets all serve by a single ``put`` to thread 0, which lets the others do so.  A
-    kernel that threads share is a single step of the caller, who does one part of it.
+    never leave some threads at a barrier that the others do not reach: a kernel that
+    threads share is a single step of the caller, who does one part of it, and waits for
+    no thread that does not serve.
+
+    The caller itself gives every thread its job.  If thread 0 passed it on, the system
+    would have to find a core for another thread while both of them are on one: of two
+    threads on two cores, thread 1 then often began on the caller's, and both waited for
+    some time slices, of 4 milliseconds each.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -156,9 +161,7 @@ class ThreadTeam:
         if not self._threads or not items:
             return [function(*item) for item in items]
         self.rest()
-        calls = _Calls(function, items)
-        self._inboxes[0].put(functools.partial(calls.lead, self._inboxes))
-        return calls.wait()
+        return _Calls(function, items).make(self._inboxes)
 
     def share(self, time: float, kernel: SharedKernel, *arguments: Any) -> None:
         """Call ``kernel(thread, n_threads, *arguments)`` in each thread."""
@@ -173,9 +176,11 @@ class ThreadTeam:
         if not self._serves:
             self.rest()
             self._may_serve = True
-            given = self._inboxes, self.n_threads, self._announcements
+            given = self.n_threads, self._announcements
             last = int(self._announcements[ANNOUNCED])
-            self._inboxes[0].put(functools.partial(_let_serve, *given, last))
+            for thread in range(1, self.n_threads):
+                job = functools.partial(serve, thread, *given, last)
+                self._inboxes[thread].put(job)
             self._serves = True
         team = self._announcements, self.n_threads, self.n_threads - n_parts
         is_loaded, wall, cpu = kernel.is_loaded, perf_counter(), thread_time()
@@ -228,10 +233,11 @@ class ThreadTeam:
     def _start_threads(self) -> None:
         """Start as many of the threads as the system permits."""
         for number in range(self.n_threads):
-            self._inboxes.append(SimpleQueue())
+            inbox: _Inbox = SimpleQueue()
+            self._inboxes.append(inbox)
             thread = threading.Thread(
                 target=_work,
-                args=(number, self._inboxes),
+                args=(inbox,),
                 name=f"sklearn_ltr-{number}",
                 daemon=True,  # never keeps the interpreter from ending
             )
@@ -247,8 +253,8 @@ class ThreadTeam:
         threads = self._threads
         if self._may_serve:
             release(self._announcements)
-        if self._inboxes:
-            self._inboxes[0].put(None)  # thread 0 passes it on
+        for inbox in self._inboxes:
+            inbox.put(None)
         self._threads, self._inboxes = [], []
         return threads
 
@@ -256,24 +262,11 @@ class ThreadTeam:
 ONE_THREAD = ThreadTeam(1)  # the caller's
 
 
-def _work(number: int, inboxes: list[_Inbox]) -> None:
+def _work(inbox: _Inbox) -> None:
     """Do one job after another; the function that each thread of a team runs."""
-    inbox = inboxes[number]
     while (job := inbox.get()) is not None:
         job()
         del job  # its arrays need not live until the next job
-    if number == 0:
-        for other in inboxes[1:]:
-            other.put(None)
-
-
-def _let_serve(
-    inboxes: list[_Inbox], n_threads: int, announcements: IntArray, last: int
-) -> None:
-    """Let all threads but thread 0, whose part is the caller's, serve."""
-    for thread in range(1, len(inboxes)):
-        given = thread, n_threads, announcements, last
-        inboxes[thread].put(functools.partial(serve, *given))
 
 
 class _Calls:
@@ -290,11 +283,21 @@ class _Calls:
         self._lock = threading.Lock()
         self._ended: SimpleQueue[None] = SimpleQueue()  # one item: all calls have ended
 
-    def lead(self, inboxes: list[_Inbox]) -> None:
-        """Let the other threads begin, as many as there are calls, and begin."""
-        for inbox in inboxes[1 : len(self._results)]:
-            inbox.put(self._work)
-        self._work()
+    def make(self, inboxes: list[_Inbox]) -> list[Any]:
+        """Let threads make the calls; return their results, or raise an error."""
+        try:
+            for inbox in inboxes[: len(self._results)]:
+                inbox.put(self._work)
+            self._ended.get()
+            if self._errors:
+                raise self._errors[min(self._errors)]
+            return self._results
+        finally:
+            self._drop()
+            # no reference cycle: an error holds frames that hold this; and a thread
+            # that is late keeps nothing alive
+            self._errors, self._results = {}, []
+            del self._function
 
     def _work(self) -> None:
         """Make calls; the thread that ends the last one tells the caller."""
@@ -316,20 +319,6 @@ class _Calls:
     def _drop(self) -> int:
         """Leave the calls out that have not begun, and return how many they are."""
         return sum(1 for _ in self._numbered)
-
-    def wait(self) -> list[Any]:
-        """Wait in the calling thread, and return all results, or raise an error."""
-        try:
-            self._ended.get()
-            if self._errors:
-                raise self._errors[min(self._errors)]
-            return self._results
-        finally:
-            self._drop()
-            # no reference cycle: an error holds frames that hold this; and a thread
-            # that is late keeps nothing alive
-            self._errors, self._results = {}, []
-            del self._function
 
 
 # --- BLAS -----------------------------------------------------------------------------

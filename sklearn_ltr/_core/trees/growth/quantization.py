@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import (
     EXPONENT_BIAS,
+    INTEGER_BITS,
     MANTISSA_BITS,
     ThreadTeam,
     float64_bits,
@@ -171,13 +172,20 @@ def choose_quantization(
         hessian_bits = (64 - count_bits) // 2 - 2
     # Rounding up makes the sums larger: a tenth is left for that.  It usually suffices;
     # if not, see `halve_scales`.
-    capacity = 0.9 * power_of_two(63 - hessian_bits - count_bits)
+    capacity = 0.9 * power_of_two(gradient_bits(hessian_bits, count_bits))
     quantization.gradient_scale = scale_to_fit(capacity, magnitudes.gradient)
     quantization.hessian_scale = 0.0
     if needs_hessians:
         capacity = 0.9 * power_of_two(hessian_bits)
         quantization.hessian_scale = scale_to_fit(capacity, magnitudes.hessian)
     quantization.hessian_bits, quantization.count_bits = hessian_bits, count_bits
+
+
+@subkernel
+def gradient_bits(hessian_bits: int, count_bits: int) -> int:
+    """Return of how many bits a sum of ``|g|`` is at most."""
+    # no more than `float64_of_integer` takes: without hessians there are as many
+    return min(int64(63 - hessian_bits - count_bits), int64(INTEGER_BITS))
 
 
 @subkernel
@@ -190,7 +198,7 @@ def scale_to_fit(capacity: float, total: float) -> float:
 def halve_scales(gradient: int, hessian: int, quantization: Any) -> bool:
     """Halve both scales if a sum, of ``|g|`` or of h, has too many bits."""
     hessian_bits, count_bits = quantization.hessian_bits, quantization.count_bits
-    too_large = gradient >> (63 - hessian_bits - count_bits) > 0
+    too_large = gradient >> gradient_bits(hessian_bits, count_bits) > 0
     too_large |= hessian >> hessian_bits > 0
     if too_large:
         quantization.gradient_scale /= 2
@@ -238,10 +246,11 @@ def with_variance(
     comm: Comm,
 ) -> Quantization:
     """Return the quantization with the variance of the gradients that it packs."""
-    # Sums of squares are of integers, too.  The sum of |g| has at most so many bits; 31
-    # of them are kept, so that the sum of squares has at most 62.
+    # Sums of squares are of integers, too.  Of the bits of the sum of |g|, 31 are kept,
+    # so that the sum of squares has at most 62.
     _, _, hessian_bits, hessian_mask, count_bits, count_mask, _ = quantization
-    n_dropped = max(0, 63 - hessian_bits - count_bits - 31)
+    n_bits = min(63 - hessian_bits - count_bits, INTEGER_BITS)  # see `gradient_bits`
+    n_dropped = max(0, n_bits - 31)
     squares = np.zeros(team.n_threads, dtype=np.int64)
     shift = hessian_bits + count_bits + n_dropped
     team.share(1.0 * len(packed), _add_squares, packed, shift, squares)

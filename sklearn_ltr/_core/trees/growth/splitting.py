@@ -66,7 +66,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_ltr._core.compile import int64, subkernel
+from sklearn_ltr._core.compile import (
+    float64_of_integer,
+    int64,
+    stack_array,
+    subkernel,
+)
 from sklearn_ltr._core.trees.binning import MISSING_BIN
 from sklearn_ltr._core.trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
 from sklearn_ltr._core.trees.growth.leaf_values import newton_step
@@ -83,6 +88,11 @@ from sklearn_ltr._core.typing import IntArray
 
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # a gain must be larger, see `rounding_gain`
+LEAST_WEIGHT = 1.0  # W, if more: a sum of small hessians may be rounded to 0
+
+# A number for each feature of a block, in registers
+float64_slots = stack_array(np.float64, FEATURE_BLOCK)
+int64_slots = stack_array(np.int64, FEATURE_BLOCK)
 
 
 # --- sums, scores and gains -------------------------------------------------------
@@ -96,25 +106,26 @@ def gradient_and_weight(packed_sum: int, rule: SplitRule) -> tuple[float, float]
     w = packed_sum & quantization.count_mask
     if rule.second_order:
         w = pair & quantization.hessian_mask
-    # at least 1 unit, since a sum of small hessians may be rounded to 0
-    return float(pair >> quantization.hessian_bits), max(float(w), 1.0)
+    g = pair >> quantization.hessian_bits
+    return float64_of_integer(g), float64_of_integer(w)
 
 
 @subkernel
 def child_score(packed_sum: int, rule: SplitRule) -> float:
     """Return ``G^2 / (W + l2)`` of a packed sum."""
     g, w = gradient_and_weight(packed_sum, rule)
-    return g * g / (w + rule.l2)
+    return g * g / (max(w, LEAST_WEIGHT) + rule.l2)
 
 
 @subkernel
-def split_score(left: int, right: int, rule: SplitRule) -> float:
-    """Return the sum of the scores of two children, from their packed sums."""
-    # one fraction instead of two: a division takes as long as all the rest
+def split_score(left: int, total: int, rule: SplitRule) -> float:
+    """Return the sum of the scores of two children, from packed sums."""
     g_left, w_left = gradient_and_weight(left, rule)
-    g_right, w_right = gradient_and_weight(right, rule)
-    w_left += rule.l2
-    w_right += rule.l2
+    g, w = gradient_and_weight(total, rule)
+    g_right, w_right = g - g_left, w - w_left
+    w_left = max(w_left, LEAST_WEIGHT) + rule.l2
+    w_right = max(w_right, LEAST_WEIGHT) + rule.l2
+    # one fraction instead of two: a division takes as long as all the rest
     crossed = g_left * g_left * w_right + g_right * g_right * w_left
     return crossed / (w_left * w_right)
 
@@ -123,7 +134,7 @@ def split_score(left: int, right: int, rule: SplitRule) -> float:
 def child_value(packed_sum: int, rule: SplitRule) -> float:
     """Return ``-G / (W + l2)`` of a packed sum, in units of quantized gradients."""
     g, w = gradient_and_weight(packed_sum, rule)
-    return newton_step(g, w, rule.l2)
+    return newton_step(g, max(w, LEAST_WEIGHT), rule.l2)
 
 
 @subkernel
@@ -139,6 +150,7 @@ def rounding_gain(packed_sum: int, rule: SplitRule) -> float:
     if rule.second_order:
         count = packed_sum & rule.quantization.count_mask
         g, h = gradient_and_weight(packed_sum, rule)
+        h = max(h, LEAST_WEIGHT)
         step = g / h
         product = float(count) / h * (1.0 + step * step)
     # the float64 error of a gain, a small difference of large scores
@@ -157,7 +169,7 @@ def allowed_score(left: int, total: int, direction: int, rule: SplitRule) -> flo
         rise = child_value(right, rule) - child_value(left, rule)
         if direction * rise < 0.0:
             return 0.0
-    return split_score(left, right, rule)
+    return split_score(left, total, rule)
 
 
 # --- thresholds -------------------------------------------------------------------
@@ -173,16 +185,12 @@ def find_block_splits(
     for slot in range(FEATURE_BLOCK):
         splits.score[slot] = 0.0
         splits.threshold[slot] = 0
-        splits.left_sum[slot] = 0
         any_missing |= histogram[MISSING_BIN * FEATURE_BLOCK + slot]
     # Missing values go right, unless a split that sends them left has a higher gain: if
     # any feature of the block has some in the leaf, all are scanned again.
     end = 2 * HISTOGRAM_BINS if any_missing else HISTOGRAM_BINS
     for offset in range(0, end, HISTOGRAM_BINS):
-        if offset > 0:
-            for slot in range(FEATURE_BLOCK):
-                splits.left_sum[slot] = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
-        scan_thresholds(histogram, n_bins, total, rule, offset, splits)
+        scan_thresholds(histogram, n_bins, total, rule, int64(offset), splits)
 
 
 @subkernel
@@ -195,19 +203,26 @@ def scan_thresholds(
     splits: BlockSplits,
 ) -> None:
     """Store the thresholds, plus `offset`, whose score exceeds that in `splits`."""
-    # the sums in ``splits.left_sum`` at the start go left whatever the threshold
-    score, threshold, left_sum = splits.score, splits.threshold, splits.left_sum
-    mask, min_samples_leaf = rule.quantization.count_mask, rule.min_samples_leaf
+    score, threshold, left_sum = float64_slots(), int64_slots(), int64_slots()
+    for slot in range(FEATURE_BLOCK):
+        score[slot], threshold[slot] = splits.score[slot], splits.threshold[slot]
+        missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
+        left_sum[slot] = missing if offset > 0 else 0  # goes left in any case
+    mask = rule.quantization.count_mask
+    least = rule.min_samples_leaf
+    most = (total & mask) - least
     for b in range(n_bins):
         for slot in range(FEATURE_BLOCK):  # vectorises
-            left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
-            left = left_sum[slot]
-            right = total - left
-            both = split_score(left, right, rule)
+            left = left_sum[slot] + histogram[b * FEATURE_BLOCK + slot]
+            left_sum[slot] = left
+            both, n_left = split_score(left, total, rule), left & mask
             better = both > score[slot]
-            better &= min(left & mask, right & mask) >= min_samples_leaf
+            better &= n_left >= least
+            better &= n_left <= most
             score[slot] = both if better else score[slot]
             threshold[slot] = b + offset if better else threshold[slot]
+    for slot in range(FEATURE_BLOCK):
+        splits.score[slot], splits.threshold[slot] = score[slot], threshold[slot]
 
 
 # --- categorical and constrained features -----------------------------------------
@@ -342,7 +357,7 @@ def sort_categories(
         packed = sums[b]
         if packed & mask >= rule.min_samples_leaf:
             g, w = gradient_and_weight(packed, rule)
-            ratio[n_sorted] = (g + added_g) / (w + added_w)
+            ratio[n_sorted] = (g + added_g) / (max(w, LEAST_WEIGHT) + added_w)
             category[n_sorted] = b
             n_sorted += 1
     gap = int64(1)

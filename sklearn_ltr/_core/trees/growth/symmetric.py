@@ -69,6 +69,7 @@ from sklearn_ltr._core.trees.growth.splitting import (
     OrderedBins,
     allowed_score,
     child_score,
+    int64_slots,
     is_categorical,
     is_special,
     keep_better,
@@ -217,20 +218,21 @@ def add_leaf_gains(
     work: GrowthWorkspace,
 ) -> None:
     """Add the gain that each threshold of a block gives in one leaf."""
-    left_sum, gains = work.splits.left_sum, work.levels.gains[side]
+    left_sum, gains = int64_slots(), work.levels.gains[side]
     mask, parent_score = rule.quantization.count_mask, child_score(total, rule)
+    least = rule.min_samples_leaf
+    most = (total & mask) - least
     for slot in range(FEATURE_BLOCK):
         missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
         left_sum[slot] = missing if side > 0 else 0
     for b in range(n_bins):
         for slot in range(FEATURE_BLOCK):  # vectorises
-            left_sum[slot] += histogram[b * FEATURE_BLOCK + slot]
-            left = left_sum[slot]
-            right = total - left
-            both = split_score(left, right, rule)
-            gain = both - parent_score
+            left = left_sum[slot] + histogram[b * FEATURE_BLOCK + slot]
+            left_sum[slot] = left
+            gain, n_left = split_score(left, total, rule) - parent_score, left & mask
             divides = gain > 0.0
-            divides &= min(left & mask, right & mask) >= rule.min_samples_leaf
+            divides &= n_left >= least
+            divides &= n_left <= most
             gains[b * FEATURE_BLOCK + slot] += gain if divides else 0.0
 
 

@@ -199,7 +199,6 @@ class BlockSplits(NamedTuple):
     # bins up to and including ``threshold % 256`` go left; missing values go left if
     # the number is 256 or more
     threshold: IntArray
-    left_sum: IntArray  # packed sum of the left child, while bins are scanned
 
 
 class CategoryOrder(NamedTuple):
@@ -363,7 +362,6 @@ def allocate_workspace(
         splits=BlockSplits(
             allocate_aligned(slots_of_threads, np.float64),
             allocate_aligned(slots_of_threads, np.int64),
-            allocate_aligned(slots_of_threads, np.int64),
         ),
         progress=own_records(n_threads, 1, PROGRESS),
         leaves=own_records(n_threads, max_leaf_nodes, LEAF),
@@ -438,9 +436,7 @@ def workspace_of_thread(
         work.n_filled,
         work.candidates,
         work.category_set,
-        BlockSplits(
-            splits.score[thread], splits.threshold[thread], splits.left_sum[thread]
-        ),
+        BlockSplits(splits.score[thread], splits.threshold[thread]),
         work.progress[thread],
         work.leaves[thread],
         _special_of_thread(thread, work.special),
