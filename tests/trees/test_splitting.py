@@ -94,7 +94,11 @@ def test_without_missing_values_they_will_go_to_the_larger_child(larger, second_
 
 @both_gains
 def test_the_first_of_equal_splits_is_used(second_order):
-    # by symmetry, bins 0 and 2 are equally good thresholds
-    X, gradient = np.arange(4.0)[:, None], np.array([1.0, -1, -1, 1])
-    options = {"max_leaf_nodes": 2, "second_order": second_order}
-    assert grow_on(X, gradient, np.ones(4), **options).ensemble.threshold[0] == 0.5
+    # The rows of bin 1 of feature 0 have left by feature 1: bins 0 and 1 are thresholds
+    # of the same sums.  (Others by symmetry only: rounding tells them apart.)
+    X = np.array([[0, 0], [2, 0], [0, 0], [2, 0], [1, 1], [1, 1]], dtype=np.float64)
+    gradient = np.array([1.0, -1, 1, -1, 30, 30])
+    options = {"max_leaf_nodes": 3, "second_order": second_order}
+    ensemble = grow_on(X, gradient, np.ones(6), **options).ensemble
+    assert ensemble.feature[:2].tolist() == [1, 0]
+    assert ensemble.threshold[1] == 0.5
