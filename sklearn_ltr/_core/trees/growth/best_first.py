@@ -139,7 +139,8 @@ def search_siblings(tree: GrowingTree, work: GrowthWorkspace) -> None:
 def search_block(block: int, tree: GrowingTree, work: GrowthWorkspace) -> None:
     """Search a block, given its histogram of the smaller sibling, for their splits."""
     # a sibling that cannot be split is searched, too; its candidate is ignored
-    n_bins, splits = tree.blocks.n_bins[block], work.splits
+    n_used_slots, n_bins = tree.blocks.n_used_slots[block], tree.blocks.n_bins[block]
+    splits = work.splits
     smaller, larger = work.progress[0].smaller, work.progress[0].larger
     leaf = work.leaves[smaller]
     histogram = work.histograms[leaf.histogram_index, block]
@@ -150,7 +151,9 @@ def search_block(block: int, tree: GrowingTree, work: GrowthWorkspace) -> None:
             parent = work.histograms[leaf.histogram_index, block]
             subtract_histogram(parent, histogram, n_bins)
             histogram = parent
-        find_block_splits(histogram, n_bins, leaf.total, tree.rule, splits)
+        find_block_splits(
+            histogram, n_used_slots, n_bins, leaf.total, tree.rule, splits
+        )
         find_special_splits(block, histogram, leaf.total, tree, work.special, splits)
         parent_score = child_score(leaf.total, tree.rule)
         candidate = work.candidates[work.team.thread, k]

@@ -39,6 +39,7 @@ class Blocks(NamedTuple):
     # (n_blocks,): slots from this number on hold no feature; 0: the block is skipped.
     # (A lower slot may be unused, too: see restrict_features.)
     n_used_slots: IntArray
+    in_use: IntArray  # (n_blocks_in_use,): those that are not skipped
     n_bins: IntArray  # (n_blocks,): largest number of bins of its features
     # (n_features,): feature j is in ``values[block, :, slot]`` with
     # ``block, slot = divmod(place[j], 16)``, or if place[j] is below 0, it is the
@@ -67,6 +68,7 @@ def allocate_blocks(binned: BinnedData) -> Blocks:
         values=np.empty((len(blocks), n_rows, 2), dtype=np.uint64).view(np.uint8),
         feature=feature,
         n_used_slots=np.array([len(features) for features in blocks]),
+        in_use=np.arange(len(blocks)),
         n_bins=np.array([n_bins[features].max() for features in blocks]),
         place=places,
         column=column,
@@ -77,7 +79,8 @@ def restrict_features(blocks: Blocks, features: IntArray) -> Blocks:
     """Return the same blocks, with only `features` to split by."""
     feature = np.where(np.isin(blocks.feature, features), blocks.feature, -1)
     n_used_slots = np.where((feature >= 0).any(axis=1), blocks.n_used_slots, 0)
-    return blocks._replace(feature=feature, n_used_slots=n_used_slots)
+    in_use = np.flatnonzero(n_used_slots)
+    return blocks._replace(feature=feature, n_used_slots=n_used_slots, in_use=in_use)
 
 
 def pack_rows(
@@ -87,10 +90,9 @@ def pack_rows(
     team: ThreadTeam,
 ) -> None:
     """Copy the bins of `rows` to the blocks in use."""
-    in_use = np.flatnonzero(blocks.n_used_slots)
     words = blocks.values.view(np.uint64)
-    time = PACKING_TIME * len(rows) * len(in_use)
-    team.share(time, _pack_blocks, columns, rows, blocks.column, in_use, words)
+    time = PACKING_TIME * len(rows) * len(blocks.in_use)
+    team.share(time, _pack_blocks, columns, rows, blocks.column, blocks.in_use, words)
 
 
 @shared_kernel

@@ -111,6 +111,7 @@ class TreeGrower:
         n_rows, n_nodes = len(row_numbers), 2 * parameters.max_leaf_nodes - 1
         self.leaves = new_leaf_workspace(n_rows, n_nodes, team.n_threads)
         # a thread's own begin in a cache line that no other thread writes to
+        self._leaves_only = allocate_nodes(parameters.max_leaf_nodes)
         shape = team.n_threads, parameters.max_leaf_nodes + 8, 3
         self._leaf_totals = np.zeros(shape, dtype=np.int64)
         self._has_categories = bool(binned.n_categories.any())
@@ -160,7 +161,7 @@ class TreeGrower:
             allowed=drawn.allowed,
             most_steps=self._policy.most_steps(p),
             exchanges=self._exchange is not None,
-            nodes=allocate_nodes(p.max_leaf_nodes),
+            nodes=self._leaves_only.copy(),
         )
         self._split_leaves(growing, self._growth_time(drawn.subsample))
         nodes = growing.nodes
@@ -174,7 +175,7 @@ class TreeGrower:
         """Call kernels of `grow` for a tree without splits, what comes last first."""
         p, exchanges = self._parameters, self._exchange is not None
         rule = make_rule(p, Quantization(1.0, 1.0, 8, 255, 8, 255))
-        nodes = allocate_nodes(p.max_leaf_nodes)
+        nodes = self._leaves_only.copy()
         tree = GrowingTree(rule, self._blocks, 0, 0, drawn.allowed, 0, exchanges, nodes)
         self._split_leaves(tree, 0.0)
         magnitudes = Magnitudes(self._n_rows, 1.0, 1.0)

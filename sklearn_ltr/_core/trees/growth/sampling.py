@@ -21,6 +21,7 @@ turned into a uniform number in (0, 1).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,9 +42,11 @@ from sklearn_ltr._core.typing import IntArray
 
 LARGEST_UNIFORM = 1.0 - 2.0**-53
 
-# The purposes of random streams: PCG64([seed, tree_index, purpose]).  (2 was a
-# purpose once, and 3 is kept so that models stay the same.)
+# The purposes of random streams: SeedSequence([seed, tree_index, purpose]), for rows
+# with the first of KEYS trees.  (2 was a purpose once, and 3 is kept so that models
+# stay the same.)
 TREE_FEATURES, ROWS, SPLIT_FEATURES = 0, 1, 3
+KEYS = 256
 
 # s_i is counted in buckets, 32 for each factor of 2: from 2^-62 to 2
 BUCKET_BITS = 5
@@ -74,6 +77,15 @@ class RowSample(NamedTuple):
     derivatives: RowDerivatives
 
 
+@functools.lru_cache(maxsize=8)
+def row_keys(seed: int, number: int) -> NDArray[np.uint64]:
+    """Return the keys of the streams for rows, of block `number` of KEYS trees."""
+    # all at once: to seed a generator for each would take as long as a smaller kernel
+    seeds = np.random.SeedSequence([seed, number * KEYS, ROWS])
+    keys: NDArray[np.uint64] = seeds.generate_state(KEYS, np.uint64)
+    return keys
+
+
 @dataclass(frozen=True)
 class TreeSampler:
     """Draws a `TreeSample` for each tree, by the seed and the tree's index alone."""
@@ -92,16 +104,13 @@ class TreeSampler:
         # the key of a stream, on which its numbers depend
         stream = np.uint64(0)
         if self.subsample < 1.0:
-            stream = np.uint64(self._bits(tree_index, ROWS).random_raw())
+            stream = row_keys(self.seed, tree_index // KEYS)[tree_index % KEYS]
         return TreeSample(tree_index, features, allowed, self.subsample, stream)
-
-    def _bits(self, tree_index: int, purpose: int) -> np.random.PCG64:
-        """Return the random bits of one tree and purpose."""
-        return np.random.PCG64([self.seed, tree_index, purpose])
 
     def _rng(self, tree_index: int, purpose: int) -> np.random.Generator:
         """Return the generator of one tree and purpose."""
-        return np.random.Generator(self._bits(tree_index, purpose))
+        seeds = [self.seed, tree_index, purpose]
+        return np.random.Generator(np.random.PCG64(seeds))
 
     def _features(self, tree_index: int) -> IntArray:
         """Return the features of the tree, ascending."""
@@ -165,10 +174,11 @@ def find_mu(counts: IntArray, n_wanted: float) -> float:
     if n_above <= n_wanted:
         return 0.0
     for bucket in range(1, N_BUCKETS):
-        n_above -= counts[bucket]
-        sum_below += counts[bucket] * BUCKET_MIDDLES[bucket - 1]
-        if n_above + sum_below / BUCKET_ENDS[bucket - 1] <= n_wanted:
-            break
+        if counts[bucket] > 0:  # most are empty
+            if n_above + sum_below / BUCKET_ENDS[max(bucket - 2, 0)] <= n_wanted:
+                break  # with mu at the lower end of this one
+            n_above -= counts[bucket]
+            sum_below += counts[bucket] * BUCKET_MIDDLES[bucket - 1]
     # with mu beyond the last bucket, no row is certain to be kept
     return sum_below / (n_wanted - n_above)
 

@@ -71,6 +71,7 @@ from sklearn_ltr._core.compile import (
     int64,
     stack_array,
     subkernel,
+    uint64,
 )
 from sklearn_ltr._core.trees.binning import MISSING_BIN
 from sklearn_ltr._core.trees.growth.blocks import FEATURE_BLOCK, HISTOGRAM_BINS
@@ -84,15 +85,16 @@ from sklearn_ltr._core.trees.growth.workspace import (
     SpecialFeatures,
     SplitRule,
 )
-from sklearn_ltr._core.typing import IntArray
+from sklearn_ltr._core.typing import FloatArray, IntArray
 
 MAX_SPLIT_CATEGORIES = 32  # on one side of a split
 ROUNDING_FACTOR = 8.0  # a gain must be larger, see `rounding_gain`
 LEAST_WEIGHT = 1.0  # W, if more: a sum of small hessians may be rounded to 0
 
-# A number for each feature of a block, in registers
-float64_slots = stack_array(np.float64, FEATURE_BLOCK)
-int64_slots = stack_array(np.int64, FEATURE_BLOCK)
+# Features whose thresholds are searched together: with a number for each in registers
+SEARCHED_SLOTS = FEATURE_BLOCK // 2
+float64_slots = stack_array(np.float64, SEARCHED_SLOTS)
+int64_slots = stack_array(np.int64, SEARCHED_SLOTS)
 
 
 # --- sums, scores and gains -------------------------------------------------------
@@ -177,7 +179,12 @@ def allowed_score(left: int, total: int, direction: int, rule: SplitRule) -> flo
 
 @subkernel
 def find_block_splits(
-    histogram: IntArray, n_bins: int, total: int, rule: SplitRule, splits: BlockSplits
+    histogram: IntArray,
+    n_used_slots: int,
+    n_bins: int,
+    total: int,
+    rule: SplitRule,
+    splits: BlockSplits,
 ) -> None:
     """Find the best threshold of each feature of a block, in a leaf of sum `total`."""
     # `n_bins` is the largest number of bins of these features, missing not counted
@@ -190,30 +197,33 @@ def find_block_splits(
     # any feature of the block has some in the leaf, all are scanned again.
     end = 2 * HISTOGRAM_BINS if any_missing else HISTOGRAM_BINS
     for offset in range(0, end, HISTOGRAM_BINS):
-        scan_thresholds(histogram, n_bins, total, rule, int64(offset), splits)
+        for first in range(0, n_used_slots, SEARCHED_SLOTS):
+            slots = histogram[first:], splits.score[first:], splits.threshold[first:]
+            scan_thresholds(*slots, n_bins, total, rule, int64(offset))
 
 
 @subkernel
 def scan_thresholds(
     histogram: IntArray,
+    best_score: FloatArray,
+    best_threshold: IntArray,
     n_bins: int,
     total: int,
     rule: SplitRule,
     offset: int,
-    splits: BlockSplits,
 ) -> None:
-    """Store the thresholds, plus `offset`, whose score exceeds that in `splits`."""
+    """Keep the thresholds, plus `offset`, of a better score, of the first features."""
     score, threshold, left_sum = float64_slots(), int64_slots(), int64_slots()
-    for slot in range(FEATURE_BLOCK):
-        score[slot], threshold[slot] = splits.score[slot], splits.threshold[slot]
+    for slot in range(SEARCHED_SLOTS):
+        score[slot], threshold[slot] = best_score[slot], best_threshold[slot]
         missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
         left_sum[slot] = missing if offset > 0 else 0  # goes left in any case
     mask = rule.quantization.count_mask
     least = rule.min_samples_leaf
     most = (total & mask) - least
     for b in range(n_bins):
-        for slot in range(FEATURE_BLOCK):  # vectorises
-            left = left_sum[slot] + histogram[b * FEATURE_BLOCK + slot]
+        for slot in range(SEARCHED_SLOTS):  # vectorises
+            left = left_sum[slot] + histogram[uint64(b * FEATURE_BLOCK + slot)]
             left_sum[slot] = left
             both, n_left = split_score(left, total, rule), left & mask
             better = both > score[slot]
@@ -221,8 +231,8 @@ def scan_thresholds(
             better &= n_left <= most
             score[slot] = both if better else score[slot]
             threshold[slot] = b + offset if better else threshold[slot]
-    for slot in range(FEATURE_BLOCK):
-        splits.score[slot], splits.threshold[slot] = score[slot], threshold[slot]
+    for slot in range(SEARCHED_SLOTS):
+        best_score[slot], best_threshold[slot] = score[slot], threshold[slot]
 
 
 # --- categorical and constrained features -----------------------------------------

@@ -36,6 +36,7 @@ from sklearn_ltr._core.compile import (
     allocate_aligned,
     int64,
     subkernel,
+    uint64,
     wait_at_barrier,
 )
 from sklearn_ltr._core.trees.binning import MISSING_BIN
@@ -66,6 +67,7 @@ from sklearn_ltr._core.trees.growth.sparse_columns import (
     sums_of_root,
 )
 from sklearn_ltr._core.trees.growth.splitting import (
+    SEARCHED_SLOTS,
     OrderedBins,
     allowed_score,
     child_score,
@@ -157,6 +159,7 @@ def search_level(tree: GrowingTree, work: GrowthWorkspace) -> None:
 def add_level_gains(block: int, tree: GrowingTree, work: GrowthWorkspace) -> None:
     """Find the best threshold of each feature of a block over all leaves."""
     splits, gains, n_bins = work.splits, work.levels.gains, tree.blocks.n_bins[block]
+    n_used_slots = tree.blocks.n_used_slots[block]
     progress, root, order = work.progress[0], work.levels.root[block], work.levels.order
     if progress.n_steps == 0:
         if not tree.exchanges:
@@ -187,7 +190,9 @@ def add_level_gains(block: int, tree: GrowingTree, work: GrowthWorkspace) -> Non
             subtract_histogram(histogram, work.histograms[smaller, block], n_bins)
         if is_splittable(leaf, tree.rule):
             for side in range(n_sides):
-                add_leaf_gains(histogram, side, n_bins, leaf.total, tree.rule, work)
+                for first in range(0, n_used_slots, SEARCHED_SLOTS):
+                    slots = histogram[first:], gains[side, first:]
+                    add_leaf_gains(*slots, side, n_bins, leaf.total, tree.rule)
     replace_special_gains(block, tree, work.special, work)
     for side in range(n_sides):
         keep_best_thresholds(gains[side], n_bins, side * HISTOGRAM_BINS, splits)
@@ -211,29 +216,29 @@ def keep_best_thresholds(
 @subkernel
 def add_leaf_gains(
     histogram: IntArray,
+    gains: FloatArray,
     side: int,
     n_bins: int,
     total: int,
     rule: SplitRule,
-    work: GrowthWorkspace,
 ) -> None:
-    """Add the gain that each threshold of a block gives in one leaf."""
-    left_sum, gains = int64_slots(), work.levels.gains[side]
+    """Add the gain that each threshold of the first features gives in one leaf."""
+    left_sum = int64_slots()
     mask, parent_score = rule.quantization.count_mask, child_score(total, rule)
     least = rule.min_samples_leaf
     most = (total & mask) - least
-    for slot in range(FEATURE_BLOCK):
+    for slot in range(SEARCHED_SLOTS):
         missing = histogram[MISSING_BIN * FEATURE_BLOCK + slot]
         left_sum[slot] = missing if side > 0 else 0
     for b in range(n_bins):
-        for slot in range(FEATURE_BLOCK):  # vectorises
-            left = left_sum[slot] + histogram[b * FEATURE_BLOCK + slot]
+        for slot in range(SEARCHED_SLOTS):  # vectorises
+            left = left_sum[slot] + histogram[uint64(b * FEATURE_BLOCK + slot)]
             left_sum[slot] = left
             gain, n_left = split_score(left, total, rule) - parent_score, left & mask
             divides = gain > 0.0
             divides &= n_left >= least
             divides &= n_left <= most
-            gains[b * FEATURE_BLOCK + slot] += gain if divides else 0.0
+            gains[uint64(b * FEATURE_BLOCK + slot)] += gain if divides else 0.0
 
 
 @subkernel
