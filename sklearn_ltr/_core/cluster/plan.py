@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_ltr._core.cluster.summaries import Summary, check_alike
 from sklearn_ltr._core.data import QueryGroups, QueryIds, describe_query
 from sklearn_ltr._core.data.columns import BY_DOCUMENT
 from sklearn_ltr._core.data.groups import sort_key
 from sklearn_ltr._core.data.labels import check_have_judged, label_shares
 from sklearn_ltr._core.parameters import SMALLEST
 from sklearn_ltr._core.typing import FloatArray, IntArray, LabelWeightsLike
-from sklearn_ltr.dask._partitions import Summary, check_alike
 
 # of ids, by the kind of their dtype
 NUMBERS = dict.fromkeys("iuf", "numbers")
