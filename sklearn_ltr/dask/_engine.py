@@ -34,10 +34,7 @@ class DaskEngine:
         self._ids: dict[str, str] = {}  # of the processes that have the rows
 
     def load(self, arguments: Arguments, suffix: str) -> Loaded:
-        """Read the partitions on the workers that hold them; return (parts, summaries).
-
-        A part is a future of rows that the cluster keeps, or of a `PartitionGraph`.
-        """
+        """Read the partitions where they are; a part is a future, or a graph alone."""
         from dask import delayed
 
         client = self._client
