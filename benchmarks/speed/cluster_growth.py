@@ -35,8 +35,7 @@ from benchmarks.tools.peers import BINS
 from benchmarks.tools.queries import Part, made
 from benchmarks.tools.records import append_json, machine, parser_of
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask._comm import DaskComm
-from sklearn_ltr.dask._fit import open_endpoints
+from sklearn_ltr.dask._engine import make_comm, open_endpoints
 
 N_FEATURES = 136
 N_EXCHANGES = 500
@@ -103,11 +102,11 @@ def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
 
 def seconds_of_exchanges(rank: int, endpoints: Any, actor: Any) -> list[float]:
     """Return the seconds of an exchange of 8 bytes and of 1 MB; run on each worker."""
-    from distributed import get_worker, secede
+    from distributed import secede
 
     secede()
     seconds = []
-    with DaskComm(rank, endpoints, actor, get_worker()) as comm:
+    with make_comm(rank, endpoints, actor) as comm:
         for n_values in (1, 125_000):
             values = np.zeros(n_values, dtype=np.int64)
             comm.sum(values)

@@ -111,8 +111,8 @@ def _fit_categories() -> None:
 
 
 def _fit_on_worker() -> None:
-    from sklearn_ltr.dask._fit import WorkerRows, fit_rows
-    from sklearn_ltr.dask._tables import PartRows
+    from sklearn_ltr._core.cluster.fit import WorkerRows, fit_rows
+    from sklearn_ltr._core.cluster.tables import PartRows
 
     X, y, groups = _data()
     numbers, n_rows = np.arange(N_QUERIES), len(y)

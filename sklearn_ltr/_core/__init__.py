@@ -9,6 +9,7 @@ In the order of a fit:
 ``boosting``    the loop: one tree after another
 ``networks``    networks, and the loop that trains them
 ``rankers``     the three estimators
+``cluster``     the same fit by workers, each with its rows
 ``estimators``  what all estimators of the package share
 ``compile``     the compiler of kernels, and the threads that run them
 

@@ -7,21 +7,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.boosting.base_model import start_from_base_model
-from sklearn_ltr._core.boosting.warm_start import trees_so_far
-from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY, FitArguments, QueryGroups
+from sklearn_ltr._core.cluster.engine import fit_ranker, local_ranker, refuse_callbacks
+from sklearn_ltr._core.cluster.fit import Traffic
+from sklearn_ltr._core.cluster.plan import check_same_kinds
+from sklearn_ltr._core.cluster.summaries import join_rows
+from sklearn_ltr._core.data import HELD_OUT_BY, QueryGroups
 from sklearn_ltr._core.data.rows import n_rows
 from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
-from sklearn_ltr._core.estimators.base import refit
-from sklearn_ltr._core.estimators.preparation import found_by_reading
-from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
-from sklearn_ltr._core.parameters import read_parameters
-from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FloatArray,
@@ -30,10 +25,8 @@ from sklearn_ltr._core.typing import (
     MatricesLike,
     MatrixLike,
 )
-from sklearn_ltr.dask._fit import Traffic, fit_on_cluster
-from sklearn_ltr.dask._partitions import delayed_parts, is_collection, join_rows
-from sklearn_ltr.dask._plan import check_same_kinds
-from sklearn_ltr.dask._watch import current_client
+from sklearn_ltr.dask._engine import DaskEngine
+from sklearn_ltr.dask._partitions import delayed_parts, is_collection
 from sklearn_ltr.ensemble._meta_estimators import takes_columns
 
 
@@ -139,47 +132,9 @@ shape (n_documents, n_labels)
             If a worker is lost, and the fit goes on without it from the last finished
             tree.
         """
-        arguments: dict[str, Any] = {"X": X, "y": y, "groups": groups}
-        arguments |= {name: columns.get(name) for name in COLUMNS}
+        training = {"X": X, "y": y, "groups": groups}
         validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
-        validation |= {f"{name}_val": columns.get(f"{name}_val") for name in COLUMNS}
-        with refit(self) as model:
-            p = read_parameters(LambdaMARTParameters, model)
-            row_columns = {name: arguments[name] for name in COLUMNS}
-            rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
-            given = FitArguments.of(rows, rows, **row_columns)
-            p.check_clicks(given.columns)
-            # what a fit on a cluster cannot take
-            for named, suffix in ((arguments, ""), (validation, "_val")):
-                if suffix and all(values is None for values in named.values()):
-                    continue
-                for name in ("X", "y", "groups"):
-                    if named[f"{name}{suffix}"] is None:
-                        raise ValueError(
-                            f"{name}{suffix} is None: DaskLambdaMARTRanker needs X, y "
-                            "and groups of all rows (without groups all would be one "
-                            "query, on one worker)"
-                        )
-            if self.init is not None:
-                try:
-                    check_is_fitted(self.init)
-                except NotFittedError as error:
-                    raise ValueError(
-                        "init is not fitted, and DaskLambdaMARTRanker fits no base "
-                        "model: fit it first"
-                    ) from error
-            warn_if_unused(self, given.columns)
-            client = current_client()
-            so_far = trees_so_far(vars(self), p)
-            known = found_by_reading(self._attributes, so_far.attributes)
-            start_from_base_model(p.init, given, rows, known)
-            # the trees that a warm start keeps, and the base model
-            start = local_ranker(self)
-            start.__dict__.update(known)
-            fitted, traffic = fit_on_cluster(
-                client, start, p, so_far.seed, arguments, validation
-            )
-            model.__dict__.update(known | fitted, traffic_=traffic)
+        fit_ranker(self, DaskEngine, training, validation, columns)
         return self
 
     def set_callbacks(self, *callbacks: object) -> Self:
@@ -199,11 +154,7 @@ shape (n_documents, n_labels)
         ValueError
             If there are any.
         """
-        if callbacks:
-            raise ValueError(
-                "callbacks are not called on the workers of a cluster: fit a "
-                "LambdaMARTRanker to have them called"
-            )
+        refuse_callbacks(callbacks)
         return self
 
     def to_local(self) -> LambdaMARTRanker:
@@ -334,13 +285,6 @@ default=None
                 "by map_partitions and to_local()"
             )
         yield from super().staged_predict(X, init_score=init_score)
-
-
-def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
-    """Return a plain ranker with the same attributes, but for the cluster's."""
-    local = LambdaMARTRanker()
-    local.__dict__ = {n: v for n, v in vars(ranker).items() if n != "traffic_"}
-    return local
 
 
 def computed(*values: Any, groups: Any) -> tuple[Any, ...]:

@@ -6,7 +6,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from sklearn_ltr.dask._comm import LostConnectionError
+from sklearn_ltr._core.cluster.comm import LostConnectionError
+from sklearn_ltr._core.cluster.engine import LostWorkerError
 
 POLL_SECONDS = 0.5  # from one look at the tasks to the next
 TELL_SECONDS = 10  # for an actor to answer
@@ -14,14 +15,6 @@ PAUSE_SECONDS = 30  # waited for a worker before it is asked whether it is pause
 END_SECONDS = 60  # for the tasks of the others to end after a worker was lost
 LOSS_POLLS = 6  # until the scheduler has noticed that a worker is lost
 CAUSE_SECONDS = 30  # from a lost connection to the error of the worker that closed it
-
-
-class LostWorkerError(RuntimeError):
-    """A worker has left the cluster; `fitted` has attributes that others had fitted."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.fitted: dict[str, Any] = {}
 
 
 def wait_for(

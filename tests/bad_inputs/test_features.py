@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_ltr import LambdaMARTRanker, RankNetRanker
+from sklearn_ltr._core.cluster.summaries import read_columns
 from sklearn_ltr.calibration import CalibratedRanker
-from sklearn_ltr.dask._partitions import read_columns
 from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.inspection import model_report, shap_values
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor

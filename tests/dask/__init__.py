@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr.dask._fit import WorkerRows, fit_rows
-from sklearn_ltr.dask._tables import PartRows
+from sklearn_ltr._core.cluster.fit import WorkerRows, fit_rows
+from sklearn_ltr._core.cluster.tables import PartRows
 from tests.workers import run_workers
 
 N_QUERIES, N_ROWS = 90, 1500

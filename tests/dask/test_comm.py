@@ -12,17 +12,16 @@ import time
 import numpy as np
 import pytest
 
-from sklearn_ltr._core.compile import INTERPRETED
-from sklearn_ltr.dask._comm import (
+from sklearn_ltr._core.cluster.comm import (
     ASKING_SECONDS,
     BUFFER_BYTES,
-    DaskComm,
     LostConnectionError,
     exchange,
     neighbours_of,
     receive_into,
 )
-from sklearn_ltr.dask._fit import open_endpoints
+from sklearn_ltr._core.compile import INTERPRETED
+from sklearn_ltr.dask._engine import make_comm, open_endpoints
 from sklearn_ltr.dask._watch import tell, wait_for
 from tests.dask.test_cluster import FRAME, fit_on
 
@@ -32,7 +31,7 @@ distributed = pytest.importorskip("distributed")
 
 def call_with_comm(rank, endpoints, actor, function):
     distributed.secede()
-    with DaskComm(rank, endpoints, actor, distributed.get_worker()) as comm:
+    with make_comm(rank, endpoints, actor) as comm:
         return function(comm)
 
 

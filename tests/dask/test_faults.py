@@ -13,10 +13,10 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.cluster.plan import check_same_kinds
 from sklearn_ltr._core.compile import INTERPRETED
 from sklearn_ltr._core.data import QueryGroups
 from sklearn_ltr.dask import DaskLambdaMARTRanker, _watch
-from sklearn_ltr.dask._plan import check_same_kinds
 from tests.dask import positions_of
 from tests.dask.test_cluster import (
     COLUMNS,
@@ -292,7 +292,7 @@ def test_a_paused_worker_is_not_waited_for(client, monkeypatch):
 
 def die_after(n_trees):
     """Let this worker die after so many trees."""
-    from sklearn_ltr.dask._comm import Connections
+    from sklearn_ltr._core.cluster.comm import Connections
 
     def keep_or_die(connections, n_so_far, fitted):
         if n_so_far == n_trees:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.cluster.tables import PartRows, PartTable
 from sklearn_ltr._core.comm import ONE_PROCESS
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data.tables import table_of
@@ -19,7 +20,6 @@ from sklearn_ltr.dask._partitions import (
     delayed_partitions,
     make_partition_graphs,
 )
-from sklearn_ltr.dask._tables import PartRows, PartTable
 from tests.dask import bytes_of, make_data
 from tests.dask.test_cluster import (
     COLUMNS,

@@ -54,6 +54,7 @@ CORE = {
         "boosting",
         "ranking",
     },
+    "cluster": {"data", "estimators", "boosting", "rankers", "ranking"},
     "__init__": {"data", "networks", "estimators", "ranking", "rankers"},
 }
 # ... and the annexes, which no core room imports.  They may import from the front door.
@@ -72,15 +73,7 @@ ANNEXES = {
         "preprocessing",
     },
     "calibration": {"data", "metrics", "estimators", "ranking", "ensemble"},
-    "dask": {
-        "__init__",
-        "data",
-        "estimators",
-        "boosting",
-        "ranking",
-        "rankers",
-        "ensemble",
-    },
+    "dask": {"__init__", "data", "estimators", "cluster", "ensemble"},
     "model_selection": {
         "__init__",
         "data",
@@ -128,7 +121,7 @@ ANNEXES = {
         "__init__",
         "data",
         "trees",
-        "dask",
+        "cluster",
         "ensemble",
         "metrics",
         "scorers",
@@ -429,7 +422,7 @@ numba.core.registry.cpu_target.target_context.refresh()
 OF_CALLBACKS = "sklearn.callback", "rich"
 NEVER = {"asyncio", "sqlite3", "unittest"}
 # rooms of the core that a fit does not need
-LATER = {"optional", "scorers", "strict_json"}
+LATER = {"cluster", "optional", "scorers", "strict_json"}
 
 
 def check_modules(added: set[str], more_rooms: set[str]) -> None:

@@ -13,9 +13,9 @@ doubling).
 
 A worker has one socket for each neighbour, opened once per fit, with TLS where the
 cluster has it.  The thread that fits writes and reads them itself: neither the
-scheduler nor the worker's event loop takes part.  A worker that ends its fit, for
+scheduler nor an event loop of the worker takes part.  A worker that ends its fit, for
 whatever reason, closes its connections.  Then its neighbours stop waiting for it and
-end theirs, and so on through the cube.
+end theirs, and so on through the cube.  Nothing here knows which cluster it is.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -63,29 +64,30 @@ class Endpoint(NamedTuple):
 
 
 class Connections:
-    """The actor that opens the sockets of one worker, and can end its exchanges.
+    """Opens the sockets of one worker, and can end its exchanges.
 
-    Parameters
-    ----------
-    key : bytes
-        A secret of the fit, by which its workers know each other.
+    By the secret `key`, the workers of a fit know each other.  Others reach this
+    `worker` at `host`; it listens at a free port of `listen_host`.  With TLS there is a
+    context for `connecting` to others, by their `server_name`, and for `listening`.
     """
 
-    def __init__(self, key: bytes) -> None:
-        from distributed import get_worker
-        from distributed.comm import get_address_host
-
-        worker = get_worker()
-        connecting = worker.security.get_connection_args("worker")
-        self._server_name = connecting["extra_conn_args"].get("server_hostname")
-        self._connecting = connecting["ssl_context"]
-        self._listening = worker.security.get_listen_args("worker")["ssl_context"]
-        here = get_address_host(worker.listen_address)  # at a free port
-        family, *_, address = socket.getaddrinfo(here, 0, type=socket.SOCK_STREAM)[0]
+    def __init__(
+        self,
+        key: bytes,
+        worker: str,
+        host: str,
+        listen_host: str,
+        connecting: ssl.SSLContext | None = None,
+        listening: ssl.SSLContext | None = None,
+        server_name: str | None = None,
+    ) -> None:
+        self._connecting, self._listening = connecting, listening
+        self._server_name = server_name
+        places = socket.getaddrinfo(listen_host, 0, type=socket.SOCK_STREAM)
+        family, *_, address = places[0]
         self._listener = socket.create_server(address, family=family)
         self._listener.settimeout(ACCEPT_SECONDS)
-        host, port = get_address_host(worker.address), self._listener.getsockname()[1]
-        self._endpoint = Endpoint(worker.address, host, port)
+        self._endpoint = Endpoint(worker, host, self._listener.getsockname()[1])
         self._key, self._failure = key, ""
         self._sockets: list[socket.socket] = []
         self._is_complete = False
@@ -255,44 +257,32 @@ def exchange(connection: socket.socket, given: IntArray, taken: IntArray) -> Non
         receive_into(connection, taken[start : start + step])
 
 
-class DaskComm:
+class SocketComm:
     """The exchanges of one worker of a fit, as `Comm` says; a context connects it.
 
-    Parameters
-    ----------
-    rank : int
-    endpoints : list of n_workers Endpoint
-        By the rank of the worker.
-    actor : proxy of the Connections of this worker
-    worker : distributed.Worker
-        This worker.
-
-    Attributes
-    ----------
-    connections : Connections
-    n_threads : int
-        Threads that Dask gives this worker.
-    n_exchanges : int
-        Number of exchanges so far.
-    n_bytes : int
-        Bytes that this worker has sent and received in sums so far.
+    The endpoints are by rank; `print_line` prints where the user is.  It counts its
+    `n_exchanges`, and `n_bytes`, which it has sent and received in sums.
     """
 
     def __init__(
-        self, rank: int, endpoints: list[Endpoint], actor: Any, worker: Any
+        self,
+        rank: int,
+        endpoints: list[Endpoint],
+        connections: Connections,
+        n_threads: int | None,
+        print_line: Callable[[str], None],
     ) -> None:
         self.rank, self.n_workers = rank, len(endpoints)
-        self.n_threads: int | None = worker.state.nthreads
+        self.n_threads, self.connections = n_threads, connections
         self.n_exchanges = self.n_bytes = 0
-        self.connections: Connections = worker.state.actors[actor.key]
-        self._endpoints, self._worker = endpoints, worker
+        self._endpoints, self._print_line = endpoints, print_line
         neighbours = neighbours_of(rank, len(endpoints))
         corners = n_corners(len(endpoints))
         self._is_corner = rank < corners
         self._corners = [other for other in neighbours if other < corners]
         self._others = [other for other in neighbours if other >= corners]
         # the arrays received from neighbours in a sum: memory that is kept, as new
-        # pages are slow, and Dask returns freed memory to the system
+        # pages are slow, and a worker may return freed memory to the system
         self._brought = np.empty(0, dtype=np.int64)
 
     def __enter__(self) -> Self:
@@ -402,7 +392,7 @@ class DaskComm:
     def print_line(self, line: str) -> None:
         """Print a line once, where the user is, whichever workers call this."""
         if self.rank == 0:
-            self._worker.log_event("print", {"args": (line,), "flush": True})
+            self._print_line(line)
 
     def _send_value(self, rank: int, value: Any) -> None:
         """Send any value to a neighbour, its arrays without a copy."""

@@ -1,4 +1,8 @@
-"""X of one worker: partitions, one of which at a time is in memory as numbers."""
+"""X of one worker: partitions, one of which at a time is in memory as numbers.
+
+A partition is in memory, a dict of the rows of each argument; or where its rows have no
+room, it is read whenever they are needed, by whatever an engine has for that.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,30 +35,40 @@ from sklearn_ltr._core.data.tables import (
     table_of,
 )
 from sklearn_ltr._core.typing import FeaturesLike, FloatArray, IntArray, MatrixLike
-from sklearn_ltr.dask._partitions import Partition, PartitionGraph, read_part
+
+Partition = dict[str, Any]  # the rows of each argument of `fit` that was given
+
+
+class RereadPartition(Protocol):
+    """A partition whose rows are read again and again, such as from a file."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the arguments."""
+
+    def read(self, names: list[str] | None = None) -> Partition:
+        """Read the rows of some of the arguments; all if `names` is None."""
+
+
+Part = Partition | RereadPartition
+
+
+def read_part(part: Part, names: list[str] | None = None) -> Partition:
+    """Return some of the arguments of a partition; all if `names` is None."""
+    if not isinstance(part, dict):
+        return part.read(names)
+    return part if names is None else {name: part[name] for name in names}
 
 
 @dataclass(eq=False)
 class PartRows(SuppliedX):
-    """The rows of X that one worker has, as they are in their partitions.
+    """The rows of X that one worker has, as they are in their partitions."""
 
-    Attributes
-    ----------
-    name : str
-        Of X among the arguments of `fit`.
-    parts : list of dict or PartitionGraph
-    chosen : list of ndarrays of intp, or None
-        The rows of each partition, None: all.
-    sizes : list of int
-        Number of these rows.
-    known : mapping of str to object
-        Fitted attributes of their columns, see `learn_columns`.
-    """
-
-    name: str
-    parts: list[Partition | PartitionGraph]
-    chosen: list[NDArray[np.intp] | None]
-    sizes: list[int]
+    name: str  # of X among the arguments of `fit`
+    parts: list[Part]
+    chosen: list[NDArray[np.intp] | None]  # rows of each partition, None: all
+    sizes: list[int]  # numbers of these rows
+    # fitted attributes of their columns, see `learn_columns`
     known: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -103,12 +117,7 @@ class PartRows(SuppliedX):
 class PartTable:
     """The same rows as numbers: a table of which one partition is in memory at a time.
 
-    Parameters
-    ----------
-    rows : PartRows
-    convert : callable
-        Returns the rows of a partition as an ndarray or CSR matrix.
-    n_features : int
+    `convert` returns the rows of a partition as an ndarray or CSR matrix.
     """
 
     is_sparse, known_bins = False, None
@@ -201,21 +210,17 @@ class PartTable:
             return self._held[number]
         part, rows = self._rows.parts[number], self._rows.read(number)
         table = self._convert(rows)
-        if isinstance(part, PartitionGraph):
+        if not isinstance(part, dict):
             values = table.data if issparse(table) else table
             found = zlib.crc32(np.ascontiguousarray(values).data)
             is_same = found == self._checksums.setdefault(number, found)
             if not is_same or table.shape[0] != self._rows.sizes[number]:
                 raise RuntimeError(ROWS_CHANGED.format(self._rows.name))
-        elif table is rows and self._rows.chosen[number] is None and is_fast(table):
-            self._held[number] = table
+        elif table is rows and self._rows.chosen[number] is None:
+            # a cluster may leave the arrays of a message at any byte, read slowly
+            if issparse(table) or table.flags.aligned:
+                self._held[number] = table
         return table
-
-
-def is_fast(table: Matrix) -> bool:
-    """Return whether a part of the table is read as fast as from a copy of the part."""
-    # Dask leaves the arrays of a message where they came, at any byte
-    return bool(issparse(table) or table.flags.aligned)
 
 
 def merge_categories(parts: list[FeatureCategories]) -> FeatureCategories:
