@@ -33,9 +33,11 @@ from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, LambdaMARTRanker
 from sklearn_ltr._core.ranking.task import ranking_task
+from sklearn_ltr._core.saving import saved_part
 from sklearn_ltr._core.typing import IntArray, MatrixLike
 
 
+@saved_part
 class Traffic(NamedTuple):
     """The data that were sent between the workers during a fit, in numbers."""
 
