@@ -325,6 +325,21 @@ def beside_others_latency() -> str:
     return markdown(["rows", "", *busy], table, once=1)
 
 
+def second_thread() -> str:
+    """Milliseconds of a tree and seconds of a fit, by one thread and by two."""
+    rows = []
+    for r in records("second_thread"):
+        cells = [r["shape"].replace("x", " x ")]
+        for one, two, digits in (("1", "2", 1), ("fit 1", "fit 2", 2)):
+            pairs = np.array([r[one], r[two]])
+            cells += [f"{seconds:.{digits}f}" for seconds in np.median(pairs, axis=1)]
+            cells.append(f"{np.median(pairs[0] / pairs[1]):.2f}")
+        rows.append(cells)
+    parts = [f"{what}{n}" for what in ("ms a tree, ", "s a fit, ") for n in (1, 2)]
+    head = ["rows x columns", *parts[:2], "times", *parts[2:], "times"]
+    return markdown(head, rows)
+
+
 def explain() -> str:
     """Milliseconds of SHAP values of 100 trees of 31 leaves."""
     columns = [(10_000, 2), (10_000, 1), (100, 1)]

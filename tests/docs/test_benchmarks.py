@@ -45,6 +45,7 @@ COMMANDS = {
         *("--scale", "0.03", "--trees", "3", "--rounds", "1", "--busy", "1"),
         *("--calls", "10", "--pairs", "1", *OURS),
     ],
+    "speed.second_thread": ["--shapes", "600x9", "--trees", "2", "--pairs", "1"],
     "speed.predict": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "speed.explain": [*TINY, *OURS, "--rows", "100", "--threads", "1"],
     "quality.learning_curves": [
