@@ -36,6 +36,10 @@ COMMANDS = {
     "quality.calibration": ["--made", "30", "--rankers", "LambdaMARTRanker"],
     "quality.several_labels": ["--shop", "40"],
     "speed.dask_fit": [*TINY, *OURS, "--workers", "2"],
+    "speed.spark_fit": [
+        *("--queries", "20", "--trees", "2", "--tasks", "2", "--repetitions", "1"),
+        *OURS,
+    ],
     "speed.cluster_growth": ["--measured-rows", "2000", "--trees", "2"],
     "speed.larger_than_memory": [
         *("--gigabytes", "0.01", "--partition-rows", "3000", "--trees", "2"),
@@ -75,6 +79,7 @@ COMMANDS = {
 }
 NEEDS = {
     "speed.dask_fit": ("distributed",),
+    "speed.spark_fit": ("pyspark", "pyarrow"),
     "speed.cluster_growth": ("distributed",),
     "speed.larger_than_memory": ("distributed", "psutil"),
 }
