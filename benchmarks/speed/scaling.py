@@ -23,9 +23,10 @@ with two: s + p / n (Amdahl's law).
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -79,32 +80,43 @@ class PartClock:
 
     def watch(self) -> None:
         """Let the teams of this process report to this clock."""
-        run, grow = ThreadTeam.run, TreeGrower.grow
+        call, grow = ThreadTeam.map, TreeGrower.grow
 
-        def timed_run(team: ThreadTeam, function: Any, *arguments: Any) -> None:
-            times = np.zeros(team.n_threads)
+        def timed_map(
+            team: ThreadTeam, function: Any, *arguments: Iterable[Any]
+        ) -> list[Any]:
+            times = Counter[int]()  # of each thread
 
-            def timed(thread: int, *given: Any) -> None:
+            def timed(*item: Any) -> Any:
                 start = time.thread_time()
-                function(thread, *given)
-                times[thread] = time.thread_time() - start
+                found = function(*item)
+                times[threading.get_ident()] += time.thread_time() - start
+                return found
 
-            run(team, timed, *arguments)
-            self.longest[part_name(function)] += times.max()
-            self.shares[part_name(function)] += times.mean()
+            results = call(team, timed, *arguments)
+            name = part_name(function)
+            self.longest[name] += max(times.values(), default=0.0)
+            self.shares[name] += sum(times.values()) / team.n_threads
             if team.n_threads > 1:
                 self.n_starts += 1
             else:
-                self.add_alone(-times[0])
+                self.add_alone(-sum(times.values()))
+            return results
 
         def share(
             team: ThreadTeam, needed: float, kernel: SharedKernel, *arguments: Any
         ) -> None:
             # by threads that return to Python after each kernel, to read their clocks
-            if needed < team_module.MIN_SHARED_TIME or team.n_threads == 1:
+            n_threads = team.n_threads
+            if needed < team_module.MIN_SHARED_TIME or n_threads == 1:
                 kernel(0, 1, *arguments)
-            else:
-                team.run(kernel, team.n_threads, *arguments)
+                return
+
+            def part(thread: int) -> None:
+                kernel(thread, n_threads, *arguments)
+
+            part.__qualname__ = part_name(kernel)
+            team.map(part, range(n_threads))
 
         def timed_grow(grower: TreeGrower, *arguments: Any) -> Any:
             barrier = grower._workspace.team.barrier
@@ -113,7 +125,7 @@ class PartClock:
             self.n_barriers += int(barrier[atomics.N_PHASES]) - before
             return tree
 
-        ThreadTeam.run, ThreadTeam.share = timed_run, share
+        ThreadTeam.map, ThreadTeam.share = timed_map, share
         TreeGrower.grow = timed_grow
 
     def add_alone(self, seconds: float) -> None:

@@ -6,51 +6,40 @@ be told to end.
 
 from __future__ import annotations
 
-import pickle
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sklearn_ltr._core.cluster.comm import Connections, Endpoint, SocketComm
-from sklearn_ltr._core.cluster.engine import LostWorkerError, n_trees_of
+from sklearn_ltr._core.cluster.engine import Arguments, Loaded, LostWorkerError
 from sklearn_ltr._core.cluster.fit import WorkerData, WorkerResult, fit_on_worker
-from sklearn_ltr._core.cluster.summaries import Summary, select_queries
+from sklearn_ltr._core.cluster.summaries import select_queries
 from sklearn_ltr._core.cluster.tables import Part
 from sklearn_ltr._core.typing import IntArray
 from sklearn_ltr.dask._partitions import (
-    PartitionGraph,
     delayed_partitions,
     make_partition_graphs,
     open_part,
     summarize_part,
     workers_with_room,
 )
-from sklearn_ltr.dask._watch import END_SECONDS, TELL_SECONDS, wait_for
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
+from sklearn_ltr.dask._watch import END_SECONDS, TELL_SECONDS, current_client, wait_for
 
 
 class DaskEngine:
     """The workers of a Dask cluster, as `Engine` says; they are known by addresses."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self) -> None:
+        self._client = current_client()
         self._ids: dict[str, str] = {}  # of the processes that have the rows
 
-    def load(
-        self, arguments: Mapping[str, Any], suffix: str
-    ) -> tuple[list[Future | PartitionGraph], list[Summary | None]]:
-        """Read the partitions on the workers that hold them; return (parts, summaries).
-
-        A part is a future of rows that the cluster keeps, or of a `PartitionGraph`.
-        """
+    def load(self, arguments: Arguments, suffix: str) -> Loaded:
+        """Read the partitions where they are; a part is a future, or a graph alone."""
         from dask import delayed
 
         client = self._client
         partitions = delayed_partitions(arguments)
-        graphs = list(make_partition_graphs(partitions))
+        graphs = make_partition_graphs(partitions)
         kept = [number for number, graph in enumerate(graphs) if graph is None]
         parts = [
             client.submit(open_part, graph, number, suffix, pure=False)
@@ -73,21 +62,13 @@ class DaskEngine:
         # a worker keeps all of its partitions or, without room, none
         keepers = workers_with_room(summaries)
         for number, (graph, summary) in enumerate(zip(graphs, summaries, strict=True)):
-            if summary is None:
-                continue
-            self._ids[summary.worker] = summary.worker_id
-            if graph is not None and summary.worker not in keepers:
-                parts[number] = graph
+            if summary is not None:
+                self._ids[summary.worker] = summary.worker_id
+                if graph is not None and summary.worker not in keepers:
+                    parts[number] = graph
         return parts, summaries
 
-    def move(
-        self,
-        part: Future | PartitionGraph,
-        suffix: str,
-        queries: IntArray,
-        source: str,
-        receiver: str,
-    ) -> Future:
+    def move(self, part: Any, suffix: str, queries: IntArray, source: str) -> Any:
         """Return a future of the rows of some queries, which Dask will send."""
         return self._client.submit(
             select_queries, part, suffix, queries, workers=[source], pure=False
@@ -98,6 +79,7 @@ class DaskEngine:
     ) -> list[WorkerResult]:
         """Run a task on each worker that fits its rows; return the results by rank."""
         import cloudpickle
+        from distributed import wait
 
         client, addresses = self._client, list(given)
         # 1. Each worker listens for the connections of others
@@ -117,7 +99,8 @@ class DaskEngine:
                     placed[rank],
                     client.scatter(numbers, workers=[address], hash=False),
                     [own.parts for own in worker_data],
-                    (self._ids[address], is_validated),
+                    is_validated,
+                    self._ids[address],
                     workers=[address],
                     allow_other_workers=False,
                     pure=False,
@@ -128,33 +111,18 @@ class DaskEngine:
         try:
             wait_for(client, tasks, addresses, actors)
         except LostWorkerError as error:
-            error.fitted = fitted_by_others(client, addresses, tasks, actors)
+            here = [rank for rank, a in enumerate(addresses) if a in client.nthreads()]
+            with suppress(TimeoutError):
+                wait([tasks[rank] for rank in here], timeout=END_SECONDS)
+            for rank in here:
+                with suppress(Exception):  # its worker may be lost, too
+                    kept = actors[rank].fitted().result(timeout=TELL_SECONDS)
+                    error.fitted += (kept,)
             raise
-        results: list[WorkerResult] = client.gather(tasks)
-        return results
+        return list(client.gather(tasks))
 
 
-def fitted_by_others(
-    client: Client, addresses: list[str], tasks: list[Future], actors: list[Any]
-) -> dict[str, Any]:
-    """Wait for the tasks of the workers that are left; return the latest attributes."""
-    from distributed import wait
-
-    here = [rank for rank, a in enumerate(addresses) if a in client.nthreads()]
-    with suppress(TimeoutError):
-        wait([tasks[rank] for rank in here], timeout=END_SECONDS)
-    found: list[dict[str, Any]] = [{}]
-    for rank in here:
-        with suppress(Exception):  # its worker may be lost, too
-            found.append(
-                pickle.loads(actors[rank].fitted().result(timeout=TELL_SECONDS))
-            )
-    return max(found, key=n_trees_of)
-
-
-def open_endpoints(
-    client: Client, workers: list[str]
-) -> tuple[list[Future], list[Endpoint]]:
+def open_endpoints(client: Any, workers: list[str]) -> tuple[list[Any], list[Endpoint]]:
     """Let workers listen for each other; return futures of actors, and endpoints."""
     key = secrets.token_bytes(16)
     placed = [
@@ -196,9 +164,8 @@ def make_comm(rank: int, endpoints: list[Endpoint], actor: Any) -> SocketComm:
     def print_line(line: str) -> None:
         worker.log_event("print", {"args": (line,), "flush": True})
 
-    connections: Connections = worker.state.actors[actor.key]
-    n_threads: int = worker.state.nthreads
-    return SocketComm(rank, endpoints, connections, n_threads, print_line)
+    own = worker.state.actors[actor.key]
+    return SocketComm(rank, endpoints, own, worker.state.nthreads, print_line)
 
 
 def fit_at_rank(
@@ -208,14 +175,14 @@ def fit_at_rank(
     actor: Any,
     numbers: list[IntArray],
     parts: list[list[tuple[Part, IntArray | None]]],
-    expected: tuple[str, bool],
+    is_validated: bool,
+    worker_id: str,
 ) -> WorkerResult:
     """Call `fit_on_worker` on the worker of a rank; run on it."""
-    # `endpoints` are where all workers listen, `actor` has the connections of this one;
-    # `expected` is its id, and whether any worker has validation data
+    # `endpoints` are where all workers listen, `actor` has the connections of this one
     from distributed import get_worker, secede
 
-    worker, (worker_id, is_validated) = get_worker(), expected
+    worker = get_worker()
     if worker.id != worker_id:
         raise RuntimeError(f"the worker {worker.address} was restarted during the fit")
     secede()  # frees the slot of this task: others must not wait behind it

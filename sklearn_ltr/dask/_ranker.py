@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.cluster.engine import fit_ranker, local_ranker, refuse_callbacks
 from sklearn_ltr._core.cluster.fit import Traffic
 from sklearn_ltr._core.cluster.plan import check_same_kinds
-from sklearn_ltr._core.cluster.ranker import fit_ranker, local_ranker, refuse_callbacks
 from sklearn_ltr._core.cluster.summaries import join_rows
 from sklearn_ltr._core.data import HELD_OUT_BY, QueryGroups
 from sklearn_ltr._core.data.rows import n_rows
@@ -27,7 +27,6 @@ from sklearn_ltr._core.typing import (
 )
 from sklearn_ltr.dask._engine import DaskEngine
 from sklearn_ltr.dask._partitions import delayed_parts, is_collection
-from sklearn_ltr.dask._watch import current_client
 from sklearn_ltr.ensemble._meta_estimators import takes_columns
 
 
@@ -133,13 +132,9 @@ shape (n_documents, n_labels)
             If a worker is lost, and the fit goes on without it from the last finished
             tree.
         """
-        fit_ranker(
-            self,
-            lambda: DaskEngine(current_client()),
-            {"X": X, "y": y, "groups": groups},
-            {"X_val": X_val, "y_val": y_val, "groups_val": groups_val},
-            columns,
-        )
+        training = {"X": X, "y": y, "groups": groups}
+        validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
+        fit_ranker(self, DaskEngine, training, validation, columns)
         return self
 
     def set_callbacks(self, *callbacks: object) -> Self:

@@ -222,7 +222,10 @@ def test_a_newer_numba_makes_the_same_models(change, tmp_path):
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         assert done.stdout == f"{here['digest']}\n"
-        lines, stored = done.stderr.splitlines(), list(tmp_path.rglob("*.nbc"))
+        # but for those that tell whoever waits for the compiler what is compiled
+        told = " so far: compiling", " has ended after"
+        lines = [s for s in done.stderr.splitlines() if not any(t in s for t in told)]
+        stored = list(tmp_path.rglob("*.nbc"))
         if change == "nothing":
             assert len(stored) > 10
             assert all("kernels for this CPU" in line for line in lines)

@@ -3,8 +3,7 @@
 A kind, such as Dask, is an `Engine`; its folder asks it to read rows and call workers.
 The road of a fit, with the file of each step:
 
-``ranker``     checks the arguments of a cluster's ranker, and sets its attributes
-``engine``     says what is asked of an engine, and asks it, in this order:
+``engine``     says what is asked of an engine, checks the arguments of `fit`, and asks:
 ``summaries``  each partition, where it is, becomes a summary: its queries, no rows
 ``plan``       of all summaries: which worker fits which queries, so what must be moved
 ``tables``     the rows of a worker, a partition at a time if they have no room

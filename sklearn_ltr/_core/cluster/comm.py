@@ -66,18 +66,9 @@ class Endpoint(NamedTuple):
 class Connections:
     """Opens the sockets of one worker, and can end its exchanges.
 
-    Parameters
-    ----------
-    key : bytes
-        A secret of the fit, by which its workers know each other.
-    worker, host : str
-        The worker's name, and where the others reach it.
-    listen_host : str
-        Where it listens, at a free port.
-    connecting, listening : ssl.SSLContext, default=None
-        With TLS, of connections to others and of those from others.
-    server_name : str, default=None
-        With TLS, the name that the certificates of others must have.
+    By the secret `key`, the workers of a fit know each other.  Others reach this
+    `worker` at `host`; it listens at a free port of `listen_host`.  With TLS there is a
+    context for `connecting` to others, by their `server_name`, and for `listening`.
     """
 
     def __init__(
@@ -269,24 +260,8 @@ def exchange(connection: socket.socket, given: IntArray, taken: IntArray) -> Non
 class SocketComm:
     """The exchanges of one worker of a fit, as `Comm` says; a context connects it.
 
-    Parameters
-    ----------
-    rank : int
-    endpoints : list of n_workers Endpoint
-        By the rank of the worker.
-    connections : Connections
-        Of this worker.
-    n_threads : int or None
-        Threads that the cluster gives this worker, None: no limit.
-    print_line : callable
-        Prints a line where the user is.
-
-    Attributes
-    ----------
-    n_exchanges : int
-        Number of exchanges so far.
-    n_bytes : int
-        Bytes that this worker has sent and received in sums so far.
+    The endpoints are by rank; `print_line` prints where the user is.  It counts its
+    `n_exchanges`, and `n_bytes`, which it has sent and received in sums.
     """
 
     def __init__(

@@ -1,39 +1,42 @@
-"""What a fit asks of a cluster, an `Engine`, and how it makes a model of the answers.
+"""What a fit asks of a cluster, an `Engine`, and the fit that is made of its answers.
 
-`fit_on_cluster` runs where the user is.  If a worker is lost, the others know all trees
-so far, and a warm start goes on from these.
+All of it runs where the user is.  A cluster's ranker calls `fit_ranker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
+from sklearn_ltr._core.boosting.base_model import start_from_base_model
+from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.cluster.fit import Traffic, WorkerData, WorkerResult, one_model
-from sklearn_ltr._core.cluster.plan import (
-    QueryLocations,
-    learned_queries,
-    locate_queries,
-    own_queries,
-)
+from sklearn_ltr._core.cluster.plan import QueryLocations, locate_queries, own_queries
 from sklearn_ltr._core.cluster.summaries import Summary
+from sklearn_ltr._core.data import COLUMNS, FitArguments
 from sklearn_ltr._core.data.query_values import draw_held_out
+from sklearn_ltr._core.estimators.base import refit
+from sklearn_ltr._core.estimators.preparation import found_by_reading
+from sklearn_ltr._core.estimators.unused_positions import warn_if_unused
+from sklearn_ltr._core.parameters import SMALLEST, read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, LambdaMARTRanker
 from sklearn_ltr._core.typing import IntArray
 
 Arguments = Mapping[str, Any]  # of `fit`, as the user gave them; None: not given
+Loaded = tuple[list[Any], list[Summary | None]]  # part, and summary, of each partition
 
 
 class LostWorkerError(RuntimeError):
-    """A worker has left the cluster; `fitted` has attributes that others had fitted."""
+    """A worker has left the cluster; `fitted` is what others kept (`Connections`)."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.fitted: dict[str, Any] = {}
+    fitted: tuple[bytes, ...] = ()
 
 
 class Engine(Protocol):
@@ -44,21 +47,17 @@ class Engine(Protocol):
     fit, which may load its rows again after a worker was lost.
     """
 
-    def load(
-        self, arguments: Arguments, suffix: str
-    ) -> tuple[list[Any], list[Summary | None]]:
+    def load(self, arguments: Arguments, suffix: str) -> Loaded:
         """Place the rows on workers; return the part and the summary of each partition.
 
         `summarize` makes the summary, on the worker that has the partition.  `suffix`
         ends the names of the arguments: "" or "_val".
         """
 
-    def move(
-        self, part: Any, suffix: str, queries: IntArray, source: str, receiver: str
-    ) -> Any:
-        """Return a part for the worker `receiver`: queries of one that `source` has.
+    def move(self, part: Any, suffix: str, queries: IntArray, source: str) -> Any:
+        """Return some queries of a part that the worker `source` has, for another one.
 
-        `select_queries` cuts the rows out; they may be sent later, when they `run`.
+        `select_queries` cuts them out there; `run` says which worker needs them.
         """
 
     def run(
@@ -71,17 +70,57 @@ class Engine(Protocol):
         and learns the `Endpoint` of all, for its `SocketComm`.  During the fit the
         engine watches: when a worker fails, it ends the others (`Connections.abort`)
         and raises the error that came first, not a LostConnectionError of another; when
-        a worker is lost, a LostWorkerError, with what `Connections.fitted` of another
-        one returns.  `state` is sent pickled, functions of the user by value.
+        a worker is lost, a LostWorkerError, with the `Connections.fitted` of others.
+        `state` is sent pickled, functions of the user by value.
         """
 
 
-class Divided(NamedTuple):
-    """Data, divided among workers."""
+def fit_ranker(
+    ranker: LambdaMARTRanker,
+    connect: Callable[[], Engine],
+    arguments: dict[str, Any],
+    validation: dict[str, Any],
+    columns: dict[str, Any],
+) -> None:
+    """Fit a ranker on the cluster that `connect` returns, once the arguments are good.
 
-    worker_data: dict[str, WorkerData]  # by the worker's name, in order of ranks
-    n_moved_queries: int
-    n_moved_rows: int
+    `arguments` are X, y and groups, `validation` X_val, y_val and groups_val; `columns`
+    are further ones of both.
+    """
+    arguments |= {name: columns.get(name) for name in COLUMNS}
+    validation |= {f"{name}_val": columns.get(f"{name}_val") for name in COLUMNS}
+    is_validated = any(values is not None for values in validation.values())
+    sets: list[Arguments] = [arguments, validation] if is_validated else [arguments]
+    kind = type(ranker).__name__
+    with refit(ranker) as model:
+        p = read_parameters(LambdaMARTParameters, model)
+        rows = np.empty(0, dtype=np.intp)  # a fitted model needs none
+        given = FitArguments.of(rows, rows, **{n: columns.get(n) for n in COLUMNS})
+        p.check_clicks(given.columns)
+        # what a fit on a cluster cannot take
+        for name, values in (item for named in sets for item in named.items()):
+            if values is None and name.removesuffix("_val") in ("X", "y", "groups"):
+                raise ValueError(
+                    f"{name} is None: {kind} needs X, y and groups of all rows "
+                    "(without groups all would be one query, on one worker)"
+                )
+        if ranker.init is not None:
+            try:
+                check_is_fitted(ranker.init)
+            except NotFittedError as error:
+                raise ValueError(
+                    f"init is not fitted, and {kind} fits no base model: fit it first"
+                ) from error
+        warn_if_unused(ranker, given.columns)
+        engine = connect()
+        so_far = trees_so_far(vars(ranker), p)
+        known = found_by_reading(ranker._attributes, so_far.attributes)
+        start_from_base_model(p.init, given, rows, known)
+        # the trees that a warm start keeps, and the base model
+        start = local_ranker(ranker)
+        start.__dict__.update(known)
+        fitted, traffic = fit_on_cluster(engine, start, p, so_far.seed, sets)
+        model.__dict__.update(known | fitted, traffic_=traffic)
 
 
 def fit_on_cluster(
@@ -89,26 +128,25 @@ def fit_on_cluster(
     ranker: LambdaMARTRanker,
     parameters: LambdaMARTParameters,
     seed: int,
-    arguments: Arguments,
-    validation: Arguments,
+    sets: list[Arguments],
 ) -> tuple[dict[str, object], Traffic]:
     """Return the fitted attributes, and how much was sent between workers."""
-    # the ranker holds its parameters, base model, and the trees of a warm start
+    # The ranker holds its parameters, base model, and the trees of a warm start; `sets`
+    # are the arguments of training and, if there are any, those of validation.  If a
+    # worker is lost, the others know all trees so far, and a warm start goes on there
     while True:
-        divided = distribute_rows(engine, parameters, seed, arguments, validation)
-        given = {
-            worker: [d.worker_data[worker] for d in divided if worker in d.worker_data]
-            for worker in divided[0].worker_data
-        }
+        given, n_queries, n_rows = distribute_rows(engine, parameters, seed, sets)
         try:
-            results = engine.run((vars(ranker), seed), given, len(divided) > 1)
+            results = engine.run((vars(ranker), seed), given, len(sets) > 1)
         except LostWorkerError as error:
             n_kept = n_trees_of(vars(ranker)) if ranker.warm_start else 0
-            n_trees = n_trees_of(error.fitted)
+            fitted: dict[str, Any] = max(
+                map(pickle.loads, error.fitted), key=n_trees_of, default={}
+            )
+            n_trees = n_trees_of(fitted)
             # a stop depends on all trees, so on those before the loss, too
             may_stop: object = parameters.early_stopping
-            if may_stop == "auto":
-                may_stop = validation.get("X_val") is not None
+            may_stop = len(sets) > 1 if may_stop == "auto" else may_stop
             if may_stop or n_trees <= n_kept:
                 raise
             warn_caller(
@@ -116,97 +154,83 @@ def fit_on_cluster(
                 f"tree {n_trees}; the model will be the same",
                 RuntimeWarning,
             )
-            state = vars(ranker) | error.fitted | {"warm_start": True}
+            state = vars(ranker) | fitted | {"warm_start": True}
             ranker = LambdaMARTRanker()
             ranker.__dict__ = state
             continue
-        return one_model(results), Traffic(
-            sum(d.n_moved_queries for d in divided),
-            sum(d.n_moved_rows for d in divided),
-            results[0].n_exchanges,
-            results[0].n_bytes,
-        )
+        sent = results[0].n_exchanges, results[0].n_bytes
+        return one_model(results), Traffic(n_queries, n_rows, *sent)
 
 
 def distribute_rows(
-    engine: Engine,
-    parameters: LambdaMARTParameters,
-    seed: int,
-    arguments: Arguments,
-    validation: Arguments,
-) -> list[Divided]:
-    """Give each worker its queries, of training and, if given, of validation."""
-    parts, summaries = engine.load(arguments, "")
-    locations = locate_queries(summaries, "", parameters.label_weights)
-    learned = learned_queries(
-        locations, held_out_queries(parameters, seed, locations, validation)
-    )
-    parameters.warn_if_short(locations.weight[learned])
-    owner = own_queries(locations, learned, [])
-    if not learned.any():
-        owner[:] = 0  # worker 0 raises the error that says why
-    divided = [divide(engine, locations, owner, parts, "")]
-    if validation.get("X_val") is not None:
-        parts, summaries = engine.load(validation, "_val")
-        takers = [locations.workers.index(worker) for worker in divided[0].worker_data]
-        locations = locate_queries(
-            summaries, "_val", parameters.label_weights, locations.workers
-        )
-        owner = own_queries(locations, None, takers)
-        divided.append(divide(engine, locations, owner, parts, "_val"))
-    return divided
-
-
-def held_out_queries(
-    parameters: LambdaMARTParameters,
-    seed: int,
-    locations: QueryLocations,
-    validation: Arguments,
-) -> NDArray[np.bool_] | None:
-    """Return which of the queries that count will be held out, None if none."""
-    if validation.get("X_val") is not None or parameters.early_stopping is not True:
-        return None
-    n_queries = int(np.count_nonzero(locations.weight > 0))
-    return draw_held_out(np.arange(n_queries), parameters.validation_fraction, seed)
-
-
-def divide(
-    engine: Engine,
-    locations: QueryLocations,
-    owner: IntArray,
-    given: list[Any],
-    suffix: str,
-) -> Divided:
-    """Give each worker its queries; the rows to be sent are cut out where they are."""
-    query, workers = locations.query, locations.workers
-    parts: dict[str, list[tuple[Any, IntArray | None]]] = {}
-    to = owner[query]
-    for number in np.unique(locations.partition).tolist():
-        inside = locations.partition == number
-        source = workers[locations.worker[inside][0]]
-        receivers = np.unique(to[inside]).tolist()
-        for receiver in receivers:
-            part, chosen = given[number], None
-            if len(receivers) > 1:
+    engine: Engine, p: LambdaMARTParameters, seed: int, sets: list[Arguments]
+) -> tuple[dict[str, list[WorkerData]], int, int]:
+    """Give each worker its queries; return these, and how many queries, rows moved."""
+    given: dict[str, list[WorkerData]] = {}
+    workers: list[str] = []
+    n_queries = n_rows = 0
+    for arguments, suffix in zip(sets, ("", "_val"), strict=False):
+        # 1. Choose which worker fits which queries, of training, then of validation
+        parts, summaries = engine.load(arguments, suffix)
+        locations = locate_queries(summaries, suffix, p.label_weights, workers)
+        workers, query, learned = locations.workers, locations.query, None
+        if suffix == "":
+            learned = learned_queries(p, seed, locations, len(sets) > 1)
+            p.warn_if_short(locations.weight[learned])
+        owner = own_queries(locations, learned, [workers.index(name) for name in given])
+        if learned is not None and not learned.any():
+            owner[:] = 0  # worker 0 raises the error that says why
+        # 2. Of each partition, cut out the rows that other workers fit, where they are
+        to = owner[query]
+        found: dict[str, list[tuple[Any, IntArray | None]]] = {}
+        for number in np.unique(locations.partition).tolist():
+            inside = locations.partition == number
+            source = workers[locations.worker[inside][0]]
+            receivers = np.unique(to[inside]).tolist()
+            for receiver in receivers:
                 chosen = locations.local[inside & (to == receiver)]
-            if workers[receiver] != source:
-                if chosen is None:
-                    chosen = locations.local[inside]
-                part = engine.move(part, suffix, chosen, source, workers[receiver])
-                chosen = None
-            parts.setdefault(workers[receiver], []).append((part, chosen))
-    moves = to != locations.worker
-    worker_data = {
-        worker: WorkerData(
-            parts[worker], np.flatnonzero(owner == workers.index(worker))
-        )
-        for worker in sorted(parts)
-    }
-    return Divided(
-        worker_data, len(np.unique(query[moves])), int(locations.size[moves].sum())
-    )
+                part = parts[number], chosen if len(receivers) > 1 else None
+                if workers[receiver] != source:
+                    part = engine.move(parts[number], suffix, chosen, source), None
+                found.setdefault(workers[receiver], []).append(part)
+        for name in sorted(found):
+            numbers = np.flatnonzero(owner == workers.index(name))
+            given.setdefault(name, []).append(WorkerData(found[name], numbers))
+        moves = to != locations.worker
+        n_queries += len(np.unique(query[moves]))
+        n_rows += int(locations.size[moves].sum())
+    return given, n_queries, n_rows
+
+
+def learned_queries(
+    p: LambdaMARTParameters, seed: int, locations: QueryLocations, is_validated: bool
+) -> NDArray[np.bool_]:
+    """Return whether each query is learned from: it has pairs, and is not held out."""
+    learned = locations.has_pairs & (locations.weight >= SMALLEST)
+    if p.early_stopping is True and not is_validated:
+        # `fit` draws among the queries with a weight above zero
+        counted = np.flatnonzero(locations.weight > 0)
+        held_out = draw_held_out(np.arange(len(counted)), p.validation_fraction, seed)
+        learned[counted[held_out]] = False
+    return learned
 
 
 def n_trees_of(attributes: Mapping[str, Any]) -> int:
     """Return the number of trees in some fitted attributes."""
     return len(attributes.get("ensemble_", ()))
+
+
+def refuse_callbacks(callbacks: tuple[object, ...]) -> None:
+    """Raise a ValueError if there are callbacks."""
+    if callbacks:
+        raise ValueError(
+            "callbacks are not called on the workers of a cluster: fit a "
+            "LambdaMARTRanker to have them called"
+        )
+
+
+def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
+    """Return a plain ranker with the same attributes, but for the cluster's."""
+    local = LambdaMARTRanker()
+    local.__dict__ = {n: v for n, v in vars(ranker).items() if n != "traffic_"}
+    return local

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -22,13 +23,7 @@ from sklearn_ltr._core.boosting.warm_start import trees_so_far
 from sklearn_ltr._core.caller import DeferredWarning, collected_warnings, warn_caller
 from sklearn_ltr._core.cluster.comm import SocketComm
 from sklearn_ltr._core.cluster.summaries import join_rows, rows_in_queries
-from sklearn_ltr._core.cluster.tables import (
-    Part,
-    Partition,
-    PartRows,
-    names_of,
-    read_part,
-)
+from sklearn_ltr._core.cluster.tables import Part, Partition, PartRows, read_part
 from sklearn_ltr._core.comm import Comm
 from sklearn_ltr._core.compile import ThreadTeam
 from sklearn_ltr._core.data import FitArguments, ValidationSet
@@ -38,27 +33,20 @@ from sklearn_ltr._core.estimators.preparation import prepare
 from sklearn_ltr._core.parameters import read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, LambdaMARTRanker
 from sklearn_ltr._core.ranking.task import ranking_task
+from sklearn_ltr._core.saving import saved_part
 from sklearn_ltr._core.typing import IntArray, MatrixLike
 
 
+@saved_part
 class Traffic(NamedTuple):
-    """The data that were sent between the workers during a fit, in numbers.
+    """The data that were sent between the workers during a fit, in numbers."""
 
-    Attributes
-    ----------
-    n_moved_queries, n_moved_rows : int
-        Queries that were on several workers (or on one with nothing to learn from) and
-        were brought together, and their rows that were sent, of X and all columns.
-    n_exchanges : int
-        Exchanges between all workers, sums and others.
-    n_sum_bytes : int
-        Bytes that the busiest worker sent and received in sums, of histograms mostly.
-    """
-
+    # queries that were on several workers, or on one with nothing to learn from, and
+    # were brought together; and their rows that were sent, of X and all columns
     n_moved_queries: int
     n_moved_rows: int
-    n_exchanges: int
-    n_sum_bytes: int
+    n_exchanges: int  # between all workers, sums and others
+    n_sum_bytes: int  # sent and received by the busiest one in sums, histograms mostly
 
 
 class WorkerData(NamedTuple):
@@ -88,12 +76,11 @@ def fit_on_worker(
 ) -> WorkerResult:
     """Learn from the rows of one worker together with the other workers; run on it."""
     # `state`, pickled, has the attributes of the ranker, and the seed.  The lists have
-    # an entry for the training data and, if there are any, one for the validation data:
-    # `parts`: each partition, and its chosen queries, None: all; and `numbers` of this
-    # worker's queries among all, in the order of their ids.  `is_validated` says
-    # whether any worker has validation data.
+    # an entry for the training data and, if this worker has any, for the validation
+    # data (`is_validated`: if any has): each partition, and its chosen queries, None:
+    # all; and the `numbers` of these queries among all, in the order of their ids.
     with comm:
-        arguments = list(map(read_worker_rows, parts, numbers))
+        arguments = list(map(read_worker_rows, parts, numbers, ("", "_val")))
         attributes, seed = pickle.loads(state)
         with collected_warnings() as found:
             keep = comm.connections.keep
@@ -112,8 +99,7 @@ def one_model(results: list[WorkerResult]) -> dict[str, object]:
         )
     for message, category in results[0].warnings:  # all workers have found the same
         warn_caller(message, category)
-    fitted: dict[str, object] = pickle.loads(results[0].fitted)
-    return fitted
+    return dict(pickle.loads(results[0].fitted))
 
 
 class WorkerRows(NamedTuple):
@@ -167,35 +153,31 @@ def fit_rows(
         return known | boost_trees(binned, task, p, constraints, so_far, steps)
 
 
+@dataclass
 class Steps:
     """Stores the trees so far, to be found if another worker is lost."""
 
-    def __init__(
-        self,
-        keep: Callable[[int, FittedAttributes], None],
-        n_trees: int,
-        read: dict[str, object],
-    ) -> None:
-        # `n_trees` of a warm start; `read` are the attributes before the first tree
-        self._keep, self._n_trees, self._read = keep, n_trees, read
+    keep: Callable[[int, FittedAttributes], None]
+    n_trees: int  # of a warm start, at first
+    read: dict[str, object]  # the attributes before the first tree
 
     def end_step(self, fitted: FittedAttributes, *, last: bool) -> bool:
         """Store the attributes so far; return whether it was the last tree."""
-        self._n_trees += 1
-        self._keep(self._n_trees, lambda: self._read | fitted())
+        self.n_trees += 1
+        self.keep(self.n_trees, lambda: self.read | fitted())
         return last
 
 
 def read_worker_rows(
-    given: list[tuple[Part, IntArray | None]], numbers: IntArray
+    given: list[tuple[Part, IntArray | None]], numbers: IntArray, suffix: str
 ) -> WorkerRows:
     """Return the arguments of one worker: X as `PartRows`, the others read."""
     parts = [part for part, _ in given]
-    suffix = "" if "X" in names_of(parts[0]) else "_val"
     rows: list[NDArray[np.intp] | None] = []
     others: list[Partition] = []
     for part, queries in given:
-        names = [name for name in names_of(part) if name != f"X{suffix}"]
+        names = list(part) if isinstance(part, dict) else part.names
+        names = [name for name in names if name != f"X{suffix}"]
         other = {
             name.removesuffix(suffix): values
             for name, values in read_part(part, names).items()

@@ -20,7 +20,6 @@ from sklearn_ltr._core.data import QueryGroups, QueryIds, describe_query
 from sklearn_ltr._core.data.columns import BY_DOCUMENT
 from sklearn_ltr._core.data.groups import sort_key
 from sklearn_ltr._core.data.labels import check_have_judged, label_shares
-from sklearn_ltr._core.parameters import SMALLEST
 from sklearn_ltr._core.typing import FloatArray, IntArray, LabelWeightsLike
 
 # of ids, by the kind of their dtype
@@ -30,34 +29,16 @@ KINDS = NUMBERS | {"b": "booleans", "M": "datetime64", "m": "timedelta64"}
 
 @dataclass(frozen=True, eq=False)
 class QueryLocations:
-    """The queries of all partitions, with an entry for each query of each partition.
+    """The queries of all partitions, with an entry for each query of each partition."""
 
-    Attributes
-    ----------
-    queries : QueryGroups
-        The queries; its "rows" are the entries.
-    partition : ndarray of shape (n_entries,), int64
-    local : ndarray of shape (n_entries,), int64
-        Number of the query in its partition.
-    size : ndarray of shape (n_entries,), int64
-        Rows of the query in the partition.
-    worker : ndarray of shape (n_entries,), int64
-        Index in `workers` of the worker that has the partition.
-    workers : list of str
-        Addresses.
-    has_pairs : ndarray of shape (n_queries,), bool
-        Whether a query has two different grades, of a label that counts.
-    weight : ndarray of shape (n_queries,), float64
-    """
-
-    queries: QueryGroups
-    partition: IntArray
-    local: IntArray
-    size: IntArray
-    worker: IntArray
-    workers: list[str]
-    has_pairs: NDArray[np.bool_]
-    weight: FloatArray
+    queries: QueryGroups  # its "rows" are the entries
+    partition: IntArray  # (n_entries,), as of the next three
+    local: IntArray  # number of the query in its partition
+    size: IntArray  # rows of the query in the partition
+    worker: IntArray  # index in `workers` of the worker that has the partition
+    workers: list[str]  # names
+    has_pairs: NDArray[np.bool_]  # of each query: two different grades that count
+    weight: FloatArray  # of each query
 
     @property
     def query(self) -> NDArray[np.intp]:
@@ -69,7 +50,7 @@ def locate_queries(
     summaries: list[Summary | None],
     suffix: str,
     label_weights: LabelWeightsLike | None,
-    workers: list[str] | None = None,
+    workers: list[str],
 ) -> QueryLocations:
     """Merge the summaries of all partitions; raise an error if they do not fit."""
     # `workers` are known already; the workers of the summaries are added to them
@@ -85,8 +66,7 @@ def locate_queries(
     if all(isinstance(part, np.ndarray) for part in given):
         query_ids = np.concatenate(given)
     queries = QueryGroups.from_groups(query_ids, len(query_ids), f"groups{suffix}")
-    known = list(workers or [])
-    known += sorted({summary.worker for _, summary in found} - set(known))
+    known = workers + sorted({summary.worker for _, summary in found} - set(workers))
     n_entries = [len(summary.sizes) for _, summary in found]
     starts = queries.offsets[:-1]
 
@@ -225,14 +205,3 @@ def own_queries(
         turns = np.array(takers)[np.argsort(rows, kind="stable")]
         owner[given] = np.resize(turns, len(given))
     return owner
-
-
-def learned_queries(
-    locations: QueryLocations, held_out: NDArray[np.bool_] | None
-) -> NDArray[np.bool_]:
-    """Return whether each query is learned from."""
-    # `held_out` is of the queries with a weight above zero, as `fit` draws it
-    learned = locations.has_pairs & (locations.weight >= SMALLEST)
-    if held_out is not None:
-        learned[np.flatnonzero(locations.weight > 0)[held_out]] = False
-    return learned

@@ -1,7 +1,6 @@
 """A summary of each partition, for the plan; rows that are cut out, and joined.
 
-A summary has no rows: `summarize` runs on the worker that has the partition, and only
-what it returns is sent to where the user is.
+`summarize` runs where the partition is; only what it returns is sent to the user.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from sklearn_ltr._core.data.labels import n_label_columns, read_label_grades
 from sklearn_ltr._core.data.rows import check_indices, index_rows, n_rows
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
-# inferred by pandas
-NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")
+NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # of pandas
 
 
 class Summary(NamedTuple):
@@ -168,8 +166,11 @@ def join_rows(parts: list[Partition]) -> Partition:
         if len(values) == 1:
             joined[name] = values[0]
         elif hasattr(values[0], "iloc"):
-            # pandas, or another library whose frames are like its own
-            library = sys.modules[type(values[0]).__module__.partition(".")[0]]
+            import pandas as pd
+
+            kind = type(values[0])  # of pandas, or a library with frames like its own
+            is_pandas = issubclass(kind, pd.DataFrame | pd.Series)
+            library = pd if is_pandas else sys.modules[kind.__module__.split(".")[0]]
             with warnings.catch_warnings():  # of pandas 2, if some have no values
                 warnings.simplefilter("ignore", FutureWarning)
                 joined[name] = library.concat(values)

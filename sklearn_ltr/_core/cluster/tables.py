@@ -60,32 +60,15 @@ def read_part(part: Part, names: list[str] | None = None) -> Partition:
     return part if names is None else {name: part[name] for name in names}
 
 
-def names_of(part: Part) -> list[str]:
-    """Return the names of the arguments of a partition."""
-    return list(part) if isinstance(part, dict) else part.names
-
-
 @dataclass(eq=False)
 class PartRows(SuppliedX):
-    """The rows of X that one worker has, as they are in their partitions.
+    """The rows of X that one worker has, as they are in their partitions."""
 
-    Attributes
-    ----------
-    name : str
-        Of X among the arguments of `fit`.
-    parts : list of dict or RereadPartition
-    chosen : list of ndarrays of intp, or None
-        The rows of each partition, None: all.
-    sizes : list of int
-        Number of these rows.
-    known : mapping of str to object
-        Fitted attributes of their columns, see `learn_columns`.
-    """
-
-    name: str
+    name: str  # of X among the arguments of `fit`
     parts: list[Part]
-    chosen: list[NDArray[np.intp] | None]
-    sizes: list[int]
+    chosen: list[NDArray[np.intp] | None]  # rows of each partition, None: all
+    sizes: list[int]  # numbers of these rows
+    # fitted attributes of their columns, see `learn_columns`
     known: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -134,12 +117,7 @@ class PartRows(SuppliedX):
 class PartTable:
     """The same rows as numbers: a table of which one partition is in memory at a time.
 
-    Parameters
-    ----------
-    rows : PartRows
-    convert : callable
-        Returns the rows of a partition as an ndarray or CSR matrix.
-    n_features : int
+    `convert` returns the rows of a partition as an ndarray or CSR matrix.
     """
 
     is_sparse, known_bins = False, None
@@ -238,15 +216,11 @@ class PartTable:
             is_same = found == self._checksums.setdefault(number, found)
             if not is_same or table.shape[0] != self._rows.sizes[number]:
                 raise RuntimeError(ROWS_CHANGED.format(self._rows.name))
-        elif table is rows and self._rows.chosen[number] is None and is_fast(table):
-            self._held[number] = table
+        elif table is rows and self._rows.chosen[number] is None:
+            # a cluster may leave the arrays of a message at any byte, read slowly
+            if issparse(table) or table.flags.aligned:
+                self._held[number] = table
         return table
-
-
-def is_fast(table: Matrix) -> bool:
-    """Return whether a part of the table is read as fast as from a copy of the part."""
-    # a cluster may leave the arrays of a message where they came, at any byte
-    return bool(issparse(table) or table.flags.aligned)
 
 
 def merge_categories(parts: list[FeatureCategories]) -> FeatureCategories:

@@ -91,7 +91,13 @@ from sklearn_ltr._core.compile.atomics import (
     sleep,
     wait_while,
 )
-from sklearn_ltr._core.compile.kernels import INTERPRETED, int64, kernel, subkernel
+from sklearn_ltr._core.compile.kernels import (
+    INTERPRETED,
+    USES_INTERNALS,
+    int64,
+    kernel,
+    subkernel,
+)
 from sklearn_ltr._core.typing import IntArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -405,8 +411,8 @@ class SharedKernel:
 
     @property
     def cache(self) -> Any:
-        """The files of its machine code, if it is stored in our way."""
-        return getattr(self._entry, "_cache", None)
+        """The files of its machine code, None if it is not stored in our way."""
+        return getattr(self._entry, "_cache", None) if USES_INTERNALS else None
 
     def __call__(self, thread: int, n_threads: int, *arguments: Any) -> None:
         """Do the part of one thread."""
