@@ -186,7 +186,9 @@ class SparkEngine:
             ranks = F.coalesce(F.col(WORKER), ranks)
         # Spark puts a row into the partition of a hash: find a number for each of them
         n = len(given)
-        hashes = rows.sparkSession.range(64 * n).select("id", F.expr(hash_text("id", n)))
+        hashes = rows.sparkSession.range(64 * n).select(
+            "id", F.expr(hash_text("id", n))
+        )
         number_of = {place: number for number, place in reversed(hashes.collect())}
         salts = [number_of[rank] for rank in range(n)]
         rows = rows.withColumn(WORKER, element(salts, ranks).cast("long"))
