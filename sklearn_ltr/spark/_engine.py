@@ -27,7 +27,20 @@ from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DecimalType, IntegerType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.cluster.comm import (
@@ -225,13 +238,17 @@ def selected(
     columns = feature_columns(dataset, names["X"])
     for number, name in enumerate(names["y"]):
         columns[f"{LABEL}{number}"] = numbers_in(dataset, name)
+    columns[GROUP] = queries_in(dataset, names["groups"])
     columns |= {
         argument: numbers_in(dataset, name)
         for argument, name in names.items()
-        if argument not in ("X", "y")
+        if argument not in ("X", "y", "groups")
     }
     columns[IS_VALIDATION] = F.lit(False)
     if validation is not None:
+        kind = kind_of(dataset, validation)
+        if not isinstance(kind, BooleanType | NumericType):
+            raise TypeError(f"{told(validation, kind)}, not of booleans or of 0 and 1")
         columns[IS_VALIDATION] = column_of(dataset, validation).cast("boolean")
     return dataset.select(*(c.alias(name) for name, c in columns.items()))
 
@@ -239,33 +256,77 @@ def selected(
 def feature_columns(dataset: DataFrame, features: Any) -> dict[str, Column]:
     """Return the columns of features, by the names that `features_in` knows."""
     if not isinstance(features, str):
-        return {f"{FEATURE}{name}": numbers_in(dataset, name) for name in features}
-    column, kind = column_of(dataset, features), dataset.schema[features].dataType
+        if len(features) == 0:
+            raise ValueError("featuresCols is empty: name a column of features")
+        twice = [name for name in features if features.count(name) > 1]
+        if twice:
+            raise ValueError(f"featuresCols has {twice[0]!r} twice")
+        return {f"{FEATURE}{name}": feature_in(dataset, name) for name in features}
+    column, kind = column_of(dataset, features), kind_of(dataset, features)
     if isinstance(kind, VectorUDT):
         return {VECTOR: vector_to_array(column)}
-    if isinstance(kind, ArrayType):
-        return {VECTOR: column}
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
+        return {VECTOR: column.cast("array<double>")}
     raise TypeError(
-        f"featuresCol={features!r} is a column of {kind.simpleString()}, not of vectors "
-        "or arrays: name columns of single features by featuresCols, or assemble them "
-        "by pyspark.ml.feature.VectorAssembler"
+        f"featuresCol: {told(features, kind)}, not of vectors or arrays of numbers: "
+        "name columns of single features by featuresCols, or assemble them by "
+        "pyspark.ml.feature.VectorAssembler"
     )
 
 
+def feature_in(dataset: DataFrame, name: str) -> Column:
+    """Return a column of text or numbers."""
+    is_text = isinstance(kind_of(dataset, name), StringType)
+    return column_of(dataset, name) if is_text else numbers_in(dataset, name)
+
+
 def numbers_in(dataset: DataFrame, name: str) -> Column:
-    """Return a column; decimal numbers, which numpy does not have, as doubles."""
-    column = column_of(dataset, name)
-    is_decimal = isinstance(dataset.schema[name].dataType, DecimalType)
-    return column.cast("double") if is_decimal else column
+    """Return a column of numbers; those that numpy does not have as doubles."""
+    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    if isinstance(kind, DecimalType | BooleanType):  # missing booleans, that is
+        return column.cast("double")
+    if isinstance(kind, NumericType):
+        return column
+    raise TypeError(f"{told(name, kind)}, not of numbers")
+
+
+def queries_in(dataset: DataFrame, name: str) -> Column:
+    """Return a column of ids, times and decimals as those of another type."""
+    # `_brought_together` makes a DataFrame of them, in which they must be the same
+    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(column)
+    if isinstance(kind, DateType | TimestampNTZType):
+        return column.cast("string")
+    if isinstance(kind, DecimalType) and kind.scale == 0 and kind.precision <= 18:
+        return column.cast("long")
+    if isinstance(kind, NumericType | StringType | BooleanType | BinaryType):
+        if not isinstance(kind, DecimalType):
+            return column
+    raise TypeError(f"groupCol: {told(name, kind)}: cast it to numbers or text")
+
+
+def told(name: str, kind: DataType) -> str:
+    """Return words that say which type a column has."""
+    return f"{name!r} is a column of {kind.simpleString()}"
+
+
+def kind_of(dataset: DataFrame, name: str) -> DataType:
+    """Return the type of a column."""
+    column_of(dataset, name)
+    return dataset.schema[name].dataType
 
 
 def column_of(dataset: DataFrame, name: str) -> Column:
     """Return a column, or raise a ValueError that names those there are."""
-    if name not in dataset.columns:
+    n_columns = dataset.columns.count(name)
+    if n_columns != 1:
+        what = "no column" if n_columns == 0 else f"{n_columns} columns"
         raise ValueError(
-            f"the DataFrame has no column {name!r}; it has {', '.join(dataset.columns)}"
+            f"the DataFrame has {what} {name!r}; it has {', '.join(dataset.columns)}"
         )
-    return dataset[name]
+    quoted = name.replace("`", "``")  # a point in it names no field
+    return dataset[f"`{quoted}`"]
 
 
 # --- in tasks -------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark.ml import Estimator, Model
@@ -28,12 +29,20 @@ from pyspark.ml.util import (
 )
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from sklearn_ltr import LambdaMARTRanker
 from sklearn_ltr._core.cluster.engine import fit_ranker, local_ranker
 from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY
+from sklearn_ltr._core.typing import FloatArray
 from sklearn_ltr.export import from_json, to_json
-from sklearn_ltr.spark._engine import SparkEngine, feature_columns, features_in
+from sklearn_ltr.spark._engine import (
+    SparkEngine,
+    feature_columns,
+    features_in,
+    numbers_in,
+)
 
 PARAMETERS = LambdaMARTRanker().get_params()  # with their defaults
 del PARAMETERS["warm_start"]  # an Estimator of Spark returns a new model each time
@@ -47,6 +56,7 @@ def column_param(argument: str) -> str:
     return f"{first}{''.join(map(str.title, others))}Col"
 
 
+INIT_SCORE = "init_score"
 COLUMN_PARAMS = {n: column_param(n) for n in COLUMNS if n not in HELD_OUT_BY}
 
 
@@ -70,6 +80,16 @@ class RowParams(HasFeaturesCol, HasPredictionCol):
     def getFeaturesCols(self) -> list[str]:
         """Return the columns of single features."""
         return list(self.getOrDefault(self.featuresCols))
+
+    def _set_known(self, params: dict[str, Any]) -> None:
+        """Set Params by their names, or raise a TypeError that names an unknown one."""
+        unknown = [name for name in params if not self.hasParam(name)]
+        if unknown:
+            known = ", ".join(param.name for param in self.params)
+            raise TypeError(
+                f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}"
+            )
+        self._set(**params)
 
     def _features(self) -> str | list[str]:
         """Return the column of vectors, or the columns of single features."""
@@ -164,13 +184,7 @@ default=None
     def __init__(self, **params: Any) -> None:
         super().__init__()
         self._setDefault(numTasks=None, **PARAMETERS)
-        unknown = [name for name in params if not self.hasParam(name)]
-        if unknown:
-            known = ", ".join(param.name for param in self.params)
-            raise TypeError(
-                f"SparkLambdaMARTRanker has no parameter {unknown[0]!r}; it has {known}"
-            )
-        self._set(**params)
+        self._set_known(params)
 
     def _fit(self, dataset: DataFrame) -> SparkLambdaMARTModel:
         """Fit to the rows of a DataFrame."""
@@ -224,6 +238,8 @@ class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):  # type: i
     ----------
     ranker : LambdaMARTRanker, default=None
         Fitted; also one that was fitted without Spark.
+    **params
+        `featuresCol` or `featuresCols`, `predictionCol`, and `initScoreCol`.
 
     Examples
     --------
@@ -231,9 +247,10 @@ class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):  # type: i
     >>> SparkLambdaMARTModel.load("model/").transform(documents)  # doctest: +SKIP
     """
 
-    def __init__(self, ranker: LambdaMARTRanker | None = None) -> None:
+    def __init__(self, ranker: LambdaMARTRanker | None = None, **params: Any) -> None:
         super().__init__()
         self._ranker = ranker
+        self._set_known(params)
 
     def to_local(self) -> LambdaMARTRanker:
         """Return the ranker, which needs no Spark.
@@ -248,17 +265,21 @@ class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):  # type: i
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Add the column of scores."""
-        features, model = self._features(), self.to_local()
+        features = self._features()
         columns = feature_columns(dataset, features)
         if self.isDefined(self.initScoreCol):
-            columns["init_score"] = dataset[self.getOrDefault(self.initScoreCol)]
-        model = local_ranker(model).set_params(n_jobs=1)  # a task has one CPU
+            init_score = self.getOrDefault(self.initScoreCol)
+            columns[INIT_SCORE] = numbers_in(dataset, init_score)
+        model = local_ranker(self.to_local()).set_params(n_jobs=1)  # a task has one CPU
+        given = F.struct(*(column.alias(name) for name, column in columns.items()))
+        # Arrow's types, which pandas' columns of nothing but missing values have not
+        row = dataset.select(given.alias("row")).schema["row"].dataType
+        types = to_arrow_schema(StructType(list(row)))
 
         def scores_of(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
             for frame in frames:
-                yield pd.Series(scores_of_rows(model, frame, features))
+                yield pd.Series(scores_of_rows(model, frame, types, features))
 
-        given = F.struct(*(column.alias(name) for name, column in columns.items()))
         scores = F.pandas_udf(scores_of, "double")(given)
         return dataset.withColumn(self.getPredictionCol(), scores)
 
@@ -298,9 +319,14 @@ class ModelReader(MLReader):  # type: ignore[type-arg]
 
 
 def scores_of_rows(
-    ranker: LambdaMARTRanker, frame: pd.DataFrame, features: str | list[str]
-) -> Any:
+    ranker: LambdaMARTRanker,
+    frame: pd.DataFrame,
+    types: pa.Schema,
+    features: str | list[str],
+) -> FloatArray:
     """Return the scores of some rows, whose columns are those of `feature_columns`."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    init_score = frame["init_score"].to_numpy() if "init_score" in frame else None
+    if len(frame) == 0:
+        return np.empty(0)
+    table = pa.Table.from_pandas(frame, types, preserve_index=False)
+    init_score = table[INIT_SCORE].to_numpy() if INIT_SCORE in frame else None
     return ranker.predict(features_in(table, features), init_score=init_score)
