@@ -1,4 +1,4 @@
-"""LambdaMART for the rows of Spark DataFrames: the tasks of a barrier stage fit together.
+"""LambdaMART for Spark DataFrames: the tasks of a barrier stage fit together.
 
 It needs PySpark: ``python -m pip install ".[spark]"`` in a copy of the source.
 """

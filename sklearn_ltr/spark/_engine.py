@@ -110,9 +110,20 @@ class SparkEngine:
             self._names = {n: v for n, v in arguments.items() if v is not None}
             self._rows = selected(self._dataset, self._names, self._validation)
             self._summaries = summaries_of(self._rows, self._names, self._n_tasks)
+            self._check_both_sets()
         numbers = range(self._n_tasks)
         parts = [SparkPart(suffix, number, None) for number in numbers]
         return parts, self._summaries[suffix]
+
+    def _check_both_sets(self) -> None:
+        """Raise a ValueError if there are only rows of training, or of validation."""
+        n_tasks = [len([s for s in found if s]) for found in self._summaries.values()]
+        if self._validation is not None and any(n_tasks) and not all(n_tasks):
+            what = "no row" if n_tasks[0] else "every row"
+            raise ValueError(
+                f"validationIndicatorCol={self._validation!r} is true in {what}: mark "
+                "the rows of some queries, or leave it out"
+            )
 
     def move(
         self, part: SparkPart, suffix: str, queries: IntArray, source: str
@@ -395,7 +406,7 @@ def fit_in_task(
 
 
 def print_in_log(line: str) -> None:
-    """Print a line in the log of the executor; of a local session, where the user is."""
+    """Print a line in the log of the executor, which a local session shows."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -410,8 +421,8 @@ def with_room(
         if needed - n_read > bytes_left():
             raise MemoryError(
                 f"a task of the fit has {n_rows:,} rows or more, which need "
-                f"{needed / 1e9:.1f} GB, and {bytes_left() / 1e9:.1f} GB are left: give "
-                "a larger numTasks on more executors, or executors of more memory"
+                f"{needed / 1e9:.1f} GB, and {bytes_left() / 1e9:.1f} GB are left: "
+                "give a larger numTasks on more executors, or executors of more memory"
             )
         yield batch
 

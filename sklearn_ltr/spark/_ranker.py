@@ -98,12 +98,12 @@ class RowParams(HasFeaturesCol, HasPredictionCol):
 
 
 class SparkLambdaMARTRanker(
-    Estimator,  # type: ignore[type-arg]
+    Estimator,
     RowParams,
     HasLabelCol,
     HasWeightCol,
     HasValidationIndicatorCol,
-    DefaultParamsReadable,  # type: ignore[type-arg]
+    DefaultParamsReadable,
     DefaultParamsWritable,
 ):
     """A LambdaMARTRanker that is fitted to the rows of a Spark DataFrame.
@@ -231,7 +231,7 @@ for parameter in PARAMETERS:
     setattr(SparkLambdaMARTRanker, parameter, Param(Params._dummy(), parameter, doc))
 
 
-class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):  # type: ignore
+class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):
     """A fitted ranker that scores Spark DataFrames.
 
     Parameters
@@ -306,7 +306,7 @@ class ModelWriter(MLWriter):
         DefaultParamsWriter.saveMetadata(self._model, path, self.sc, more)
 
 
-class ModelReader(MLReader):  # type: ignore[type-arg]
+class ModelReader(MLReader):
     """Reads what `ModelWriter` has written."""
 
     def load(self, path: str) -> SparkLambdaMARTModel:

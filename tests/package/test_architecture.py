@@ -74,6 +74,7 @@ ANNEXES = {
     },
     "calibration": {"data", "metrics", "estimators", "ranking", "ensemble"},
     "dask": {"__init__", "data", "estimators", "cluster", "ensemble"},
+    "spark": {"__init__", "data", "cluster", "export"},
     "model_selection": {
         "__init__",
         "data",
@@ -164,6 +165,7 @@ OPTIONAL = {
     "pandas",
     "polars",
     "pyarrow",
+    "pyspark",
     "pytrec_eval",
     "ranx",
     "shap",
