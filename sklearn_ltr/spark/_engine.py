@@ -52,7 +52,7 @@ from sklearn_ltr._core.cluster.comm import (
 from sklearn_ltr._core.cluster.engine import Arguments, Loaded, LostWorkerError
 from sklearn_ltr._core.cluster.fit import WorkerData, WorkerResult, fit_on_worker
 from sklearn_ltr._core.cluster.summaries import Summary, summarize
-from sklearn_ltr._core.cluster.tables import Partition
+from sklearn_ltr._core.cluster.tables import Part, Partition
 from sklearn_ltr._core.compile.room_left import bytes_left
 from sklearn_ltr._core.typing import IntArray
 
@@ -392,7 +392,7 @@ def fit_in_task(
         # 2. It reads its rows
         table = table_of(with_room(batches, given.n_features))
         sets = {} if table is None else divided(table)
-        parts = [
+        parts: list[list[tuple[Part, IntArray | None]]] = [
             [(partition_of(rows, given.names, suffix), None)]
             for suffix, rows in sets.items()
         ]

@@ -218,7 +218,8 @@ default=None
         engine = SparkEngine(dataset, n_tasks, indicator)
         fit_ranker(ranker, lambda: engine, names, validation, columns)
         model = SparkLambdaMARTModel(local_ranker(ranker))
-        return self._copyValues(model)
+        self._copyValues(model)
+        return model
 
 
 for argument, column in COLUMN_PARAMS.items():
