@@ -25,7 +25,7 @@ from pyspark import BarrierTaskContext, TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import VectorUDT
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -51,7 +51,7 @@ from sklearn_ltr._core.cluster.comm import (
 )
 from sklearn_ltr._core.cluster.engine import Arguments, Loaded, LostWorkerError
 from sklearn_ltr._core.cluster.fit import WorkerData, WorkerResult, fit_on_worker
-from sklearn_ltr._core.cluster.summaries import Summary, summarize
+from sklearn_ltr._core.cluster.summaries import Summary, read_columns, summarize
 from sklearn_ltr._core.cluster.tables import Part, Partition
 from sklearn_ltr._core.compile.room_left import bytes_left
 from sklearn_ltr._core.typing import IntArray
@@ -61,6 +61,8 @@ VECTOR, FEATURE, LABEL, GROUP, IS_VALIDATION = "vector", "x:", "y:", "groups", "
 WORKER = "worker"
 RESULT = "result binary"  # the row that a task returns
 ATTEMPTS = 3  # of the barrier stage
+# of barrier stages: unknown operations, dynamic allocation, and too few slots
+REFUSALS = ("SPARK-24820", "SPARK-24942", "SPARK-24819")
 # of a fit, for a row, besides a float64 and a byte for each feature
 BYTES_PER_ROW = 170
 
@@ -166,7 +168,8 @@ class SparkEngine:
     def _tell_loss(self, error: PySparkException, attempt: int) -> None:
         """Warn that the fit begins again; raise an error if it does not."""
         why = str(error).strip().splitlines()[0]
-        if attempt == ATTEMPTS or "barrier" not in str(error):
+        is_refused = any(refusal in str(error) for refusal in REFUSALS)
+        if is_refused or attempt == ATTEMPTS or "barrier" not in str(error):
             raise LostWorkerError(
                 f"Spark could not run the {self._n_tasks} tasks of the fit, which must "
                 "all run at once, so the fit stopped and left the estimator as it was: "
@@ -217,6 +220,14 @@ class SparkEngine:
         salts = [number_of[rank] for rank in range(n)]
         rows = rows.withColumn(WORKER, element(salts, ranks).cast("long"))
         return rows.repartition(n, WORKER)
+
+
+def most_tasks(session: SparkSession) -> int:
+    """Return how many tasks Spark runs at once."""
+    # `defaultParallelism` is a number of the user, where there is one
+    context = session.sparkContext._jsc.sc()
+    profile = context.resourceProfileManager().defaultResourceProfile()
+    return max(1, int(context.maxNumConcurrentTasks(profile)))
 
 
 def hash_text(column: str, n: int) -> str:
@@ -392,10 +403,11 @@ def fit_in_task(
         # 2. It reads its rows
         table = table_of(with_room(batches, given.n_features))
         sets = {} if table is None else divided(table)
-        parts: list[list[tuple[Part, IntArray | None]]] = [
-            [(partition_of(rows, given.names, suffix), None)]
-            for suffix, rows in sets.items()
-        ]
+        parts: list[list[tuple[Part, IntArray | None]]] = []
+        for suffix, rows in sets.items():
+            part = partition_of(rows, given.names, suffix)
+            read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
+            parts.append([(part, None)])
         del table, sets
     except BaseException:
         connections.close()  # nobody waits for this task

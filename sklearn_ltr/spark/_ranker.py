@@ -41,6 +41,7 @@ from sklearn_ltr.spark._engine import (
     SparkEngine,
     feature_columns,
     features_in,
+    most_tasks,
     numbers_in,
 )
 
@@ -139,8 +140,8 @@ default=None
     predictionCol : str, default="prediction"
         Where the model writes scores.
     numTasks : int, default=None
-        Most tasks that fit together.  None: as many as Spark runs at once.  Each has as
-        many threads as ``spark.task.cpus``, or `n_jobs`.
+        Most tasks that fit together, no more than Spark runs at once.  None: so many.
+        Each has as many threads as ``spark.task.cpus``, or `n_jobs`.
     **parameters
         Those of :class:`~sklearn_ltr.LambdaMARTRanker` but `warm_start`.  `init` must
         be fitted.  What `verbose` prints is in the log of an executor.
@@ -191,12 +192,12 @@ default=None
         if not self.isDefined(self.groupCol):
             raise ValueError("groupCol is not set: name the column of the query")
         n_tasks = self.getOrDefault(self.numTasks)
+        most = most_tasks(dataset.sparkSession)  # Spark would wait for more
         if n_tasks is None:
-            context = dataset.sparkSession.sparkContext
-            n_cpus = int(context.getConf().get("spark.task.cpus", "1"))
-            n_tasks = max(1, context.defaultParallelism // n_cpus)
+            n_tasks = most
         elif isinstance(n_tasks, bool) or not isinstance(n_tasks, int) or n_tasks < 1:
             raise ValueError(f"numTasks must be None or at least 1, got {n_tasks!r}")
+        n_tasks = min(n_tasks, most)
         several = self.isDefined(self.labelCols)
         labels = self.getOrDefault(self.labelCols) if several else [self.getLabelCol()]
         names = {

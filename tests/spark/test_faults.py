@@ -141,9 +141,3 @@ def test_a_fit_whose_tasks_are_lost_again_and_again_ends(df, tmp_path):
     with pytest.raises(RuntimeError, match="Spark could not run the 2 tasks of the f"):
         fit(df, of_killers(tmp_path, 99))
     assert bytes_of(fit(df).to_local()) == bytes_of(local_fit())
-
-
-@pytest.mark.slow
-def test_more_tasks_than_run_at_once(df):
-    with pytest.raises(RuntimeError, match="give a smaller numTasks"):
-        fit(df, numTasks=99)

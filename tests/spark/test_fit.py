@@ -85,7 +85,7 @@ def check_same(model, expected):
     assert bytes_of(model.to_local()) == bytes_of(expected)
 
 
-@pytest.mark.parametrize("n_tasks", [1, 4])
+@pytest.mark.parametrize("n_tasks", [1, None, 99])
 def test_the_model_is_that_of_one_machine(df, n_tasks):
     model = fit(df, numTasks=n_tasks, weightCol="weight")
     check_same(model, local_fit(sample_weight=FRAME["weight"]))
