@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark import BarrierTaskContext, TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.ml.functions import vector_to_array
@@ -151,23 +152,26 @@ class SparkEngine:
             self._n_features(),
         )
         together = self._brought_together(given)
-        stage = together.mapInArrow(
-            lambda batches: as_rows(fit_in_task, batches, for_task),
-            RESULT,
-            barrier=True,
-        )
         for attempt in range(1, ATTEMPTS + 1):
+            # a new plan, since Spark keeps the failure of one that has run
+            stage = together.mapInArrow(
+                lambda batches: as_rows(fit_in_task, batches, for_task),
+                RESULT,
+                barrier=True,
+            )
             try:
                 results = sorted(collected(stage))
-            except PySparkException as error:
+            except (PySparkException, Py4JJavaError) as error:
                 self._tell_loss(error, attempt)
             else:
                 return [result for _, result in results]
         raise AssertionError("the last attempt returns or raises")
 
-    def _tell_loss(self, error: PySparkException, attempt: int) -> None:
+    def _tell_loss(self, error: Exception, attempt: int) -> None:
         """Warn that the fit begins again; raise an error if it does not."""
-        why = str(error).strip().splitlines()[0]
+        lines = [line.strip(" :") for line in str(error).splitlines()]
+        # the first line is about the call, by which an error of Java comes here
+        why = next((line for line in lines if "Exception: " in line), lines[0])
         is_refused = any(refusal in str(error) for refusal in REFUSALS)
         if is_refused or attempt == ATTEMPTS or "barrier" not in str(error):
             raise LostWorkerError(

@@ -164,6 +164,7 @@ OPTIONAL = {
     "onnxruntime",
     "pandas",
     "polars",
+    "py4j",
     "pyarrow",
     "pyspark",
     "pytrec_eval",
@@ -175,6 +176,8 @@ OPTIONAL = {
     "treelite",
     "xgboost",
 }
+# its import without its libraries is an error that names them
+ALL_OPTIONAL = {"spark"}
 COMPILERS = {"numba", "llvmlite"}
 
 
@@ -261,7 +264,7 @@ def broken_arrows(package: Path) -> list[str]:
                     found.append(f"{inside}:{node.lineno}: {module} {reason}")
         for node in nodes_run_at_import(tree):
             for module in imported_modules(node):
-                if module.split(".")[0] in OPTIONAL:
+                if module.split(".")[0] in OPTIONAL and room not in ALL_OPTIONAL:
                     found.append(
                         f"{inside}:{node.lineno}: {module} is optional: "
                         "import it in the function that uses it"
