@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("pyspark") else ["sklearn_ltr/spark"]
+collect_ignore_glob = [] if find_spec("pyspark") else ["sklearn_ltr/spark/*"]
