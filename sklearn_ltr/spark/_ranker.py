@@ -267,12 +267,13 @@ class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Add the column of scores."""
+        # a task has one CPU
+        model = local_ranker(self.to_local()).set_params(n_jobs=1)
         features = self._features()
         columns = feature_columns(dataset, features)
         if self.isDefined(self.initScoreCol):
             init_score = self.getOrDefault(self.initScoreCol)
             columns[INIT_SCORE] = numbers_in(dataset, init_score)
-        model = local_ranker(self.to_local()).set_params(n_jobs=1)  # a task has one CPU
         given = F.struct(*(column.alias(name) for name, column in columns.items()))
         # Arrow's types, which pandas' columns of nothing but missing values have not
         row = dataset.select(given.alias("row")).schema["row"].dataType

@@ -91,6 +91,7 @@ def test_the_model_is_that_of_one_machine(df, n_tasks):
     check_same(model, local_fit(sample_weight=FRAME["weight"]))
 
 
+@pytest.mark.slow
 def test_vectors_and_arrays_are_features_and_numpys_types_are_no_limit(spark, df):
     expected = local_fit(X=FRAME[FEATURES].to_numpy())
     # floats, and grades as decimals; a name with a point
@@ -237,7 +238,7 @@ def test_a_model_is_saved_and_scores_as_on_one_machine(spark, df, tmp_path):
         SparkLambdaMARTModel().transform(df)
 
 
-def test_an_estimator_is_saved(tmp_path):
+def test_an_estimator_is_saved(spark, tmp_path):
     ranker = SparkLambdaMARTRanker(
         featuresCols=COLUMNS, groupCol="q", metric="ndcg@5", numTasks=3
     )
@@ -280,6 +281,7 @@ def test_in_a_pipeline_and_a_search(spark, df, tmp_path):
     assert isinstance(found.bestModel.stages[-1], SparkLambdaMARTModel)
 
 
+@pytest.mark.slow
 def test_values_of_python_are_ids(spark):
     """Bytes, and decimals as Python has them."""
     ids = [bytes([q]) for q in FRAME["query"]]
