@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,8 @@ autosummary_generate = True
 autosummary_ignore_module_all = False  # a module lists what is in its __all__
 autosummary_imported_members = True
 toc_object_entries_show_parents = "hide"
+# without PySpark, its classes are imitated, so that those made of them have pages
+autodoc_mock_imports = [] if find_spec("pyspark") else ["py4j", "pyspark"]
 autodoc_typehints = "none"  # numpydoc's sections have the types
 numpydoc_show_class_members = True
 numpydoc_class_members_toctree = False

@@ -114,7 +114,7 @@ from sklearn_ltr._commands.small_fits import STEPS
 from sklearn_ltr._core.compile import KERNELS
 
 for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
-    if module.name.rpartition(".")[2] not in ("__main__", "torch"):
+    if module.name.rpartition(".")[2] not in ("__main__", "spark", "torch"):
         importlib.import_module(module.name)
 
 def signatures():

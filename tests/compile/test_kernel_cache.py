@@ -320,7 +320,7 @@ import importlib, pkgutil, sklearn_ltr
 from sklearn_ltr._core.compile import KERNELS
 from sklearn_ltr._core.compile.cache import kernel_key
 for module in pkgutil.walk_packages(sklearn_ltr.__path__, "sklearn_ltr."):
-    if module.name.rpartition(".")[2] not in ("__main__", "torch"):
+    if module.name.rpartition(".")[2] not in ("__main__", "spark", "torch"):
         importlib.import_module(module.name)
 keys = {
     name: kernel_key(kernel)

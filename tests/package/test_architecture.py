@@ -74,6 +74,7 @@ ANNEXES = {
     },
     "calibration": {"data", "metrics", "estimators", "ranking", "ensemble"},
     "dask": {"__init__", "data", "estimators", "cluster", "ensemble"},
+    "spark": {"__init__", "data", "cluster", "export"},
     "model_selection": {
         "__init__",
         "data",
@@ -163,7 +164,9 @@ OPTIONAL = {
     "onnxruntime",
     "pandas",
     "polars",
+    "py4j",
     "pyarrow",
+    "pyspark",
     "pytrec_eval",
     "ranx",
     "shap",
@@ -173,6 +176,8 @@ OPTIONAL = {
     "treelite",
     "xgboost",
 }
+# its import without its libraries is an error that names them
+ALL_OPTIONAL = {"spark"}
 COMPILERS = {"numba", "llvmlite"}
 
 
@@ -259,7 +264,7 @@ def broken_arrows(package: Path) -> list[str]:
                     found.append(f"{inside}:{node.lineno}: {module} {reason}")
         for node in nodes_run_at_import(tree):
             for module in imported_modules(node):
-                if module.split(".")[0] in OPTIONAL:
+                if module.split(".")[0] in OPTIONAL and room not in ALL_OPTIONAL:
                     found.append(
                         f"{inside}:{node.lineno}: {module} is optional: "
                         "import it in the function that uses it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -63,14 +63,22 @@ NAMES = {
     "WeightCurvesDisplay",
     "preprocessing": "CategoryPairs SmoothClipScaler TableVectorizer",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
+    "spark": "SparkLambdaMARTModel SparkLambdaMARTRanker",
 }
 PUBLIC = {
     name if name == "sklearn_ltr" else f"sklearn_ltr.{name}": names.split()
     for name, names in NAMES.items()
 }
+#: Without its library, the import of this module is an error that names it
+HAS_PYSPARK = importlib.util.find_spec("pyspark") is not None
+IMPORTED = {
+    module: names
+    for module, names in PUBLIC.items()
+    if HAS_PYSPARK or module != "sklearn_ltr.spark"
+}
 ESTIMATORS = [
     value
-    for module, names in PUBLIC.items()
+    for module, names in IMPORTED.items()
     for value in (getattr(importlib.import_module(module), name) for name in names)
     if inspect.isclass(value) and issubclass(value, BaseEstimator)
     if "__init__" in vars(value) and inspect.signature(value).parameters
@@ -86,7 +94,7 @@ def test_the_public_modules_are_these_and_no_others():
     assert found == set(PUBLIC)
 
 
-@pytest.mark.parametrize("module", PUBLIC)
+@pytest.mark.parametrize("module", IMPORTED)
 def test_the_names_of_a_public_module_are_these(module):
     public = importlib.import_module(module)
     assert sorted(public.__all__) == sorted(PUBLIC[module])
@@ -94,6 +102,21 @@ def test_the_names_of_a_public_module_are_these(module):
     assert public.__doc__
     # saved models refer to them by these places
     assert {getattr(public, name).__module__ for name in public.__all__} == {module}
+
+
+IMPORT_WITHOUT = """
+import sys
+sys.modules["pyspark"] = None
+import sklearn_ltr.spark
+"""
+
+
+def test_a_module_without_its_library_says_how_to_install_it():
+    command = [sys.executable, "-c", IMPORT_WITHOUT]
+    done = subprocess.run(command, capture_output=True, text=True)
+    (*_, said) = done.stderr.splitlines()
+    assert said.startswith("ImportError: sklearn_ltr.spark requires pyspark")
+    assert 'python -m pip install ".[spark]"' in said
 
 
 @pytest.mark.parametrize(("module", "name", "owner"), [

@@ -1,0 +1,527 @@
+"""Spark as the engine of a cluster fit: a job that looks, a shuffle, a barrier stage.
+
+`load` runs a job in which the tasks of a shuffle by query summarize their rows, without
+the features.  `run` brings the rows of each worker together by another shuffle, and
+starts all tasks at once (``DataFrame.mapInArrow`` with ``barrier=True``): a worker of
+the fit is one of these tasks.  They tell each other where they listen, and fit.
+
+An error of the data is what a task returns: a task that fails would have Spark end all
+others.  So if one fails, its executor was lost; then the barrier stage is run again.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark import BarrierTaskContext, TaskContext, cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.ml.functions import vector_to_array
+from pyspark.ml.linalg import VectorUDT
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.cluster.comm import (
+    Connections,
+    Endpoint,
+    LostConnectionError,
+    SocketComm,
+)
+from sklearn_ltr._core.cluster.engine import Arguments, Loaded, LostWorkerError
+from sklearn_ltr._core.cluster.fit import WorkerData, WorkerResult, fit_on_worker
+from sklearn_ltr._core.cluster.summaries import Summary, read_columns, summarize
+from sklearn_ltr._core.cluster.tables import Part, Partition
+from sklearn_ltr._core.compile.room_left import bytes_left
+from sklearn_ltr._core.typing import IntArray
+
+SETS = ("", "_val")  # suffixes: rows to learn from, and those that early stopping takes
+VECTOR, FEATURE, LABEL, GROUP, IS_VALIDATION = "vector", "x:", "y:", "groups", "is_val"
+WORKER = "worker"
+RESULT = "result binary"  # the row that a task returns
+ATTEMPTS = 3  # of the barrier stage
+# of barrier stages: unknown operations, dynamic allocation, and too few slots
+REFUSALS = ("SPARK-24820", "SPARK-24942", "SPARK-24819")
+# of a fit, for a row, besides a float64 and a byte for each feature
+BYTES_PER_ROW = 170
+
+
+class SparkPart(NamedTuple):
+    """Some queries of the rows that a task of `load` has seen."""
+
+    suffix: str
+    task: int
+    queries: IntArray | None  # their numbers among those of the task, None: all
+
+
+class GivenToTask(NamedTuple):
+    """What the tasks of a barrier stage are given, the same for all."""
+
+    names: dict[str, Any]  # of columns by argument of `fit`
+    key: bytes  # of the connections
+    state: bytes
+    numbers: list[dict[str, IntArray]]  # by rank and suffix: of its queries, among all
+    is_validated: bool
+    n_features: int
+
+
+class SparkEngine:
+    """A Spark DataFrame as an `Engine`; see :mod:`sklearn_ltr._core.cluster.engine`.
+
+    Parameters
+    ----------
+    dataset : DataFrame
+    n_tasks : int
+        Most tasks of the fit.
+    validation : str or None
+        A column of booleans: true for rows that early stopping evaluates.
+    """
+
+    def __init__(
+        self, dataset: DataFrame, n_tasks: int, validation: str | None
+    ) -> None:
+        self._dataset, self._n_tasks, self._validation = dataset, n_tasks, validation
+        self._names: dict[str, Any] = {}
+        self._rows = dataset
+        self._summaries: dict[str, list[Summary | None]] = {}
+
+    def load(self, arguments: Arguments, suffix: str) -> Loaded:
+        """Return the rows that each task of a shuffle by query has, and summaries."""
+        if suffix == SETS[0]:  # both sets have the same columns
+            self._names = {n: v for n, v in arguments.items() if v is not None}
+            self._rows = selected(self._dataset, self._names, self._validation)
+            self._summaries = summaries_of(self._rows, self._names, self._n_tasks)
+            self._check_both_sets()
+        numbers = range(self._n_tasks)
+        parts = [SparkPart(suffix, number, None) for number in numbers]
+        return parts, self._summaries[suffix]
+
+    def _check_both_sets(self) -> None:
+        """Raise a ValueError if there are only rows of training, or of validation."""
+        n_tasks = [len([s for s in found if s]) for found in self._summaries.values()]
+        if self._validation is not None and any(n_tasks) and not all(n_tasks):
+            what = "no row" if n_tasks[0] else "every row"
+            raise ValueError(
+                f"validationIndicatorCol={self._validation!r} is true in {what}: mark "
+                "the rows of some queries, or leave it out"
+            )
+
+    def move(
+        self, part: SparkPart, suffix: str, queries: IntArray, source: str
+    ) -> SparkPart:
+        """Return the part of some queries; `run` brings rows where they are needed."""
+        return part._replace(queries=queries)
+
+    def run(
+        self, state: object, given: dict[str, list[WorkerData]], is_validated: bool
+    ) -> list[WorkerResult]:
+        """Run a barrier stage of a task for each worker; return the results by rank."""
+        numbers = []
+        for worker_data in given.values():
+            suffixes = [own.parts[0][0].suffix for own in worker_data]
+            own_numbers = [own.numbers for own in worker_data]
+            numbers.append(dict(zip(suffixes, own_numbers, strict=True)))
+        for_task = GivenToTask(
+            self._names,
+            secrets.token_bytes(16),
+            cloudpickle.dumps(state),
+            numbers,
+            is_validated,
+            self._n_features(),
+        )
+        together = self._brought_together(given)
+        for attempt in range(1, ATTEMPTS + 1):
+            # a new plan, since Spark keeps the failure of one that has run
+            stage = together.mapInArrow(
+                lambda batches: as_rows(fit_in_task, batches, for_task),
+                RESULT,
+                barrier=True,
+            )
+            try:
+                results = sorted(collected(stage))
+            except (PySparkException, Py4JJavaError) as error:
+                self._tell_loss(error, attempt)
+            else:
+                return [result for _, result in results]
+        raise AssertionError("the last attempt returns or raises")
+
+    def _tell_loss(self, error: Exception, attempt: int) -> None:
+        """Warn that the fit begins again; raise an error if it does not."""
+        lines = [line.strip(" :") for line in str(error).splitlines()]
+        # the first line is about the call, by which an error of Java comes here
+        why = next((line for line in lines if "Exception: " in line), lines[0])
+        is_refused = any(refusal in str(error) for refusal in REFUSALS)
+        if is_refused or attempt == ATTEMPTS or "barrier" not in str(error):
+            raise LostWorkerError(
+                f"Spark could not run the {self._n_tasks} tasks of the fit, which must "
+                "all run at once, so the fit stopped and left the estimator as it was: "
+                f"look for a lost executor, or give a smaller numTasks. Spark: {why}"
+            ) from error
+        warn_caller(
+            "a task of the fit was lost, and the fit begins again; the model will be "
+            f"the same. Spark: {why}",
+            RuntimeWarning,
+        )
+
+    def _n_features(self) -> int:
+        """Return the number of features, 0 if it is that of vectors."""
+        features = self._names["X"]
+        return 0 if isinstance(features, str) else len(features)
+
+    def _brought_together(self, given: dict[str, list[WorkerData]]) -> DataFrame:
+        """Return the rows in a partition for each worker, in the order of ranks."""
+        rank_of = {(s, n): 0 for s in SETS for n in range(self._n_tasks)}
+        moved: list[tuple[Any, bool, int]] = []
+        for rank, worker_data in enumerate(given.values()):
+            for part, chosen in (entry for own in worker_data for entry in own.parts):
+                queries = part.queries if chosen is None else chosen
+                if queries is None:
+                    rank_of[part.suffix, part.task] = rank
+                    continue
+                ids: Any = self._summaries[part.suffix][part.task].query_ids
+                is_validation = part.suffix == SETS[1]
+                moved += [(plain(ids[q]), is_validation, rank) for q in queries]
+        # The rank of a row is that of the task that has seen it, or of its query
+        tasks = [[rank_of[s, n] for n in range(self._n_tasks)] for s in SETS]
+        ranks = F.when(
+            F.col(IS_VALIDATION), element(tasks[1], task_of(self._n_tasks))
+        ).otherwise(element(tasks[0], task_of(self._n_tasks)))
+        rows = self._rows
+        if moved:
+            group, flag = rows.schema[GROUP], rows.schema[IS_VALIDATION]
+            kinds = StructType([group, flag]).add(WORKER, IntegerType())
+            table = F.broadcast(rows.sparkSession.createDataFrame(moved, kinds))
+            rows = rows.join(table, [GROUP, IS_VALIDATION], "left")
+            ranks = F.coalesce(F.col(WORKER), ranks)
+        # Spark puts a row into the partition of a hash: find a number for each of them
+        n = len(given)
+        hashes = rows.sparkSession.range(64 * n).select(
+            "id", F.expr(hash_text("id", n))
+        )
+        number_of = {place: number for number, place in reversed(hashes.collect())}
+        salts = [number_of[rank] for rank in range(n)]
+        rows = rows.withColumn(WORKER, element(salts, ranks).cast("long"))
+        return rows.repartition(n, WORKER)
+
+
+def most_tasks(session: SparkSession) -> int:
+    """Return how many tasks Spark runs at once."""
+    # `defaultParallelism` is a number of the user, where there is one
+    context = session.sparkContext._jsc.sc()
+    profile = context.resourceProfileManager().defaultResourceProfile()
+    return max(1, int(context.maxNumConcurrentTasks(profile)))
+
+
+def hash_text(column: str, n: int) -> str:
+    """Return the SQL of the partition that a shuffle by a column gives a row."""
+    return f"pmod(hash({column}), {n})"
+
+
+def task_of(n_tasks: int) -> Column:
+    """Return which task of `load` has seen a row."""
+    return F.expr(hash_text(GROUP, n_tasks))
+
+
+def element(values: list[int], index: Column) -> Column:
+    """Return the element of a list at an index."""
+    return F.element_at(F.array(*map(F.lit, values)), (index + 1).cast("int"))
+
+
+def plain(query_id: Any) -> Any:
+    """Return the id of a query as an object of Python."""
+    return query_id.item() if isinstance(query_id, np.generic) else query_id
+
+
+# --- columns --------------------------------------------------------------------------
+
+
+def selected(
+    dataset: DataFrame, names: Mapping[str, Any], validation: str | None
+) -> DataFrame:
+    """Return the columns that a fit needs, by the names that `partition_of` knows."""
+    columns = feature_columns(dataset, names["X"])
+    for number, name in enumerate(names["y"]):
+        columns[f"{LABEL}{number}"] = numbers_in(dataset, name)
+    columns[GROUP] = queries_in(dataset, names["groups"])
+    columns |= {
+        argument: numbers_in(dataset, name)
+        for argument, name in names.items()
+        if argument not in ("X", "y", "groups")
+    }
+    columns[IS_VALIDATION] = F.lit(False)
+    if validation is not None:
+        kind = kind_of(dataset, validation)
+        if not isinstance(kind, BooleanType | NumericType):
+            raise TypeError(f"{told(validation, kind)}, not of booleans or of 0 and 1")
+        columns[IS_VALIDATION] = column_of(dataset, validation).cast("boolean")
+    return dataset.select(*(c.alias(name) for name, c in columns.items()))
+
+
+def feature_columns(dataset: DataFrame, features: Any) -> dict[str, Column]:
+    """Return the columns of features, by the names that `features_in` knows."""
+    if not isinstance(features, str):
+        if len(features) == 0:
+            raise ValueError("featuresCols is empty: name a column of features")
+        twice = [name for name in features if features.count(name) > 1]
+        if twice:
+            raise ValueError(f"featuresCols has {twice[0]!r} twice")
+        return {f"{FEATURE}{name}": feature_in(dataset, name) for name in features}
+    column, kind = column_of(dataset, features), kind_of(dataset, features)
+    if isinstance(kind, VectorUDT):
+        return {VECTOR: vector_to_array(column)}
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
+        return {VECTOR: column.cast("array<double>")}
+    raise TypeError(
+        f"featuresCol: {told(features, kind)}, not of vectors or arrays of numbers: "
+        "name columns of single features by featuresCols, or assemble them by "
+        "pyspark.ml.feature.VectorAssembler"
+    )
+
+
+def feature_in(dataset: DataFrame, name: str) -> Column:
+    """Return a column of text or numbers."""
+    is_text = isinstance(kind_of(dataset, name), StringType)
+    return column_of(dataset, name) if is_text else numbers_in(dataset, name)
+
+
+def numbers_in(dataset: DataFrame, name: str) -> Column:
+    """Return a column of numbers; those that numpy does not have as doubles."""
+    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    if isinstance(kind, DecimalType | BooleanType):  # missing booleans, that is
+        return column.cast("double")
+    if isinstance(kind, NumericType):
+        return column
+    raise TypeError(f"{told(name, kind)}, not of numbers")
+
+
+def queries_in(dataset: DataFrame, name: str) -> Column:
+    """Return a column of ids, times and decimals as those of another type."""
+    # `_brought_together` makes a DataFrame of them, in which they must be the same
+    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(column)
+    if isinstance(kind, DateType | TimestampNTZType):
+        return column.cast("string")
+    if isinstance(kind, DecimalType) and kind.scale == 0 and kind.precision <= 18:
+        return column.cast("long")
+    if isinstance(kind, NumericType | StringType | BooleanType | BinaryType):
+        if not isinstance(kind, DecimalType):
+            return column
+    raise TypeError(f"groupCol: {told(name, kind)}: cast it to numbers or text")
+
+
+def told(name: str, kind: DataType) -> str:
+    """Return words that say which type a column has."""
+    return f"{name!r} is a column of {kind.simpleString()}"
+
+
+def kind_of(dataset: DataFrame, name: str) -> DataType:
+    """Return the type of a column."""
+    column_of(dataset, name)
+    return dataset.schema[name].dataType
+
+
+def column_of(dataset: DataFrame, name: str) -> Column:
+    """Return a column, or raise a ValueError that names those there are."""
+    n_columns = dataset.columns.count(name)
+    if n_columns != 1:
+        what = "no column" if n_columns == 0 else f"{n_columns} columns"
+        raise ValueError(
+            f"the DataFrame has {what} {name!r}; it has {', '.join(dataset.columns)}"
+        )
+    quoted = name.replace("`", "``")  # a point in it names no field
+    return dataset[f"`{quoted}`"]
+
+
+# --- in tasks -------------------------------------------------------------------------
+
+
+def summaries_of(
+    rows: DataFrame, names: dict[str, Any], n_tasks: int
+) -> dict[str, list[Summary | None]]:
+    """Return the summaries of the tasks of a shuffle by query, by suffix."""
+    features = (VECTOR, FEATURE)
+    needed = [name for name in rows.columns if not name.startswith(features)]
+    looked = rows.select(*needed).repartition(n_tasks, GROUP)
+    found: dict[str, list[Summary | None]] = {s: [None] * n_tasks for s in SETS}
+    stage = looked.mapInArrow(
+        lambda batches: as_rows(summarize_in_task, batches, names), RESULT
+    )
+    for number, summaries in collected(stage):
+        for suffix, summary in summaries.items():
+            found[suffix][number] = summary
+    return found
+
+
+def summarize_in_task(
+    batches: Iterator[pa.RecordBatch], names: dict[str, Any]
+) -> tuple[int, dict[str, Summary | None]]:
+    """Return the number of this task, and the summaries of its rows."""
+    number = TaskContext.get().partitionId()
+    worker = f"task {number:06}"  # in this order they are ranks
+    table, found = table_of(batches), {}
+    if table is not None:
+        for suffix, rows in divided(table).items():
+            part = partition_of(rows, names, suffix)
+            part[f"X{suffix}"] = np.empty((rows.num_rows, 0))  # not looked at here
+            found[suffix] = summarize(part, number, suffix, worker, "", np.inf)
+    return number, found
+
+
+def fit_in_task(
+    batches: Iterator[pa.RecordBatch], given: GivenToTask
+) -> tuple[int, WorkerResult]:
+    """Fit the rows of this task together with all others; return rank and result."""
+    context = BarrierTaskContext.get()
+    rank = context.partitionId()
+    hosts = [i.address.rpartition(":")[0] for i in context.getTaskInfos()]
+    # 1. Every task listens, and tells the others where
+    connections = Connections(given.key, f"task {rank}", hosts[rank], hosts[rank])
+    told = context.allGather(json.dumps(connections.endpoint()))
+    endpoints = [Endpoint(*json.loads(text)) for text in told]
+    n_threads = context.cpus()
+    comm = SocketComm(rank, endpoints, connections, n_threads, print_in_log)
+    try:
+        # 2. It reads its rows
+        table = table_of(with_room(batches, given.n_features))
+        sets = {} if table is None else divided(table)
+        parts: list[list[tuple[Part, IntArray | None]]] = []
+        for suffix, rows in sets.items():
+            part = partition_of(rows, given.names, suffix)
+            read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
+            parts.append([(part, None)])
+        del table, sets
+    except BaseException:
+        connections.close()  # nobody waits for this task
+        raise
+    # 3. All fit
+    numbers = list(given.numbers[rank].values())
+    return rank, fit_on_worker(given.state, comm, parts, numbers, given.is_validated)
+
+
+def print_in_log(line: str) -> None:
+    """Print a line in the log of the executor, which a local session shows."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def with_room(
+    batches: Iterator[pa.RecordBatch], n_features: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches, as long as a fit of their rows has room in this task."""
+    n_rows, n_read = 0, 0
+    for batch in batches:
+        n_rows, n_read = n_rows + batch.num_rows, n_read + batch.nbytes
+        needed = n_read + n_rows * (BYTES_PER_ROW + 9 * n_features)
+        if needed - n_read > bytes_left():
+            raise MemoryError(
+                f"a task of the fit has {n_rows:,} rows or more, which need "
+                f"{needed / 1e9:.1f} GB, and {bytes_left() / 1e9:.1f} GB are left: "
+                "give a larger numTasks on more executors, or executors of more memory"
+            )
+        yield batch
+
+
+def table_of(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    """Return the rows of a task, None if there are none."""
+    kept = [batch for batch in batches if batch.num_rows > 0]
+    return pa.Table.from_batches(kept) if kept else None
+
+
+def divided(table: pa.Table) -> dict[str, pa.Table]:
+    """Return the rows of training, and those of validation, by suffix."""
+    flags = table[IS_VALIDATION]
+    if flags.null_count > 0:
+        raise ValueError(
+            f"validationIndicatorCol is null in {flags.null_count} rows: give true or "
+            "false"
+        )
+    is_validation = flags.to_numpy().astype(bool)
+    if not is_validation.any():
+        return {SETS[0]: table}
+    chosen = {SETS[0]: ~is_validation, SETS[1]: is_validation}
+    return {s: table.filter(pa.array(rows)) for s, rows in chosen.items() if rows.any()}
+
+
+def partition_of(table: pa.Table, names: Mapping[str, Any], suffix: str) -> Partition:
+    """Return rows as arguments of `LambdaMARTRanker.fit`."""
+    part: Partition = {}
+    for argument, name in names.items():
+        if argument == "y":
+            labels = [table[f"{LABEL}{n}"].to_numpy() for n in range(len(name))]
+            frame = pd.DataFrame(dict(zip(name, labels, strict=True)))
+            part[f"y{suffix}"] = labels[0] if len(name) == 1 else frame
+        elif argument != "X":
+            part[f"{argument}{suffix}"] = table[argument].to_numpy()
+        elif any(c.startswith((VECTOR, FEATURE)) for c in table.column_names):
+            part[f"X{suffix}"] = features_in(table, name)
+    return part
+
+
+def features_in(table: pa.Table, features: Any) -> Any:
+    """Return X of some rows: an array of vectors, or a DataFrame of columns."""
+    if not isinstance(features, str):
+        return pd.DataFrame({n: values_of(table[f"{FEATURE}{n}"]) for n in features})
+    vectors = pa.concat_arrays(table[VECTOR].chunks)
+    if vectors.null_count > 0:
+        raise ValueError(
+            f"featuresCol={features!r} has {vectors.null_count} rows without a vector: "
+            "drop them, or give vectors of NaN"
+        )
+    sizes = np.diff(vectors.offsets.to_numpy())
+    if sizes.min() != sizes.max():
+        raise ValueError(
+            f"featuresCol={features!r} has vectors of {sizes.min()} and of "
+            f"{sizes.max()} numbers: give all the same features"
+        )
+    numbers = vectors.flatten().to_numpy(zero_copy_only=False)
+    return numbers.reshape(len(vectors), -1)
+
+
+def values_of(column: pa.ChunkedArray) -> Any:
+    """Return a column of a DataFrame: text as categories, missing numbers as NaN."""
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return pd.Categorical(column.to_pylist()) if is_text else column.to_numpy()
+
+
+def as_rows(
+    work: Callable[..., Any], batches: Iterator[pa.RecordBatch], *given: Any
+) -> Iterator[pa.RecordBatch]:
+    """Yield what a function returns, or its error, as the only row of a task."""
+    try:
+        found = work(batches, *given)
+    except Exception as error:
+        found = error
+    yield pa.RecordBatch.from_pydict({"result": [cloudpickle.dumps(found)]})
+
+
+def collected(stage: DataFrame) -> list[Any]:
+    """Return what the tasks have returned; raise the error of one that failed."""
+    found = [pickle.loads(row[0]) for row in stage.collect()]
+    errors = [value for value in found if isinstance(value, Exception)]
+    # a task whose connection was lost does not know the cause: another one's error
+    errors.sort(key=lambda error: isinstance(error, LostConnectionError))
+    for error in errors:
+        raise error
+    return found
