@@ -50,6 +50,7 @@ def fit_ours(
 ) -> dict[str, float]:
     """Return seconds and NDCG of a fit of ours."""
     import pandas as pd
+
     from sklearn_ltr.spark import SparkLambdaMARTRanker
     from sklearn_ltr.spark._engine import SparkEngine
 
