@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ PARTS: dict[str, type] = {}  # by name
 def saved_part(part: type[C]) -> type[C]:
     """Let saved models find a class that they hold in `sklearn_ltr._saved`."""
     part.__module__ = "sklearn_ltr._saved"
+    # a class of a module that is not loaded is sent by cloudpickle with all its code
+    import_module(part.__module__)
     PARTS[part.__name__] = part
     return part
 

@@ -481,8 +481,31 @@ def test_neither_the_package_nor_saved_models_import_rooms_that_they_do_not_use(
         cwd=PACKAGE.parent,
     )
     package, trees, network, *of_mart = map(json.loads, answer.stdout.splitlines())
-    check_modules(set(package), set())
+    check_modules(set(package), {"_saved"})
     for added in (trees, network):
         check_modules(set(added), {"_saved"})
     for added in of_mart:
         check_modules(set(added), {"_saved", "mart"})
+
+
+SEND_BY_CLOUDPICKLE = """
+import pickle
+import numpy as np
+from joblib.externals import cloudpickle
+from sklearn_ltr import LambdaMARTRanker, LambdaRankRanker
+from sklearn_ltr._core.saving import PARTS
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+y, groups = 1 * (X[:, 0] > 0), np.repeat(np.arange(6), 10)
+for ranker in (LambdaMARTRanker(n_estimators=2), LambdaRankRanker(max_iter=1)):
+    ranker.fit(X, y, groups=groups)
+    sent = cloudpickle.dumps(ranker)
+    assert (pickle.loads(sent).predict(X) == ranker.predict(X)).all()
+for part in PARTS.values():
+    assert pickle.loads(cloudpickle.dumps(part)) is part
+"""
+
+
+def test_parts_of_models_are_sent_to_other_processes_by_their_names():
+    # joblib, Dask, Ray and Spark send classes of modules that are not loaded by value
+    subprocess.run([sys.executable, "-c", SEND_BY_CLOUDPICKLE], check=True)
