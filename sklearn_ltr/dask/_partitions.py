@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._core.cluster.summaries import Summary, summarize
+from sklearn_ltr._core.cluster.summaries import BYTES_PER_ROW, Summary, summarize
 from sklearn_ltr._core.cluster.tables import Partition
 
 Graph = dict[Any, Any]
@@ -24,7 +24,6 @@ MOST_BYTES = 2**20  # of pickled graphs: larger ones hold the rows themselves
 # Share of a worker's memory.  If the memory that it uses, its rows, and the needs of a
 # fit together exceed it, the worker keeps no rows, and reads them when they are needed
 USED_SHARE = 0.5
-BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 
 
 def is_collection(values: Any) -> bool:

@@ -52,7 +52,12 @@ from sklearn_ltr._core.cluster.comm import (
 )
 from sklearn_ltr._core.cluster.engine import Arguments, Loaded, LostWorkerError
 from sklearn_ltr._core.cluster.fit import WorkerData, WorkerResult, fit_on_worker
-from sklearn_ltr._core.cluster.summaries import Summary, read_columns, summarize
+from sklearn_ltr._core.cluster.summaries import (
+    BYTES_PER_ROW,
+    Summary,
+    read_columns,
+    summarize,
+)
 from sklearn_ltr._core.cluster.tables import Part, Partition
 from sklearn_ltr._core.compile.room_left import bytes_left
 from sklearn_ltr._core.typing import IntArray
@@ -64,8 +69,6 @@ RESULT = "result binary"  # the row that a task returns
 ATTEMPTS = 3  # of the barrier stage
 # of barrier stages: unknown operations, dynamic allocation, and too few slots
 REFUSALS = ("SPARK-24820", "SPARK-24942", "SPARK-24819")
-# of a fit, for a row, besides a float64 and a byte for each feature
-BYTES_PER_ROW = 170
 
 
 class SparkPart(NamedTuple):
@@ -82,9 +85,8 @@ class GivenToTask(NamedTuple):
     names: dict[str, Any]  # of columns by argument of `fit`
     key: bytes  # of the connections
     state: bytes
-    numbers: list[dict[str, IntArray]]  # by rank and suffix: of its queries, among all
+    numbers: list[list[IntArray]]  # by rank and set: of its queries, among all
     is_validated: bool
-    n_features: int
 
 
 class SparkEngine:
@@ -138,18 +140,12 @@ class SparkEngine:
         self, state: object, given: dict[str, list[WorkerData]], is_validated: bool
     ) -> list[WorkerResult]:
         """Run a barrier stage of a task for each worker; return the results by rank."""
-        numbers = []
-        for worker_data in given.values():
-            suffixes = [own.parts[0][0].suffix for own in worker_data]
-            own_numbers = [own.numbers for own in worker_data]
-            numbers.append(dict(zip(suffixes, own_numbers, strict=True)))
         for_task = GivenToTask(
             self._names,
             secrets.token_bytes(16),
             cloudpickle.dumps(state),
-            numbers,
+            [[own.numbers for own in sets] for sets in given.values()],
             is_validated,
-            self._n_features(),
         )
         together = self._brought_together(given)
         for attempt in range(1, ATTEMPTS + 1):
@@ -184,11 +180,6 @@ class SparkEngine:
             f"the same. Spark: {why}",
             RuntimeWarning,
         )
-
-    def _n_features(self) -> int:
-        """Return the number of features, 0 if it is that of vectors."""
-        features = self._names["X"]
-        return 0 if isinstance(features, str) else len(features)
 
     def _brought_together(self, given: dict[str, list[WorkerData]]) -> DataFrame:
         """Return the rows in a partition for each worker, in the order of ranks."""
@@ -365,9 +356,10 @@ def summaries_of(
     features = (VECTOR, FEATURE)
     needed = [name for name in rows.columns if not name.startswith(features)]
     looked = rows.select(*needed).repartition(n_tasks, GROUP)
+    others = {argument: name for argument, name in names.items() if argument != "X"}
     found: dict[str, list[Summary | None]] = {s: [None] * n_tasks for s in SETS}
     stage = looked.mapInArrow(
-        lambda batches: as_rows(summarize_in_task, batches, names), RESULT
+        lambda batches: as_rows(summarize_in_task, batches, others), RESULT
     )
     for number, summaries in collected(stage):
         for suffix, summary in summaries.items():
@@ -405,7 +397,7 @@ def fit_in_task(
     comm = SocketComm(rank, endpoints, connections, n_threads, print_in_log)
     try:
         # 2. It reads its rows
-        table = table_of(with_room(batches, given.n_features))
+        table = table_of(with_room(batches, given.names["X"]))
         sets = {} if table is None else divided(table)
         parts: list[list[tuple[Part, IntArray | None]]] = []
         for suffix, rows in sets.items():
@@ -417,7 +409,7 @@ def fit_in_task(
         connections.close()  # nobody waits for this task
         raise
     # 3. All fit
-    numbers = list(given.numbers[rank].values())
+    numbers = given.numbers[rank]
     return rank, fit_on_worker(given.state, comm, parts, numbers, given.is_validated)
 
 
@@ -427,9 +419,11 @@ def print_in_log(line: str) -> None:
 
 
 def with_room(
-    batches: Iterator[pa.RecordBatch], n_features: int
+    batches: Iterator[pa.RecordBatch], features: Any
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches, as long as a fit of their rows has room in this task."""
+    # how many features vectors have is not known here
+    n_features = 0 if isinstance(features, str) else len(features)
     n_rows, n_read = 0, 0
     for batch in batches:
         n_rows, n_read = n_rows + batch.num_rows, n_read + batch.nbytes
@@ -470,12 +464,14 @@ def partition_of(table: pa.Table, names: Mapping[str, Any], suffix: str) -> Part
     for argument, name in names.items():
         if argument == "y":
             labels = [table[f"{LABEL}{n}"].to_numpy() for n in range(len(name))]
-            frame = pd.DataFrame(dict(zip(name, labels, strict=True)))
-            part[f"y{suffix}"] = labels[0] if len(name) == 1 else frame
-        elif argument != "X":
-            part[f"{argument}{suffix}"] = table[argument].to_numpy()
-        elif any(c.startswith((VECTOR, FEATURE)) for c in table.column_names):
+            part[f"y{suffix}"] = labels[0]
+            if len(name) > 1:
+                frame = pd.DataFrame(dict(zip(name, labels, strict=True)))
+                part[f"y{suffix}"] = frame
+        elif argument == "X":
             part[f"X{suffix}"] = features_in(table, name)
+        else:
+            part[f"{argument}{suffix}"] = table[argument].to_numpy()
     return part
 
 

@@ -267,7 +267,7 @@ class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         """Add the column of scores."""
-        text = to_json(self.to_local())
+        model = local_ranker(self.to_local()).set_params(n_jobs=1)  # a task has one CPU
         features = self._features()
         columns = feature_columns(dataset, features)
         if self.isDefined(self.initScoreCol):
@@ -279,7 +279,6 @@ class SparkLambdaMARTModel(Model, RowParams, MLWritable, MLReadable):
         types = to_arrow_schema(StructType(list(row)))
 
         def scores_of(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:
-            model = from_json(text).set_params(n_jobs=1)  # a task has one CPU
             for frame in frames:
                 yield pd.Series(scores_of_rows(model, frame, types, features))
 

@@ -21,6 +21,7 @@ from sklearn_ltr._core.data.labels import n_label_columns, read_label_grades
 from sklearn_ltr._core.data.rows import check_indices, index_rows, n_rows
 from sklearn_ltr._core.typing import FloatArray, IntArray
 
+BYTES_PER_ROW = 170  # that a fit needs, besides a byte for each feature
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")  # of pandas
 
 
