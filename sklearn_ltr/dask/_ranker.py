@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metadata_routing import UNUSED
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.cluster.engine import fit_ranker, local_ranker, refuse_callbacks
-from sklearn_ltr._core.cluster.fit import Traffic
+from sklearn_ltr._core.cluster.engine import fit_ranker
 from sklearn_ltr._core.cluster.plan import check_same_kinds
+from sklearn_ltr._core.cluster.ranker import ClusterRanker
 from sklearn_ltr._core.cluster.summaries import join_rows
-from sklearn_ltr._core.data import HELD_OUT_BY, QueryGroups
+from sklearn_ltr._core.data import QueryGroups
 from sklearn_ltr._core.data.rows import n_rows
-from sklearn_ltr._core.estimators.attributes import Attribute, Attributes
 from sklearn_ltr._core.typing import (
     ArraysLike,
     FloatArray,
@@ -30,7 +28,7 @@ from sklearn_ltr.dask._partitions import delayed_parts, is_collection
 from sklearn_ltr.ensemble._meta_estimators import takes_columns
 
 
-class DaskLambdaMARTRanker(LambdaMARTRanker):
+class DaskLambdaMARTRanker(ClusterRanker):
     """A LambdaMARTRanker that the workers of a Dask cluster fit together.
 
     The model equals that of a :class:`~sklearn_ltr.LambdaMARTRanker` fitted to all rows
@@ -70,16 +68,6 @@ class DaskLambdaMARTRanker(LambdaMARTRanker):
     >>> ranker.predict(X).to_frame().to_parquet("scores/")  # doctest: +SKIP
     >>> model = ranker.to_local()  # needs no Dask  # doctest: +SKIP
     """
-
-    # of columns that only say what is held out, which a cluster does at random
-    __metadata_request__fit: ClassVar[dict[str, str]] = dict.fromkeys(
-        HELD_OUT_BY, UNUSED
-    )
-
-    traffic_: Traffic
-    _attributes: ClassVar[Attributes] = {
-        "traffic_": Attribute(when="it was fitted on a cluster")
-    }
 
     @takes_columns(validation=True, prediction=True, holds_out=False)
     def fit(
@@ -136,40 +124,6 @@ shape (n_documents, n_labels)
         validation = {"X_val": X_val, "y_val": y_val, "groups_val": groups_val}
         fit_ranker(self, DaskEngine, training, validation, columns)
         return self
-
-    def set_callbacks(self, *callbacks: object) -> Self:
-        """Refuse callbacks: they are not called on the workers of a cluster.
-
-        Parameters
-        ----------
-        *callbacks
-            None.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If there are any.
-        """
-        refuse_callbacks(callbacks)
-        return self
-
-    def to_local(self) -> LambdaMARTRanker:
-        """Return the fitted model as a ranker that needs no Dask.
-
-        Returns
-        -------
-        ranker : LambdaMARTRanker
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        """
-        return local_ranker(self._fitted())
 
     def predict(self, X: MatrixLike, *, init_score: ArrayLike | None = None) -> Any:
         """Score documents; scores are comparable within a query.

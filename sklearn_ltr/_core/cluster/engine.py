@@ -220,15 +220,6 @@ def n_trees_of(attributes: Mapping[str, Any]) -> int:
     return len(attributes.get("ensemble_", ()))
 
 
-def refuse_callbacks(callbacks: tuple[object, ...]) -> None:
-    """Raise a ValueError if there are callbacks."""
-    if callbacks:
-        raise ValueError(
-            "callbacks are not called on the workers of a cluster: fit a "
-            "LambdaMARTRanker to have them called"
-        )
-
-
 def local_ranker(ranker: LambdaMARTRanker) -> LambdaMARTRanker:
     """Return a plain ranker with the same attributes, but for the cluster's."""
     local = LambdaMARTRanker()
