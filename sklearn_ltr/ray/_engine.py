@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_ltr._core.cluster.arrow import features_of, values_of
+from sklearn_ltr._core.cluster.arrow import features_of, numbers_of
 from sklearn_ltr._core.cluster.comm import (
     Connections,
     Endpoint,
@@ -262,14 +262,16 @@ class Block(NamedTuple):
         """Return some of the arguments; all if `names` is None."""
         import ray
 
-        table = ray.get(self.table)
-        return {
-            name: features_of(table, chosen)
-            if isinstance(chosen, list)
-            else values_of(table[chosen])
-            for name, chosen in self.columns.items()
-            if names is None or name in names
-        }
+        table, found = ray.get(self.table), {}
+        for name in self.names if names is None else names:
+            chosen = self.columns[name]
+            if isinstance(chosen, list):
+                found[name] = features_of(table, chosen)
+            elif name.startswith("groups"):
+                found[name] = table[chosen].to_numpy()
+            else:
+                found[name] = numbers_of(table[chosen])
+        return found
 
 
 class Worker:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_scalar
 
 from sklearn_ltr import LambdaMARTRanker
-from sklearn_ltr._core.cluster.arrow import features_of, values_of
+from sklearn_ltr._core.cluster.arrow import features_of, numbers_of
 from sklearn_ltr._core.cluster.engine import fit_ranker
 from sklearn_ltr._core.cluster.ranker import ClusterRanker
 from sklearn_ltr._core.typing import FloatArray, IdsLike, MatrixLike
@@ -255,7 +255,7 @@ def score_table(table: Any, model: LambdaMARTRanker, init_score: str | None) -> 
         )
     scores = np.empty(0)
     if len(table) > 0:
-        start = None if init_score is None else values_of(table[init_score])
+        start = None if init_score is None else numbers_of(table[init_score])
         X = features_of(table, model.feature_names_in_)
         scores = model.predict(X, init_score=start)
     return table.append_column(SCORE, pa.array(scores))
