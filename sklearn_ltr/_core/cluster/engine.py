@@ -29,6 +29,7 @@ from sklearn_ltr._core.parameters import SMALLEST, read_parameters
 from sklearn_ltr._core.rankers.lambdamart import LambdaMARTParameters, LambdaMARTRanker
 from sklearn_ltr._core.typing import IntArray
 
+NOBODY = -1  # in place of the worker that fits a query
 Arguments = Mapping[str, Any]  # of `fit`, as the user gave them; None: not given
 Loaded = tuple[list[Any], list[Summary | None]]  # part, and summary, of each partition
 
@@ -88,7 +89,11 @@ def fit_ranker(
     are further ones of both.
     """
     arguments |= {name: columns.get(name) for name in COLUMNS}
-    validation |= {f"{name}_val": columns.get(f"{name}_val") for name in COLUMNS}
+    validation |= {
+        f"{name}_val": columns.get(f"{name}_val")
+        for name, column in COLUMNS.items()
+        if column.in_validation
+    }
     is_validated = any(values is not None for values in validation.values())
     sets: list[Arguments] = [arguments, validation] if is_validated else [arguments]
     kind = type(ranker).__name__
@@ -180,6 +185,11 @@ def distribute_rows(
         owner = own_queries(locations, learned, [workers.index(name) for name in given])
         if learned is not None and not learned.any():
             owner[:] = 0  # worker 0 raises the error that says why
+        # queries that no score counts are left where they are, as a worker refuses rows
+        # of which none counts; if none does on any worker, they refuse them
+        counts = locations.weight > 0
+        if suffix == "_val" and counts.any():
+            owner[~counts] = NOBODY
         # 2. Of each partition, cut out the rows that other workers fit, where they are
         to = owner[query]
         found: dict[str, list[tuple[Any, IntArray | None]]] = {}
@@ -188,6 +198,8 @@ def distribute_rows(
             source = workers[locations.worker[inside][0]]
             receivers = np.unique(to[inside]).tolist()
             for receiver in receivers:
+                if receiver == NOBODY:
+                    continue
                 chosen = locations.local[inside & (to == receiver)]
                 part = parts[number], chosen if len(receivers) > 1 else None
                 if workers[receiver] != source:
@@ -196,7 +208,7 @@ def distribute_rows(
         for name in sorted(found):
             numbers = np.flatnonzero(owner == workers.index(name))
             given.setdefault(name, []).append(WorkerData(found[name], numbers))
-        moves = to != locations.worker
+        moves = (to != locations.worker) & (to != NOBODY)
         n_queries += len(np.unique(query[moves]))
         n_rows += int(locations.size[moves].sum())
     return given, n_queries, n_rows
