@@ -107,19 +107,20 @@ class RayEngine:
         try:
             return results_of(calls)
         except Exception as error:
-            # The others end, too, also one that waits for the connection of a neighbour
-            for actor in actors:
-                actor.abort.remote(f"another worker ended the fit: {error}")
-            ray.wait(calls, num_returns=len(calls), timeout=END_SECONDS)
-            errors = list(map(error_of, calls))
-            first = min(filter(None, errors), key=importance)
-            if isinstance(first, LostWorkerError):
-                for actor, own in zip(actors, errors, strict=True):
-                    if not isinstance(own, LostWorkerError):
-                        with suppress(ray.exceptions.RayError):
-                            kept = ray.get(actor.fitted.remote(), timeout=TELL_SECONDS)
-                            first.fitted += (kept,)
-            raise first from error
+            reason = f"another worker ended the fit: {error}"
+        # The others end, too, also one that waits for the connection of a neighbour
+        for actor in actors:
+            actor.abort.remote(reason)
+        ray.wait(calls, num_returns=len(calls), timeout=END_SECONDS)
+        errors = list(map(error_of, calls))
+        first = min(filter(None, errors), key=importance)
+        if isinstance(first, LostWorkerError):
+            for actor, own in zip(actors, errors, strict=True):
+                if not isinstance(own, LostWorkerError):
+                    with suppress(ray.exceptions.RayError):
+                        kept = ray.get(actor.fitted.remote(), timeout=TELL_SECONDS)
+                        first.fitted += (kept,)
+        raise first
 
     def close(self) -> None:
         """End the actors, and free what was reserved for them."""
@@ -174,17 +175,18 @@ def divide_cpus(
     """Return the number of workers that machines have room for, and CPUs of each."""
     machines = [n_cpus for n_cpus in machines if n_cpus > 0]
     wanted = len(machines) if n_workers is None else n_workers
+    largest = max(machines, default=0)
 
     def n_places(n_cpus: int) -> int:
         return sum(machine // n_cpus for machine in machines)
 
     if n_jobs is None or n_jobs < 0:
-        enough = [k for k in range(1, max(machines) + 1) if n_places(k) >= wanted]
+        enough = [k for k in range(1, largest + 1) if n_places(k) >= wanted]
         n_jobs = max(enough, default=1)
     if n_places(n_jobs) == 0:
         raise ValueError(
             f"n_jobs={n_jobs}, but no machine of the Ray cluster has more than "
-            f"{max(machines)} CPUs"
+            f"{largest} CPUs"
         )
     return min(wanted, n_places(n_jobs)), n_jobs
 
@@ -207,18 +209,21 @@ def named_columns(columns: Mapping[str, Any]) -> dict[str, str]:
 def results_of(calls: list[Any], timeout: float | None = None) -> list[Any]:
     """Return what actors have returned, or raise the first error as they raised it."""
     import ray
-    from ray.exceptions import RayActorError, RayTaskError
+    from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
     try:
-        return ray.get(calls, timeout=timeout)
+        found: list[Any] = ray.get(calls, timeout=timeout)
     except RayTaskError as error:
         raise error.cause from error
-    except RayActorError as error:
+    except GetTimeoutError:
+        raise
+    except RayError as error:
         raise LostWorkerError(
             "a worker of the fit was lost, so the fit stopped and left the estimator "
             f"as it was: fit again (on more workers if the memory did not suffice). "
             f"Ray: {error}"
         ) from error
+    return found
 
 
 def error_of(call: Any) -> Exception | None:

@@ -63,9 +63,9 @@ class RayLambdaMARTRanker(ClusterRanker):
     def fit(
         self,
         X: Any,
-        y: str | list[str] | None = None,
+        y: ArrayLike | None = None,
         *,
-        groups: str | None = None,
+        groups: IdsLike | None = None,
         X_val: Any = None,
         n_workers: int | None = None,
         **columns: Any,
@@ -121,7 +121,8 @@ class RayLambdaMARTRanker(ClusterRanker):
                     " give one, such as from ray.data.from_pandas or read_parquet; or "
                     "fit a LambdaMARTRanker on data in memory"
                 )
-        training, validation = {"X": X, "y": y, "groups": groups}, {}
+        training: dict[str, Any] = {"X": X, "y": y, "groups": groups}
+        validation: dict[str, Any] = {}
         if X_val is not None:
             validation = {"X_val": X_val, "y_val": y, "groups_val": groups}
             columns |= {f"{name}_val": column for name, column in columns.items()}

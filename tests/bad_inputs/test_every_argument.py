@@ -177,7 +177,7 @@ def new(cls: type) -> Any:
 
 def public_modules() -> list[Any]:
     names = [m.name for m in pkgutil.iter_modules(sklearn_ltr.__path__)]
-    others = ("dask", "spark")  # have tests of their own
+    others = ("dask", "ray", "spark")  # have tests of their own
     names = [name for name in names if name[0] != "_" and name not in others]
     return [importlib.import_module(f"sklearn_ltr.{name}") for name in names] + [
         sklearn_ltr

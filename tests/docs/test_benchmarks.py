@@ -36,8 +36,8 @@ COMMANDS = {
     "quality.calibration": ["--made", "30", "--rankers", "LambdaMARTRanker"],
     "quality.several_labels": ["--shop", "40"],
     "speed.dask_fit": [*TINY, *OURS, "--workers", "2"],
-    "speed.spark_fit": [
-        *("--queries", "20", "--trees", "2", "--tasks", "2", "--repetitions", "1"),
+    "speed.spark_and_ray": [
+        *("--queries", "20", "--trees", "2", "--workers", "2", "--repetitions", "1"),
         *OURS,
     ],
     "speed.cluster_growth": ["--measured-rows", "2000", "--trees", "2"],
@@ -79,7 +79,7 @@ COMMANDS = {
 }
 NEEDS = {
     "speed.dask_fit": ("distributed",),
-    "speed.spark_fit": ("pyspark", "pyarrow"),
+    "speed.spark_and_ray": ("pyspark", "pyarrow", "ray"),
     "speed.cluster_growth": ("distributed",),
     "speed.larger_than_memory": ("distributed", "psutil"),
 }

@@ -74,6 +74,7 @@ ANNEXES = {
     },
     "calibration": {"data", "metrics", "estimators", "ranking", "ensemble"},
     "dask": {"__init__", "data", "estimators", "cluster", "ensemble"},
+    "ray": {"__init__", "cluster", "ensemble"},
     "spark": {"__init__", "data", "cluster", "export"},
     "model_selection": {
         "__init__",
@@ -169,6 +170,7 @@ OPTIONAL = {
     "pyspark",
     "pytrec_eval",
     "ranx",
+    "ray",
     "shap",
     "skl2onnx",
     "tl2cgen",

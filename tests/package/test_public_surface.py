@@ -62,6 +62,7 @@ NAMES = {
     "ShapHeatmapDisplay ShapValuesDisplay TrainingCurveDisplay TreeDisplay "
     "WeightCurvesDisplay",
     "preprocessing": "CategoryPairs SmoothClipScaler TableVectorizer",
+    "ray": "RayLambdaMARTRanker",
     "scorers": "MissingGroupsError RankingScorer make_ranking_scorer",
     "spark": "SparkLambdaMARTModel SparkLambdaMARTRanker",
 }
