@@ -779,7 +779,18 @@ def cluster_growth() -> str:
         f"bytes, and {found[0]['exchange_1_mb'] * 1e6:,.0f} for one of 1 MB, between "
         "two processes of one machine."
     )
-    return f"{measured}\n\n{markdown(head, rows)}"
+    counted = markdown(
+        [
+            "workers",
+            "exchanges of a tree",
+            "MB of sums that a worker sends and receives",
+        ],
+        [
+            [str(c["workers"]), f"{c['exchanges']:.1f}", f"{c['bytes'] / 1e6:.1f}"]
+            for c in found[0]["counted"]
+        ],
+    )
+    return f"Counted:\n\n{counted}\n\n{measured}\n\n{markdown(head, rows)}"
 
 
 FILES = {"map": "memory maps", "parquet": "Parquet"}

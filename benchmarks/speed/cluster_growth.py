@@ -3,9 +3,9 @@
     python -m benchmarks.speed.cluster_growth --rows 1e9 --workers 10 100 1000
 
 Measured on this machine: seconds of one thread per row and tree (the slope over two
-sizes), exchanges and bytes of the sums of a tree (`traffic_`), and an exchange between
-two processes, of 8 bytes and of 1 MB.  Computed from these,
-per tree, for a cluster of the given cores and network:
+sizes), exchanges and bytes of the sums of a tree (`traffic_`) in fits of some numbers
+of workers, and an exchange between two processes, of 8 bytes and of 1 MB.  Computed
+from these, per tree, for a cluster of the given cores and network:
 
 compute
     rows / (workers x cores) x seconds per row and tree, all cores busy
@@ -63,8 +63,8 @@ def seconds_per_row(n_rows: int, n_trees: int) -> float:
     return (of_large - of_small) / (large - small)
 
 
-def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
-    """Return exchanges and bytes per tree, and the seconds of messages."""
+def counted(n_workers: int, n_rows: int, n_trees: int) -> tuple[float, float]:
+    """Return exchanges of a tree, and bytes in sums of the busiest worker."""
     import dask.array as da
     from distributed import Client, LocalCluster
 
@@ -73,16 +73,42 @@ def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
     X, y, groups = made_rows(n_rows)
     with (
         LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=False,  # a thread each, as only messages are counted
+            dashboard_address=":0",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        workers = sorted(client.nthreads())
+        given = []
+        for values in (X, y, groups):
+            parts = [
+                da.from_delayed(
+                    client.scatter(part, workers=[worker], hash=False),
+                    part.shape,
+                    part.dtype,
+                )
+                for part, worker in zip(
+                    np.array_split(values, n_workers), workers, strict=True
+                )
+            ]
+            given.append(da.concatenate(parts))
+        ranker = DaskLambdaMARTRanker(n_estimators=n_trees, random_state=0)
+        traffic = ranker.fit(given[0], given[1], groups=given[2]).traffic_
+    return traffic.n_exchanges / n_trees, traffic.n_sum_bytes / n_trees
+
+
+def measured_on_cluster() -> dict[str, float]:
+    """Return the seconds of messages between two processes."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
-        chunks = len(y) // 2 + 1
-        given = [
-            da.from_array(v, chunks=(chunks, *v.shape[1:])) for v in (X, y, groups)
-        ]
-        ranker = DaskLambdaMARTRanker(n_estimators=n_trees, random_state=0)
-        traffic = ranker.fit(given[0], given[1], groups=given[2]).traffic_
         workers = sorted(client.nthreads())
         placed, endpoints = open_endpoints(client, workers)
         tasks = [
@@ -93,8 +119,6 @@ def measured_on_cluster(n_rows: int, n_trees: int) -> dict[str, float]:
         ]
         small, large = client.gather(tasks)[0]
     return {
-        "exchanges": traffic.n_exchanges / n_trees,
-        "sum_bytes": traffic.n_sum_bytes / 2 / n_trees,  # sent, and as many received
         "exchange_8_bytes": small,
         "exchange_1_mb": large,
     }
@@ -149,6 +173,9 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--rows", type=float, default=1e9)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument(
+        "--counted", type=int, nargs="+", default=[2, 4, 8], help="workers of fits"
+    )
     parser.add_argument("--cores", type=int, default=16, help="of each worker")
     parser.add_argument("--gigabits", type=float, default=10.0, help="of each link")
     parser.add_argument("--step", type=float, default=50.0, help="microseconds")
@@ -158,7 +185,16 @@ def main() -> None:
     arguments = parser.parse_args()
     print(machine(["dask", "distributed"]))
     of = {"row": seconds_per_row(arguments.measured_rows, arguments.trees)}
-    of |= measured_on_cluster(arguments.measured_rows // 4, arguments.trees)
+    of |= measured_on_cluster()
+    found = {
+        n: counted(n, arguments.measured_rows // 4, arguments.trees)
+        for n in arguments.counted
+    }
+    of["exchanges"], two_ways = found[2]
+    of["sum_bytes"] = two_ways / 2  # those that one of two workers sends
+    print("workers  exchanges per tree  MB of sums, sent and received")
+    for n, (exchanges, n_bytes) in found.items():
+        print(f"{n:7}{exchanges:20.1f}{n_bytes / 1e6:31.2f}")
     print(
         f"measured: {of['row'] * 1e9:.0f} ns of a core per row and tree, "
         f"{of['exchanges']:.1f} exchanges and {of['sum_bytes'] / 1e6:.2f} MB of sums "
@@ -178,7 +214,8 @@ def main() -> None:
             f"{row['messages']:10.3f}{row['lightgbm_network']:20.3f}"
             f"{row['xgboost_network']:19.3f}{row['gb_per_worker']:15.1f}"
         )
-    append_json(arguments.json, [of | row for row in rows])
+    counts = [{"workers": n, "exchanges": e, "bytes": b} for n, (e, b) in found.items()]
+    append_json(arguments.json, [of | {"counted": counts} | row for row in rows])
 
 
 if __name__ == "__main__":
