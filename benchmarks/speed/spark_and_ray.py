@@ -1,4 +1,4 @@
-"""Fits by the tasks of Spark and by the actors of Ray, side by side with XGBoost's.
+"""Fits by the tasks of Spark and by the actors of Ray, side by side with others'.
 
     python -m benchmarks.speed.spark_and_ray
     python -m benchmarks.speed.spark_and_ray --engines ray --workers 1 2 --queries 2000
@@ -6,9 +6,9 @@
 It needs pyspark with Java, or ray.  Spark's session and Ray's cluster are local:
 workers of one thread share the cores of this machine.  Every fit reads its rows from
 Parquet files, of whole queries in their order, one for each worker; Ray's datasets are
-in its object store before the clock starts.  "One process" is `LambdaMARTRanker` with
-as many threads as all workers, its rows in memory.  XGBoost on Ray is its Trainer with
-a function that sorts the rows of a worker by query, as XGBoost needs.
+in its object store before the clock starts.  XGBoost and LightGBM are Ray's Trainers,
+of which each worker sorts its rows by query.  "One process" is `LambdaMARTRanker` with
+as many threads as all workers, its rows in memory.
 
 Printed are medians after a first fit of each, which compiles: seconds of a fit of one
 tree, most of which are for starting workers, moving and reading rows; seconds of a fit
@@ -31,9 +31,12 @@ import numpy as np
 
 from benchmarks.tools.measuring import results_in_turns
 from benchmarks.tools.peers import (
+    BINS,
     Settings,
+    lightgbm_parameters,
     make_sklearn_ltr,
     our_parameters,
+    query_sizes,
     xgboost_parameters,
 )
 from benchmarks.tools.queries import Part, made_like_mslr
@@ -146,18 +149,59 @@ def ray_xgboost(
         return RayTrainReportCallback.get_model(checkpoint).inplace_predict
 
 
-def train_xgboost_on_ray(config: dict[str, Any]) -> None:
+def ray_lightgbm(
+    train: Part, n_workers: int, dataset: Any, settings: Settings
+) -> Predict:
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.lightgbm import LightGBMTrainer, RayTrainReportCallback
+
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = LightGBMTrainer(
+            train_lightgbm_on_ray,
+            train_loop_config={
+                "parameters": lightgbm_parameters(settings) | {"num_threads": 1},
+                "n_trees": settings.n_estimators,
+            },
+            datasets={"train": dataset},
+            scaling_config=ScalingConfig(num_workers=n_workers),
+            run_config=RunConfig(storage_path=folder),
+        )
+        checkpoint = trainer.fit().checkpoint
+        return RayTrainReportCallback.get_model(checkpoint).predict
+
+
+def train_lightgbm_on_ray(config: dict[str, Any]) -> None:
     """Train a model; run on each worker."""
+    import lightgbm
+    from ray.train.lightgbm import RayTrainReportCallback, get_network_params
+
+    rows, y, qid = rows_of_worker()
+    parameters = config["parameters"] | get_network_params()
+    parameters |= {"tree_learner": "data", "pre_partition": True}
+    data = lightgbm.Dataset(rows, y, group=query_sizes(qid), params=parameters)
+    callback = RayTrainReportCallback(frequency=0, checkpoint_at_end=True)
+    lightgbm.train(parameters, data, config["n_trees"], callbacks=[callback])
+
+
+def rows_of_worker() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the features, grades and ids of a worker's rows, sorted by query."""
     import pandas as pd
     import ray.train
-    import xgboost
-    from ray.train.xgboost import RayTrainReportCallback
 
     shard = ray.train.get_dataset_shard("train")
     tables = list(shard.iter_batches(batch_format="pandas", batch_size=None))
     rows = pd.concat(tables).sort_values("query", kind="stable")
-    y, qid = rows.pop("label"), rows.pop("query")
-    data = xgboost.QuantileDMatrix(rows.to_numpy(), y, qid=qid, max_bin=255)
+    y, qid = rows.pop("label").to_numpy(), rows.pop("query").to_numpy()
+    return rows.to_numpy(), y, qid
+
+
+def train_xgboost_on_ray(config: dict[str, Any]) -> None:
+    """Train a model; run on each worker."""
+    import xgboost
+    from ray.train.xgboost import RayTrainReportCallback
+
+    rows, y, qid = rows_of_worker()
+    data = xgboost.QuantileDMatrix(rows, y, qid=qid, max_bin=BINS)
     callback = RayTrainReportCallback(frequency=0, checkpoint_at_end=True)
     xgboost.train(config["parameters"], data, config["n_trees"], callbacks=[callback])
 
@@ -165,7 +209,11 @@ def train_xgboost_on_ray(config: dict[str, Any]) -> None:
 Fit = Callable[[Part, int, Any, Settings], Predict]
 FITS: dict[str, dict[str, Fit]] = {
     "spark": {"sklearn_ltr": spark_ours, "XGBoost hist": spark_xgboost},
-    "ray": {"sklearn_ltr": ray_ours, "XGBoost hist": ray_xgboost},
+    "ray": {
+        "sklearn_ltr": ray_ours,
+        "XGBoost hist": ray_xgboost,
+        "LightGBM": ray_lightgbm,
+    },
 }
 
 
@@ -233,7 +281,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--workers", type=int, nargs="+", default=[2])
     parser.add_argument("--repetitions", type=int, default=3)
-    names = ["sklearn_ltr", "XGBoost hist", ALONE]
+    names = ["sklearn_ltr", "XGBoost hist", "LightGBM", ALONE]
     parser.add_argument("--libraries", nargs="+", choices=names, default=names)
     arguments = parser.parse_args()
 
@@ -257,6 +305,7 @@ def main() -> None:
                 calls = {
                     name: partial(measured, fits[name], given, settings, test)
                     for name in arguments.libraries
+                    if name in fits
                 }
                 results_in_turns(calls, 1)  # compiles
                 found = results_in_turns(calls, arguments.repetitions)

@@ -17,7 +17,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from benchmarks.speed import spark_and_ray as clusters
 from benchmarks.tools import peers
 from benchmarks.tools.queries import Part, made
 from benchmarks.tools.records import append_json, machine, parser_of
@@ -55,6 +56,7 @@ def draw(n_queries: int, n_documents: int, seed: int) -> Part:
 
 
 DATA = draw(60, 12, seed=0)
+OURS, SMALL = "sklearn_ltr", peers.Settings(n_estimators=5)
 FRAME = pd.DataFrame(DATA.X, columns=list("abcde"))
 BINARY = DATA._replace(y=(DATA.y > 1).astype(int))
 POSITIONS = np.arange(len(DATA.y)) - np.searchsorted(DATA.groups, DATA.groups)
@@ -952,6 +954,79 @@ def judged_pairs(library):
     ranker = library.new(n_estimators=30, **option)
     scores = ranker.fit(DATA.X, grades, pairs=PAIRS, **queries).predict(DATA.X)
     must(np.mean(scores[PAIRS[:, 0]] > scores[PAIRS[:, 1]]) > 0.8)
+
+
+# --- clusters of two workers --------------------------------------------------------
+
+
+def of_cluster(library: Library, **classes: str) -> Any:
+    """Return a ranker of a cluster, of the class of this library there."""
+    module, _, ranker = classes.get(library.name, "").rpartition(".")
+    if not module:
+        raise NotImplementedError(f"{library.name} has no ranker there")
+    return replace(library, module=module, ranker=ranker).new()
+
+
+def scores_on_dask(library: Library) -> np.ndarray:
+    """Fit partitions of 30 queries; return the scores of all rows."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    ranker = of_cluster(
+        library,
+        sklearn_ltr="sklearn_ltr.dask.DaskLambdaMARTRanker",
+        LightGBM="lightgbm.dask.DaskLGBMRanker",
+        XGBoost="xgboost.dask.DaskXGBRanker",
+    )
+    with (
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        ids = library.convert(DATA.groups)
+        X, y, groups = (
+            da.from_array(values, chunks=(len(values) // 2, *values.shape[1:]))
+            for values in (DATA.X, DATA.y, ids)
+        )
+        fitted = ranker.fit(X, y, **{library.queries: groups})
+        return np.asarray(fitted.predict(X).compute())
+
+
+@feature("training on a Dask cluster")
+def on_dask(library):
+    must(np.ptp(scores_on_dask(library)) > 0)
+
+
+@feature("training on a Dask cluster: the model of one machine")
+def the_same_on_dask(library):
+    same(scores_on_dask(library), library.scores())
+
+
+@feature("training on Spark")
+def on_spark(library):
+    if library.name not in ("sklearn_ltr", "XGBoost"):
+        raise NotImplementedError(f"{library.name} has no ranker there")
+    with tempfile.TemporaryDirectory() as folder:
+        clusters.write_files(Path(folder), DATA, 2)
+        dataset = clusters.dataset_on_spark(Path(folder), 2)
+        fit = clusters.FITS["spark"][library.one_of("XGBoost hist", sklearn_ltr=OURS)]
+        predict = fit(DATA, 2, dataset, SMALL)
+        clusters.end_spark()
+    must(np.ptp(predict(DATA.X)) > 0)
+
+
+@feature("training on Ray")
+def on_ray(library):
+    if library.name == "CatBoost":
+        raise NotImplementedError("CatBoost has no ranker there")
+    with tempfile.TemporaryDirectory() as folder:
+        clusters.write_files(Path(folder), DATA, 2)
+        dataset = clusters.dataset_on_ray(Path(folder), 2)
+        fit = clusters.FITS["ray"][
+            library.one_of(OURS, XGBoost="XGBoost hist", LightGBM="LightGBM")
+        ]
+        predict = fit(DATA, 2, dataset, SMALL)
+        clusters.end_ray()
+    must(np.ptp(predict(DATA.X)) > 0)
 
 
 # ----------------------------------------------------------------------------------

@@ -146,6 +146,19 @@ def fit_hist_gradient_boosting(X, y, groups, settings: Settings) -> ScoresAfter:
     return lambda X, stops: _at(regressor.staged_predict(X), stops)
 
 
+def lightgbm_parameters(settings: Settings) -> dict[str, Any]:
+    return {
+        "objective": "lambdarank",
+        "learning_rate": settings.learning_rate,
+        "num_leaves": settings.max_leaf_nodes,
+        "min_data_in_leaf": settings.min_samples_leaf,
+        "max_bin": BINS,
+        "num_threads": settings.n_threads,
+        "seed": settings.random_state,
+        "verbosity": -1,
+    }
+
+
 def train_lightgbm(
     X,
     y,
@@ -159,17 +172,7 @@ def train_lightgbm(
 ):
     import lightgbm
 
-    parameters = {
-        "objective": "lambdarank",
-        "learning_rate": settings.learning_rate,
-        "num_leaves": settings.max_leaf_nodes,
-        "min_data_in_leaf": settings.min_samples_leaf,
-        "max_bin": BINS,
-        "num_threads": settings.n_threads,
-        "seed": settings.random_state,
-        "verbosity": -1,
-        **more,
-    }
+    parameters = lightgbm_parameters(settings) | more
     data = lightgbm.Dataset(
         X,
         y,

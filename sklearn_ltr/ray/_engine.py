@@ -49,19 +49,23 @@ class RayEngine:
         self, datasets: dict[str, Any], n_workers: int | None, n_jobs: int | None
     ) -> None:
         self._datasets, self._n_workers, self._n_jobs = datasets, n_workers, n_jobs
-        self._tables: dict[str, Any] = {}  # datasets of Arrow tables
+        # names of columns, and references to Arrow tables
+        self._tables: dict[str, tuple[list[str], list[Any]]] = {}
         self._features: list[str] = []
         self._actors: dict[str, Any] = {}
+        self._nodes: list[str] = []  # ids of their machines
         self._placement: Any = None
 
     def load(self, arguments: Arguments, suffix: str) -> Loaded:
         """Start the actors; a part is a `Block`, which its actor reads once here."""
+        import ray
+
         if suffix == "":
             self.close()  # a fit that begins again has lost some
             self._start()
-        X, tables = f"X{suffix}", self._tables[suffix]
+        X, (found, tables) = f"X{suffix}", self._tables[suffix]
         columns = {n: c for n, c in arguments.items() if n != X and c is not None}
-        found, named = tables.columns(), named_columns(columns)
+        named = named_columns(columns)
         if suffix == "":
             self._features = [name for name in found if name not in named]
         for name, argument in (dict.fromkeys(self._features, X) | named).items():
@@ -73,15 +77,16 @@ class RayEngine:
         if not self._features:
             raise ValueError(f"X has no features: all its columns, {found}, are others")
         columns[X] = self._features
+        blocks = [Block(table, columns) for table in tables]
+        places = ray.experimental.get_object_locations(tables)
+        near = [places.get(table, {}).get("node_ids", []) for table in tables]
         actors = list(self._actors.values())
-        near = tables.split(len(actors), locality_hints=actors)
-        blocks: list[Block] = []
-        calls = []
-        for actor, some in zip(actors, near, strict=True):
-            for table in some.to_arrow_refs():
-                block = Block(table, columns)
-                calls.append(actor.summarize.remote(block, len(blocks), suffix))
-                blocks.append(block)
+        calls = [
+            actors[owner].summarize.remote(block, number, suffix)
+            for number, (block, owner) in enumerate(
+                zip(blocks, deal_blocks(near, self._nodes), strict=True)
+            )
+        ]
         return blocks, results_of(calls)
 
     def move(self, part: Block, suffix: str, queries: IntArray, source: str) -> Block:
@@ -146,10 +151,10 @@ class RayEngine:
         n_actors, n_cpus = divide_cpus(machines, self._n_workers, self._n_jobs)
         if not self._tables:  # before all CPUs are reserved, since this takes some
             for suffix, dataset in self._datasets.items():
-                tables = ray.data.from_arrow_refs(dataset.to_arrow_refs())
-                if tables.num_blocks() < n_actors:
-                    tables = tables.repartition(n_actors).materialize()
-                self._tables[suffix] = tables
+                held = dataset.materialize()
+                if held.num_blocks() < n_actors:
+                    held = held.repartition(n_actors).materialize()
+                self._tables[suffix] = held.columns(), held.to_arrow_refs()
         self._placement = ray.util.placement_group(
             [{"CPU": n_cpus}] * n_actors, strategy="SPREAD"
         )
@@ -167,6 +172,8 @@ class RayEngine:
                 num_cpus=n_cpus, max_concurrency=N_CALLS, scheduling_strategy=place
             )(Worker)
             self._actors[name] = actor.remote(name, n_cpus)
+        places = ray.util.placement_group_table(self._placement)["bundles_to_node_id"]
+        self._nodes = [places[number] for number in range(n_actors)]
 
 
 def divide_cpus(
@@ -189,6 +196,21 @@ def divide_cpus(
             f"{largest} CPUs"
         )
     return min(wanted, n_places(n_jobs)), n_jobs
+
+
+def deal_blocks(near: list[list[str]], machines: list[str]) -> list[int]:
+    """Return which actor reads each block: one on a machine that has it, if possible.
+
+    The machines are those `near` each block, and those of the actors.
+    """
+    most = -(-len(near) // len(machines))
+    n_blocks, owners = [0] * len(machines), []
+    for holders in near:
+        free = [actor for actor, n in enumerate(n_blocks) if n < most]
+        owner = min(free, key=lambda a: (machines[a] not in holders, n_blocks[a]))
+        n_blocks[owner] += 1
+        owners.append(owner)
+    return owners
 
 
 def named_columns(columns: Mapping[str, Any]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError  # noqa: E402
 
 from sklearn_ltr import LambdaMARTRanker  # noqa: E402
 from sklearn_ltr.ray import RayLambdaMARTRanker  # noqa: E402
-from sklearn_ltr.ray._engine import divide_cpus  # noqa: E402
+from sklearn_ltr.ray._engine import deal_blocks, divide_cpus  # noqa: E402
 from tests.dask import bytes_of, make_data, positions_of  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -117,6 +117,19 @@ def test_columns_of_all_types():
     check_same(ranker, expected)
     scored = ranker.predict(dataset).to_pandas()["score"]
     assert sorted(scored) == sorted(expected.predict(X_of(table)))
+
+
+@pytest.mark.parametrize(
+    ("near", "machines", "expected"),
+    [
+        (["a", "a", "b", "b"], ["a", "b"], [0, 0, 1, 1]),
+        (["b", "b", "b", "a"], ["a", "b"], [1, 1, 0, 0]),
+        (["a", "", "c", "a", "a"], ["a", "a", "b"], [0, 1, 2, 0, 1]),
+        (["a"], ["b"], [0]),
+    ],
+)
+def test_blocks_are_read_where_they_are_by_as_many_actors(near, machines, expected):
+    assert deal_blocks([[place] for place in near], machines) == expected
 
 
 IDS = {
