@@ -11,7 +11,6 @@ pytest.importorskip("ray.data")
 import pandas as pd  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import ray  # noqa: E402
-from ray.data.expressions import col  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 
@@ -248,7 +247,7 @@ def test_scores_of_a_dataset():
     ranker = RayLambdaMARTRanker()
     ranker.__dict__ |= vars(expected)
     frame = FRAME.assign(number=np.arange(len(FRAME)))
-    dataset = on_ray(frame).repartition(9).filter(expr=col("number") < 700)
+    dataset = on_ray(frame).repartition(9).limit(700)
     scored = ranker.predict(dataset).to_pandas().set_index("number").sort_index()
     wanted = expected.predict(X_of(FRAME))
     np.testing.assert_array_equal(scored["score"], wanted[scored.index])
