@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -59,13 +60,15 @@ from sklearn_ltr._core.cluster.summaries import (
     summarize,
 )
 from sklearn_ltr._core.cluster.tables import Part, Partition
-from sklearn_ltr._core.compile.room_left import bytes_left
+from sklearn_ltr._core.compile.room_left import own_bytes_left
 from sklearn_ltr._core.typing import IntArray
 
 SETS = ("", "_val")  # suffixes: rows to learn from, and those that early stopping takes
 VECTOR, FEATURE, LABEL, GROUP, IS_VALIDATION = "vector", "x:", "y:", "groups", "is_val"
 WORKER = "worker"
 RESULT = "result binary"  # the row that a task returns
+NO_ENDPOINT = ""  # of a task that cannot listen
+CONNECTING_SECONDS = 120  # for tasks, all of which are running, to connect to another
 ATTEMPTS = 3  # of the barrier stage
 # of barrier stages: unknown operations, dynamic allocation, and too few slots
 REFUSALS = ("SPARK-24820", "SPARK-24942", "SPARK-24819")
@@ -168,6 +171,8 @@ class SparkEngine:
         lines = [line.strip(" :") for line in str(error).splitlines()]
         # the first line is about the call, by which an error of Java comes here
         why = next((line for line in lines if "Exception: " in line), lines[0])
+        if re.search(r"Job \d+ cancelled", why):  # by the user
+            raise error
         is_refused = any(refusal in str(error) for refusal in REFUSALS)
         if is_refused or attempt == ATTEMPTS or "barrier" not in str(error):
             raise LostWorkerError(
@@ -386,31 +391,40 @@ def fit_in_task(
     batches: Iterator[pa.RecordBatch], given: GivenToTask
 ) -> tuple[int, WorkerResult]:
     """Fit the rows of this task together with all others; return rank and result."""
+    # 1. Every task listens, and tells the others where
     context = BarrierTaskContext.get()
     rank = context.partitionId()
-    hosts = [i.address.rpartition(":")[0] for i in context.getTaskInfos()]
-    # 1. Every task listens, and tells the others where
-    connections = Connections(given.key, f"task {rank}", hosts[rank], hosts[rank])
-    told = context.allGather(json.dumps(connections.endpoint()))
-    endpoints = [Endpoint(*json.loads(text)) for text in told]
-    n_threads = context.cpus()
-    comm = SocketComm(rank, endpoints, connections, n_threads, print_in_log)
+    host = context.getTaskInfos()[rank].address.rpartition(":")[0]
     try:
-        # 2. It reads its rows
-        table = table_of(with_room(batches, given.names["X"]))
-        sets = {} if table is None else divided(table)
-        parts: list[list[tuple[Part, IntArray | None]]] = []
-        for suffix, rows in sets.items():
-            part = partition_of(rows, given.names, suffix)
-            read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
-            parts.append([(part, None)])
-        del table, sets
-    except BaseException:
-        connections.close()  # nobody waits for this task
-        raise
-    # 3. All fit
+        connections = Connections(
+            given.key, f"task {rank}", host, host, seconds=CONNECTING_SECONDS
+        )
+    except OSError as error:
+        context.allGather(NO_ENDPOINT)  # the others wait for it
+        raise RuntimeError(
+            f"task {rank} cannot listen at {host}, as Spark calls it ({error})"
+        ) from error
+    texts = context.allGather(json.dumps(connections.endpoint()))
+    if NO_ENDPOINT in texts:
+        connections.close()
+        raise LostConnectionError(f"task {texts.index(NO_ENDPOINT)} cannot listen")
+    endpoints = [Endpoint(*json.loads(text)) for text in texts]
+    comm = SocketComm(rank, endpoints, connections, context.cpus(), print_in_log)
+    # 2. They connect, read their rows and fit: if one fails, it closes its connections
+    parts = parts_of(with_room(batches, given.names["X"]), given.names)
     numbers = given.numbers[rank]
     return rank, fit_on_worker(given.state, comm, parts, numbers, given.is_validated)
+
+
+def parts_of(
+    batches: Iterator[pa.RecordBatch], names: dict[str, Any]
+) -> Iterator[list[tuple[Part, None]]]:
+    """Yield the rows of this task as `fit_on_worker` takes them, a set at a time."""
+    table = table_of(batches)
+    for suffix, rows in ({} if table is None else divided(table)).items():
+        part = partition_of(rows, names, suffix)
+        read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
+        yield [(part, None)]
 
 
 def print_in_log(line: str) -> None:
@@ -428,10 +442,11 @@ def with_room(
     for batch in batches:
         n_rows, n_read = n_rows + batch.num_rows, n_read + batch.nbytes
         needed = n_read + n_rows * (BYTES_PER_ROW + 9 * n_features)
-        if needed - n_read > bytes_left():
+        left = own_bytes_left()
+        if needed - n_read > left:
             raise MemoryError(
                 f"a task of the fit has {n_rows:,} rows or more, which need "
-                f"{needed / 1e9:.1f} GB, and {bytes_left() / 1e9:.1f} GB are left: "
+                f"{needed / 1e9:.1f} GB, and {left / 1e9:.1f} GB are left: "
                 "give a larger numTasks on more executors, or executors of more memory"
             )
         yield batch
@@ -514,7 +529,17 @@ def as_rows(
 
 def collected(stage: DataFrame) -> list[Any]:
     """Return what the tasks have returned; raise the error of one that failed."""
-    found = [pickle.loads(row[0]) for row in stage.collect()]
+    context = stage.sparkSession.sparkContext
+    tag = f"sklearn_ltr {secrets.token_hex(8)}"
+    context.addJobTag(tag)
+    try:
+        found = [pickle.loads(row[0]) for row in stage.collect()]
+    except KeyboardInterrupt:
+        # PySpark would end all tasks, but asks Java by the connection that it waits on
+        context.cancelJobsWithTag(tag)
+        raise
+    finally:
+        context.removeJobTag(tag)
     errors = [value for value in found if isinstance(value, Exception)]
     # a task whose connection was lost does not know the cause: another one's error
     errors.sort(key=lambda error: isinstance(error, LostConnectionError))
