@@ -43,6 +43,7 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
 )
+from pyspark.sql.utils import is_remote
 
 from sklearn_ltr._core.caller import warn_caller
 from sklearn_ltr._core.cluster.comm import (
@@ -222,12 +223,20 @@ class SparkEngine:
         return rows.repartition(n, WORKER)
 
 
-def most_tasks(session: SparkSession) -> int:
-    """Return how many tasks Spark runs at once."""
+def tasks_at_once(session: SparkSession, n_tasks: int | None) -> int:
+    """Return how many tasks fit, of those asked for: no more than run at once."""
+    if is_remote():
+        if n_tasks is None:
+            raise ValueError(
+                "numTasks is None, and Spark Connect does not tell how many tasks run "
+                "at once: give a numTasks that Spark has room for"
+            )
+        return n_tasks
     # `defaultParallelism` is a number of the user, where there is one
     context = session.sparkContext._jsc.sc()
     profile = context.resourceProfileManager().defaultResourceProfile()
-    return max(1, int(context.maxNumConcurrentTasks(profile)))
+    most = max(1, int(context.maxNumConcurrentTasks(profile)))
+    return most if n_tasks is None else min(n_tasks, most)  # Spark would wait for more
 
 
 def hash_text(column: str, n: int) -> str:
@@ -268,10 +277,11 @@ def selected(
     }
     columns[IS_VALIDATION] = F.lit(False)
     if validation is not None:
-        kind = kind_of(dataset, validation)
+        column, kind = typed_column(dataset, validation)
         if not isinstance(kind, BooleanType | NumericType):
-            raise TypeError(f"{told(validation, kind)}, not of booleans or of 0 and 1")
-        columns[IS_VALIDATION] = column_of(dataset, validation).cast("boolean")
+            found = words_for(validation, kind)
+            raise TypeError(f"{found}, not of booleans or of 0 and 1")
+        columns[IS_VALIDATION] = column.cast("boolean")
     return dataset.select(*(c.alias(name) for name, c in columns.items()))
 
 
@@ -284,38 +294,38 @@ def feature_columns(dataset: DataFrame, features: Any) -> dict[str, Column]:
         if twice:
             raise ValueError(f"featuresCols has {twice[0]!r} twice")
         return {f"{FEATURE}{name}": feature_in(dataset, name) for name in features}
-    column, kind = column_of(dataset, features), kind_of(dataset, features)
+    column, kind = typed_column(dataset, features)
     if isinstance(kind, VectorUDT):
         return {VECTOR: vector_to_array(column)}
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
         return {VECTOR: column.cast("array<double>")}
     raise TypeError(
-        f"featuresCol: {told(features, kind)}, not of vectors or arrays of numbers: "
-        "name columns of single features by featuresCols, or assemble them by "
+        f"featuresCol: {words_for(features, kind)}, not of vectors or arrays of "
+        "numbers: name columns of single features by featuresCols, or assemble them by "
         "pyspark.ml.feature.VectorAssembler"
     )
 
 
 def feature_in(dataset: DataFrame, name: str) -> Column:
     """Return a column of text or numbers."""
-    is_text = isinstance(kind_of(dataset, name), StringType)
-    return column_of(dataset, name) if is_text else numbers_in(dataset, name)
+    column, kind = typed_column(dataset, name)
+    return column if isinstance(kind, StringType) else numbers_in(dataset, name)
 
 
 def numbers_in(dataset: DataFrame, name: str) -> Column:
     """Return a column of numbers; those that numpy does not have as doubles."""
-    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    column, kind = typed_column(dataset, name)
     if isinstance(kind, DecimalType | BooleanType):  # missing booleans, that is
         return column.cast("double")
     if isinstance(kind, NumericType):
         return column
-    raise TypeError(f"{told(name, kind)}, not of numbers")
+    raise TypeError(f"{words_for(name, kind)}, not of numbers")
 
 
 def queries_in(dataset: DataFrame, name: str) -> Column:
     """Return a column of ids, times and decimals as those of another type."""
     # `_brought_together` makes a DataFrame of them, in which they must be the same
-    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    column, kind = typed_column(dataset, name)
     if isinstance(kind, TimestampType):
         return F.unix_micros(column)
     if isinstance(kind, DateType | TimestampNTZType):
@@ -325,22 +335,16 @@ def queries_in(dataset: DataFrame, name: str) -> Column:
     if isinstance(kind, NumericType | StringType | BooleanType | BinaryType):
         if not isinstance(kind, DecimalType):
             return column
-    raise TypeError(f"groupCol: {told(name, kind)}: cast it to numbers or text")
+    raise TypeError(f"groupCol: {words_for(name, kind)}: cast it to numbers or text")
 
 
-def told(name: str, kind: DataType) -> str:
+def words_for(name: str, kind: DataType) -> str:
     """Return words that say which type a column has."""
     return f"{name!r} is a column of {kind.simpleString()}"
 
 
-def kind_of(dataset: DataFrame, name: str) -> DataType:
-    """Return the type of a column."""
-    column_of(dataset, name)
-    return dataset.schema[name].dataType
-
-
-def column_of(dataset: DataFrame, name: str) -> Column:
-    """Return a column, or raise a ValueError that names those there are."""
+def typed_column(dataset: DataFrame, name: str) -> tuple[Column, DataType]:
+    """Return a column and its type; raise a ValueError that names those there are."""
     n_columns = dataset.columns.count(name)
     if n_columns != 1:
         what = "no column" if n_columns == 0 else f"{n_columns} columns"
@@ -348,7 +352,7 @@ def column_of(dataset: DataFrame, name: str) -> Column:
             f"the DataFrame has {what} {name!r}; it has {', '.join(dataset.columns)}"
         )
     quoted = name.replace("`", "``")  # a point in it names no field
-    return dataset[f"`{quoted}`"]
+    return dataset[f"`{quoted}`"], dataset.schema[name].dataType
 
 
 # --- in tasks -------------------------------------------------------------------------
@@ -380,7 +384,7 @@ def summarize_in_task(
     worker = f"task {number:06}"  # in this order they are ranks
     table, found = table_of(batches), {}
     if table is not None:
-        for suffix, rows in divided(table).items():
+        for suffix, rows in sets_of(table).items():
             part = partition_of(rows, names, suffix)
             part[f"X{suffix}"] = np.empty((rows.num_rows, 0))  # not looked at here
             found[suffix] = summarize(part, number, suffix, worker, "", np.inf)
@@ -418,10 +422,10 @@ def fit_in_task(
 
 def parts_of(
     batches: Iterator[pa.RecordBatch], names: dict[str, Any]
-) -> Iterator[list[tuple[Part, None]]]:
+) -> Iterator[list[tuple[Part, IntArray | None]]]:
     """Yield the rows of this task as `fit_on_worker` takes them, a set at a time."""
     table = table_of(batches)
-    for suffix, rows in ({} if table is None else divided(table)).items():
+    for suffix, rows in ({} if table is None else sets_of(table)).items():
         part = partition_of(rows, names, suffix)
         read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
         yield [(part, None)]
@@ -458,7 +462,7 @@ def table_of(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
     return pa.Table.from_batches(kept) if kept else None
 
 
-def divided(table: pa.Table) -> dict[str, pa.Table]:
+def sets_of(table: pa.Table) -> dict[str, pa.Table]:
     """Return the rows of training, and those of validation, by suffix."""
     flags = table[IS_VALIDATION]
     if flags.null_count > 0:
@@ -529,17 +533,23 @@ def as_rows(
 
 def collected(stage: DataFrame) -> list[Any]:
     """Return what the tasks have returned; raise the error of one that failed."""
-    context = stage.sparkSession.sparkContext
+    session = stage.sparkSession
+    if is_remote():
+        add, cancel, remove = session.addTag, session.interruptTag, session.removeTag
+    else:  # PySpark 3.5 has these only
+        context = session.sparkContext
+        add, cancel = context.addJobTag, context.cancelJobsWithTag
+        remove = context.removeJobTag
     tag = f"sklearn_ltr {secrets.token_hex(8)}"
-    context.addJobTag(tag)
+    add(tag)
     try:
         found = [pickle.loads(row[0]) for row in stage.collect()]
     except KeyboardInterrupt:
         # PySpark would end all tasks, but asks Java by the connection that it waits on
-        context.cancelJobsWithTag(tag)
+        cancel(tag)
         raise
     finally:
-        context.removeJobTag(tag)
+        remove(tag)
     errors = [value for value in found if isinstance(value, Exception)]
     # a task whose connection was lost does not know the cause: another one's error
     errors.sort(key=lambda error: isinstance(error, LostConnectionError))

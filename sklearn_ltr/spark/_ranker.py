@@ -41,8 +41,8 @@ from sklearn_ltr.spark._engine import (
     SparkEngine,
     feature_columns,
     features_in,
-    most_tasks,
     numbers_in,
+    tasks_at_once,
 )
 
 PARAMETERS = LambdaMARTRanker().get_params()  # with their defaults
@@ -140,7 +140,8 @@ default=None
     predictionCol : str, default="prediction"
         Where the model writes scores.
     numTasks : int, default=None
-        Most tasks that fit together, no more than Spark runs at once.  None: so many.
+        Most tasks that fit together, no more than Spark runs at once.  None: so many
+        (not with Spark Connect, which does not tell).
         Each has as many threads as ``spark.task.cpus``, or `n_jobs`.
     **parameters
         Those of :class:`~sklearn_ltr.LambdaMARTRanker` but `warm_start`.  `init` must
@@ -192,12 +193,10 @@ default=None
         if not self.isDefined(self.groupCol):
             raise ValueError("groupCol is not set: name the column of the query")
         n_tasks = self.getOrDefault(self.numTasks)
-        most = most_tasks(dataset.sparkSession)  # Spark would wait for more
-        if n_tasks is None:
-            n_tasks = most
-        elif isinstance(n_tasks, bool) or not isinstance(n_tasks, int) or n_tasks < 1:
+        is_number = isinstance(n_tasks, int) and not isinstance(n_tasks, bool)
+        if n_tasks is not None and (not is_number or n_tasks < 1):
             raise ValueError(f"numTasks must be None or at least 1, got {n_tasks!r}")
-        n_tasks = min(n_tasks, most)
+        n_tasks = tasks_at_once(dataset.sparkSession, n_tasks)
         several = self.isDefined(self.labelCols)
         labels = self.getOrDefault(self.labelCols) if several else [self.getLabelCol()]
         names = {

@@ -117,6 +117,7 @@ def test_a_bad_row_of_any_task_ends_all(df, query):
         fit(rows, numTasks=4)
 
 
+@pytest.mark.slow
 def test_vectors_of_two_lengths_in_two_tasks_are_refused(df):
     rows = df.withColumn(
         "all", F.slice("all", 1, F.when(F.col("query") < 3, 5).otherwise(9))
@@ -249,9 +250,7 @@ def wait_until(condition, seconds=60):
 def runs(pid):
     """Whether a process is there that is no zombie."""
     try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        )
+        found = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
     return found.rpartition(")")[2].split()[0] != "Z"
