@@ -315,8 +315,9 @@ fit(on_spark(spark, FRAME))
 
 @pytest.mark.long
 @needs_proc
-@pytest.mark.parametrize("what", ["sleep", "stop"])
-@pytest.mark.parametrize("who", ["Python", "Java"])
+@pytest.mark.parametrize(
+    ("who", "what"), [("Python", "sleep"), ("Java", "sleep"), ("Java", "stop")]
+)
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
 def test_no_task_outlives_its_driver(spark, tmp_path, master, who, what):
     command = [sys.executable, "-c", DRIVER, master, str(tmp_path), what]
