@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -42,8 +43,10 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
 )
+from pyspark.sql.utils import is_remote
 
 from sklearn_ltr._core.caller import warn_caller
+from sklearn_ltr._core.cluster.arrow import features_of, numbers_of
 from sklearn_ltr._core.cluster.comm import (
     Connections,
     Endpoint,
@@ -59,13 +62,15 @@ from sklearn_ltr._core.cluster.summaries import (
     summarize,
 )
 from sklearn_ltr._core.cluster.tables import Part, Partition
-from sklearn_ltr._core.compile.room_left import bytes_left
+from sklearn_ltr._core.compile.room_left import own_bytes_left
 from sklearn_ltr._core.typing import IntArray
 
 SETS = ("", "_val")  # suffixes: rows to learn from, and those that early stopping takes
 VECTOR, FEATURE, LABEL, GROUP, IS_VALIDATION = "vector", "x:", "y:", "groups", "is_val"
 WORKER = "worker"
 RESULT = "result binary"  # the row that a task returns
+NO_ENDPOINT = ""  # of a task that cannot listen
+CONNECTING_SECONDS = 120  # for tasks, all of which are running, to connect to another
 ATTEMPTS = 3  # of the barrier stage
 # of barrier stages: unknown operations, dynamic allocation, and too few slots
 REFUSALS = ("SPARK-24820", "SPARK-24942", "SPARK-24819")
@@ -168,6 +173,8 @@ class SparkEngine:
         lines = [line.strip(" :") for line in str(error).splitlines()]
         # the first line is about the call, by which an error of Java comes here
         why = next((line for line in lines if "Exception: " in line), lines[0])
+        if re.search(r"Job \d+ cancelled", why):  # by the user
+            raise error
         is_refused = any(refusal in str(error) for refusal in REFUSALS)
         if is_refused or attempt == ATTEMPTS or "barrier" not in str(error):
             raise LostWorkerError(
@@ -217,12 +224,20 @@ class SparkEngine:
         return rows.repartition(n, WORKER)
 
 
-def most_tasks(session: SparkSession) -> int:
-    """Return how many tasks Spark runs at once."""
+def tasks_at_once(session: SparkSession, n_tasks: int | None) -> int:
+    """Return how many tasks fit, of those asked for: no more than run at once."""
+    if is_remote():
+        if n_tasks is None:
+            raise ValueError(
+                "numTasks is None, and Spark Connect does not tell how many tasks run "
+                "at once: give a numTasks that Spark has room for"
+            )
+        return n_tasks
     # `defaultParallelism` is a number of the user, where there is one
     context = session.sparkContext._jsc.sc()
     profile = context.resourceProfileManager().defaultResourceProfile()
-    return max(1, int(context.maxNumConcurrentTasks(profile)))
+    most = max(1, int(context.maxNumConcurrentTasks(profile)))
+    return most if n_tasks is None else min(n_tasks, most)  # Spark would wait for more
 
 
 def hash_text(column: str, n: int) -> str:
@@ -263,10 +278,11 @@ def selected(
     }
     columns[IS_VALIDATION] = F.lit(False)
     if validation is not None:
-        kind = kind_of(dataset, validation)
+        column, kind = typed_column(dataset, validation)
         if not isinstance(kind, BooleanType | NumericType):
-            raise TypeError(f"{told(validation, kind)}, not of booleans or of 0 and 1")
-        columns[IS_VALIDATION] = column_of(dataset, validation).cast("boolean")
+            found = words_for(validation, kind)
+            raise TypeError(f"{found}, not of booleans or of 0 and 1")
+        columns[IS_VALIDATION] = column.cast("boolean")
     return dataset.select(*(c.alias(name) for name, c in columns.items()))
 
 
@@ -279,38 +295,36 @@ def feature_columns(dataset: DataFrame, features: Any) -> dict[str, Column]:
         if twice:
             raise ValueError(f"featuresCols has {twice[0]!r} twice")
         return {f"{FEATURE}{name}": feature_in(dataset, name) for name in features}
-    column, kind = column_of(dataset, features), kind_of(dataset, features)
+    column, kind = typed_column(dataset, features)
     if isinstance(kind, VectorUDT):
         return {VECTOR: vector_to_array(column)}
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, NumericType):
         return {VECTOR: column.cast("array<double>")}
     raise TypeError(
-        f"featuresCol: {told(features, kind)}, not of vectors or arrays of numbers: "
-        "name columns of single features by featuresCols, or assemble them by "
+        f"featuresCol: {words_for(features, kind)}, not of vectors or arrays of "
+        "numbers: name columns of single features by featuresCols, or assemble them by "
         "pyspark.ml.feature.VectorAssembler"
     )
 
 
 def feature_in(dataset: DataFrame, name: str) -> Column:
     """Return a column of text or numbers."""
-    is_text = isinstance(kind_of(dataset, name), StringType)
-    return column_of(dataset, name) if is_text else numbers_in(dataset, name)
+    column, kind = typed_column(dataset, name)
+    return column if isinstance(kind, StringType) else numbers_in(dataset, name)
 
 
 def numbers_in(dataset: DataFrame, name: str) -> Column:
-    """Return a column of numbers; those that numpy does not have as doubles."""
-    column, kind = column_of(dataset, name), kind_of(dataset, name)
-    if isinstance(kind, DecimalType | BooleanType):  # missing booleans, that is
-        return column.cast("double")
-    if isinstance(kind, NumericType):
+    """Return a column of numbers or booleans."""
+    column, kind = typed_column(dataset, name)
+    if isinstance(kind, NumericType | BooleanType):
         return column
-    raise TypeError(f"{told(name, kind)}, not of numbers")
+    raise TypeError(f"{words_for(name, kind)}, not of numbers")
 
 
 def queries_in(dataset: DataFrame, name: str) -> Column:
     """Return a column of ids, times and decimals as those of another type."""
     # `_brought_together` makes a DataFrame of them, in which they must be the same
-    column, kind = column_of(dataset, name), kind_of(dataset, name)
+    column, kind = typed_column(dataset, name)
     if isinstance(kind, TimestampType):
         return F.unix_micros(column)
     if isinstance(kind, DateType | TimestampNTZType):
@@ -320,22 +334,16 @@ def queries_in(dataset: DataFrame, name: str) -> Column:
     if isinstance(kind, NumericType | StringType | BooleanType | BinaryType):
         if not isinstance(kind, DecimalType):
             return column
-    raise TypeError(f"groupCol: {told(name, kind)}: cast it to numbers or text")
+    raise TypeError(f"groupCol: {words_for(name, kind)}: cast it to numbers or text")
 
 
-def told(name: str, kind: DataType) -> str:
+def words_for(name: str, kind: DataType) -> str:
     """Return words that say which type a column has."""
     return f"{name!r} is a column of {kind.simpleString()}"
 
 
-def kind_of(dataset: DataFrame, name: str) -> DataType:
-    """Return the type of a column."""
-    column_of(dataset, name)
-    return dataset.schema[name].dataType
-
-
-def column_of(dataset: DataFrame, name: str) -> Column:
-    """Return a column, or raise a ValueError that names those there are."""
+def typed_column(dataset: DataFrame, name: str) -> tuple[Column, DataType]:
+    """Return a column and its type; raise a ValueError that names those there are."""
     n_columns = dataset.columns.count(name)
     if n_columns != 1:
         what = "no column" if n_columns == 0 else f"{n_columns} columns"
@@ -343,7 +351,7 @@ def column_of(dataset: DataFrame, name: str) -> Column:
             f"the DataFrame has {what} {name!r}; it has {', '.join(dataset.columns)}"
         )
     quoted = name.replace("`", "``")  # a point in it names no field
-    return dataset[f"`{quoted}`"]
+    return dataset[f"`{quoted}`"], dataset.schema[name].dataType
 
 
 # --- in tasks -------------------------------------------------------------------------
@@ -375,7 +383,7 @@ def summarize_in_task(
     worker = f"task {number:06}"  # in this order they are ranks
     table, found = table_of(batches), {}
     if table is not None:
-        for suffix, rows in divided(table).items():
+        for suffix, rows in sets_of(table).items():
             part = partition_of(rows, names, suffix)
             part[f"X{suffix}"] = np.empty((rows.num_rows, 0))  # not looked at here
             found[suffix] = summarize(part, number, suffix, worker, "", np.inf)
@@ -386,31 +394,40 @@ def fit_in_task(
     batches: Iterator[pa.RecordBatch], given: GivenToTask
 ) -> tuple[int, WorkerResult]:
     """Fit the rows of this task together with all others; return rank and result."""
+    # 1. Every task listens, and tells the others where
     context = BarrierTaskContext.get()
     rank = context.partitionId()
-    hosts = [i.address.rpartition(":")[0] for i in context.getTaskInfos()]
-    # 1. Every task listens, and tells the others where
-    connections = Connections(given.key, f"task {rank}", hosts[rank], hosts[rank])
-    told = context.allGather(json.dumps(connections.endpoint()))
-    endpoints = [Endpoint(*json.loads(text)) for text in told]
-    n_threads = context.cpus()
-    comm = SocketComm(rank, endpoints, connections, n_threads, print_in_log)
+    host = context.getTaskInfos()[rank].address.rpartition(":")[0]
     try:
-        # 2. It reads its rows
-        table = table_of(with_room(batches, given.names["X"]))
-        sets = {} if table is None else divided(table)
-        parts: list[list[tuple[Part, IntArray | None]]] = []
-        for suffix, rows in sets.items():
-            part = partition_of(rows, given.names, suffix)
-            read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
-            parts.append([(part, None)])
-        del table, sets
-    except BaseException:
-        connections.close()  # nobody waits for this task
-        raise
-    # 3. All fit
+        connections = Connections(
+            given.key, f"task {rank}", host, host, seconds=CONNECTING_SECONDS
+        )
+    except OSError as error:
+        context.allGather(NO_ENDPOINT)  # the others wait for it
+        raise RuntimeError(
+            f"task {rank} cannot listen at {host}, as Spark calls it ({error})"
+        ) from error
+    texts = context.allGather(json.dumps(connections.endpoint()))
+    if NO_ENDPOINT in texts:
+        connections.close()
+        raise LostConnectionError(f"task {texts.index(NO_ENDPOINT)} cannot listen")
+    endpoints = [Endpoint(*json.loads(text)) for text in texts]
+    comm = SocketComm(rank, endpoints, connections, context.cpus(), print_in_log)
+    # 2. They connect, read their rows and fit: if one fails, it closes its connections
+    parts = parts_of(with_room(batches, given.names["X"]), given.names)
     numbers = given.numbers[rank]
     return rank, fit_on_worker(given.state, comm, parts, numbers, given.is_validated)
+
+
+def parts_of(
+    batches: Iterator[pa.RecordBatch], names: dict[str, Any]
+) -> Iterator[list[tuple[Part, IntArray | None]]]:
+    """Yield the rows of this task as `fit_on_worker` takes them, a set at a time."""
+    table = table_of(batches)
+    for suffix, rows in ({} if table is None else sets_of(table)).items():
+        part = partition_of(rows, names, suffix)
+        read_columns(part[f"X{suffix}"], f"X{suffix}")  # names one of infinity
+        yield [(part, None)]
 
 
 def print_in_log(line: str) -> None:
@@ -428,10 +445,11 @@ def with_room(
     for batch in batches:
         n_rows, n_read = n_rows + batch.num_rows, n_read + batch.nbytes
         needed = n_read + n_rows * (BYTES_PER_ROW + 9 * n_features)
-        if needed - n_read > bytes_left():
+        left = own_bytes_left()
+        if needed - n_read > left:
             raise MemoryError(
                 f"a task of the fit has {n_rows:,} rows or more, which need "
-                f"{needed / 1e9:.1f} GB, and {bytes_left() / 1e9:.1f} GB are left: "
+                f"{needed / 1e9:.1f} GB, and {left / 1e9:.1f} GB are left: "
                 "give a larger numTasks on more executors, or executors of more memory"
             )
         yield batch
@@ -443,7 +461,7 @@ def table_of(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
     return pa.Table.from_batches(kept) if kept else None
 
 
-def divided(table: pa.Table) -> dict[str, pa.Table]:
+def sets_of(table: pa.Table) -> dict[str, pa.Table]:
     """Return the rows of training, and those of validation, by suffix."""
     flags = table[IS_VALIDATION]
     if flags.null_count > 0:
@@ -463,22 +481,25 @@ def partition_of(table: pa.Table, names: Mapping[str, Any], suffix: str) -> Part
     part: Partition = {}
     for argument, name in names.items():
         if argument == "y":
-            labels = [table[f"{LABEL}{n}"].to_numpy() for n in range(len(name))]
+            labels = [numbers_of(table[f"{LABEL}{n}"]) for n in range(len(name))]
             part[f"y{suffix}"] = labels[0]
             if len(name) > 1:
                 frame = pd.DataFrame(dict(zip(name, labels, strict=True)))
                 part[f"y{suffix}"] = frame
         elif argument == "X":
             part[f"X{suffix}"] = features_in(table, name)
+        elif argument == "groups":
+            part[f"groups{suffix}"] = table[argument].to_numpy()
         else:
-            part[f"{argument}{suffix}"] = table[argument].to_numpy()
+            part[f"{argument}{suffix}"] = numbers_of(table[argument])
     return part
 
 
 def features_in(table: pa.Table, features: Any) -> Any:
     """Return X of some rows: an array of vectors, or a DataFrame of columns."""
     if not isinstance(features, str):
-        return pd.DataFrame({n: values_of(table[f"{FEATURE}{n}"]) for n in features})
+        columns = table.select([f"{FEATURE}{name}" for name in features])
+        return features_of(columns.rename_columns(features), features)
     vectors = pa.concat_arrays(table[VECTOR].chunks)
     if vectors.null_count > 0:
         raise ValueError(
@@ -495,12 +516,6 @@ def features_in(table: pa.Table, features: Any) -> Any:
     return numbers.reshape(len(vectors), -1)
 
 
-def values_of(column: pa.ChunkedArray) -> Any:
-    """Return a column of a DataFrame: text as categories, missing numbers as NaN."""
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    return pd.Categorical(column.to_pylist()) if is_text else column.to_numpy()
-
-
 def as_rows(
     work: Callable[..., Any], batches: Iterator[pa.RecordBatch], *given: Any
 ) -> Iterator[pa.RecordBatch]:
@@ -514,7 +529,23 @@ def as_rows(
 
 def collected(stage: DataFrame) -> list[Any]:
     """Return what the tasks have returned; raise the error of one that failed."""
-    found = [pickle.loads(row[0]) for row in stage.collect()]
+    session = stage.sparkSession
+    if is_remote():
+        add, cancel, remove = session.addTag, session.interruptTag, session.removeTag
+    else:  # PySpark 3.5 has these only
+        context = session.sparkContext
+        add, cancel = context.addJobTag, context.cancelJobsWithTag
+        remove = context.removeJobTag
+    tag = f"sklearn_ltr {secrets.token_hex(8)}"
+    add(tag)
+    try:
+        found = [pickle.loads(row[0]) for row in stage.collect()]
+    except KeyboardInterrupt:
+        # PySpark would end all tasks, but asks Java by the connection that it waits on
+        cancel(tag)
+        raise
+    finally:
+        remove(tag)
     errors = [value for value in found if isinstance(value, Exception)]
     # a task whose connection was lost does not know the cause: another one's error
     errors.sort(key=lambda error: isinstance(error, LostConnectionError))

@@ -33,6 +33,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sklearn_ltr import LambdaMARTRanker
+from sklearn_ltr._core.cluster.arrow import numbers_of
 from sklearn_ltr._core.cluster.engine import fit_ranker, local_ranker
 from sklearn_ltr._core.data import COLUMNS, HELD_OUT_BY
 from sklearn_ltr._core.typing import FloatArray
@@ -41,8 +42,8 @@ from sklearn_ltr.spark._engine import (
     SparkEngine,
     feature_columns,
     features_in,
-    most_tasks,
     numbers_in,
+    tasks_at_once,
 )
 
 PARAMETERS = LambdaMARTRanker().get_params()  # with their defaults
@@ -140,7 +141,8 @@ default=None
     predictionCol : str, default="prediction"
         Where the model writes scores.
     numTasks : int, default=None
-        Most tasks that fit together, no more than Spark runs at once.  None: so many.
+        Most tasks that fit together, no more than Spark runs at once.  None: so many
+        (not with Spark Connect, which does not tell).
         Each has as many threads as ``spark.task.cpus``, or `n_jobs`.
     **parameters
         Those of :class:`~sklearn_ltr.LambdaMARTRanker` but `warm_start`.  `init` must
@@ -192,12 +194,10 @@ default=None
         if not self.isDefined(self.groupCol):
             raise ValueError("groupCol is not set: name the column of the query")
         n_tasks = self.getOrDefault(self.numTasks)
-        most = most_tasks(dataset.sparkSession)  # Spark would wait for more
-        if n_tasks is None:
-            n_tasks = most
-        elif isinstance(n_tasks, bool) or not isinstance(n_tasks, int) or n_tasks < 1:
+        is_number = isinstance(n_tasks, int) and not isinstance(n_tasks, bool)
+        if n_tasks is not None and (not is_number or n_tasks < 1):
             raise ValueError(f"numTasks must be None or at least 1, got {n_tasks!r}")
-        n_tasks = min(n_tasks, most)
+        n_tasks = tasks_at_once(dataset.sparkSession, n_tasks)
         several = self.isDefined(self.labelCols)
         labels = self.getOrDefault(self.labelCols) if several else [self.getLabelCol()]
         names = {
@@ -330,5 +330,5 @@ def scores_of_rows(
     if len(frame) == 0:
         return np.empty(0)
     table = pa.Table.from_pandas(frame, types, preserve_index=False)
-    init_score = table[INIT_SCORE].to_numpy() if INIT_SCORE in frame else None
+    init_score = numbers_of(table[INIT_SCORE]) if INIT_SCORE in frame else None
     return ranker.predict(features_in(table, features), init_score=init_score)

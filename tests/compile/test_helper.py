@@ -379,6 +379,10 @@ def test_the_least_limit_counts(machine, monkeypatch):
     assert room_left.n_tasks_of_user() == 3
     assert room_left.processes_left() == (50 if own == 0 else min(50, 67))
     assert room_left.addresses_left() == 70.0
+    monkeypatch.setattr(room_left, "soft_limit", lambda kind: 900_000.0)
+    (machine / "proc" / "self" / "status").write_text("VmPeak: 9 kB\nVmSize: 800 kB\n")
+    assert room_left.own_bytes_left() == 900_000 - 800 * 1024
+    assert room_left.bytes_left() == 1_024_000  # of another process
 
 
 def test_limits_of_the_older_kind_of_groups_count(machine):
@@ -401,5 +405,6 @@ def test_where_there_are_no_such_files_nothing_is_a_limit(tmp_path, monkeypatch)
     monkeypatch.setattr(room_left, "GROUPS", tmp_path)
     monkeypatch.setattr(room_left, "resource", None)
     assert room_left.bytes_left() == math.inf
+    assert room_left.own_bytes_left() == math.inf
     assert room_left.addresses_left() == math.inf
     assert room_left.processes_left() == math.inf

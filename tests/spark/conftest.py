@@ -2,10 +2,15 @@ from __future__ import annotations
 
 import shutil
 import warnings
+from contextlib import suppress
 
 import pytest
 
 from sklearn_ltr._core.compile import INTERPRETED
+
+with warnings.catch_warnings(), suppress(ImportError):
+    warnings.simplefilter("ignore")  # PySpark 3.5 imports distutils
+    import pyspark.ml  # noqa: F401
 
 CONF = {
     "spark.ui.enabled": "false",

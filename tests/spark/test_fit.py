@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -155,6 +158,7 @@ def test_more_tasks_than_queries(spark):
     check_same(fit(df, numTasks=4), local_fit(frame=frame))
 
 
+@pytest.mark.slow
 def test_all_that_a_fit_by_row_takes(spark, df):
     propensity = 1.0 / (1 + FRAME["position"] % 7)
     rows = df.withColumn("p", 1.0 / (1 + F.col("position") % 7))
@@ -198,6 +202,7 @@ def frame_of_both():
     return pd.concat([FRAME.assign(val=False), make_frame(1)[:300].assign(val=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_tasks", [1, 3])
 def test_early_stopping(spark, frame_of_both, n_tasks):
     options = {"n_estimators": 12, "learning_rate": 1.0, "n_iter_no_change": 2}
@@ -214,6 +219,7 @@ def test_early_stopping(spark, frame_of_both, n_tasks):
     assert ranker.n_iter_ < 12
 
 
+@pytest.mark.slow
 def test_a_model_is_saved_and_scores_as_on_one_machine(spark, df, tmp_path):
     expected = local_fit()
     params = {"featuresCols": COLUMNS, "predictionCol": "score"}
@@ -297,3 +303,34 @@ def test_values_of_python_are_ids(spark):
     for name in "abc":
         model = fit(df, featuresCol="all", groupCol=name, numTasks=3)
         check_same(model, expected)
+
+
+REMOTE = """
+import pytest
+from pyspark.sql import SparkSession
+from tests.spark.test_fit import FEATURES, FRAME, check_same, fit, local_fit
+
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+df = spark.createDataFrame(FRAME[[*FEATURES, "y", "query"]])
+with pytest.raises(ValueError, match="numTasks is None, and Spark Connect"):
+    fit(df, featuresCols=FEATURES, numTasks=None)
+model = fit(df, featuresCols=FEATURES, numTasks=2)
+expected = local_fit(X=FRAME[FEATURES])
+check_same(model, expected)
+found = model.transform(df).toPandas()
+assert found["prediction"].tolist() == expected.predict(found[FEATURES]).tolist()
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_spark_connect(spark):
+    pytest.importorskip("grpc")
+    # one process has sessions of one kind
+    command = [sys.executable, "-W", "ignore", "-c", REMOTE]
+    is_of_session = ("SPARK_", "PYSPARK_GATEWAY_")
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(is_of_session)
+    }
+    found = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr

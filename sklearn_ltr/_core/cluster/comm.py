@@ -21,6 +21,7 @@ end theirs, and so on through the cube.  Nothing here knows which cluster it is.
 from __future__ import annotations
 
 import hmac
+import math
 import os
 import pickle
 import socket
@@ -69,6 +70,7 @@ class Connections:
     By the secret `key`, the workers of a fit know each other.  Others reach this
     `worker` at `host`; it listens at a free port of `listen_host`.  With TLS there is a
     context for `connecting` to others, by their `server_name`, and for `listening`.
+    Where nobody would call `abort`, it waits for others so many `seconds`.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class Connections:
         connecting: ssl.SSLContext | None = None,
         listening: ssl.SSLContext | None = None,
         server_name: str | None = None,
+        seconds: float = math.inf,
     ) -> None:
         self._connecting, self._listening = connecting, listening
+        self._seconds = seconds
         self._server_name = server_name
         places = socket.getaddrinfo(listen_host, 0, type=socket.SOCK_STREAM)
         family, *_, address = places[0]
@@ -135,8 +139,15 @@ class Connections:
         # rank have connected to it.  So when the worker of rank 0 is complete, all are.
         neighbours, sockets = neighbours_of(rank, len(endpoints)), {}
         missing = {other for other in neighbours if other > rank}
+        stop = time.perf_counter() + self._seconds
         while missing:
             self.check()
+            if time.perf_counter() > stop:
+                raise LostConnectionError(
+                    f"the worker {endpoints[min(missing)].worker} has not connected to "
+                    f"this one for {self._seconds:g} seconds: it has ended the fit, or "
+                    "a firewall blocks the port; allow connections between workers"
+                )
             try:
                 connection, _ = self._listener.accept()
             except TimeoutError:

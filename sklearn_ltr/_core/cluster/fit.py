@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
@@ -70,12 +70,12 @@ class WorkerResult(NamedTuple):
 def fit_on_worker(
     state: bytes,
     comm: SocketComm,
-    parts: list[list[tuple[Part, IntArray | None]]],
+    parts: Iterable[list[tuple[Part, IntArray | None]]],
     numbers: list[IntArray],
     is_validated: bool,
 ) -> WorkerResult:
     """Learn from the rows of one worker together with the other workers; run on it."""
-    # `state`, pickled, has the attributes of the ranker, and the seed.  The lists have
+    # `state`, pickled, has the attributes of the ranker, and the seed.  The others have
     # an entry for the training data and, if this worker has any, for the validation
     # data (`is_validated`: if any has): each partition, and its chosen queries, None:
     # all; and the `numbers` of these queries among all, in the order of their ids.

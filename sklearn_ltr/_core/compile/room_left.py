@@ -1,4 +1,4 @@
-"""What the limits of this process leave for another one: memory, and processes.
+"""What the limits leave for another process, or for this one: memory, and processes.
 
 On Linux these are the limits of control groups (as of containers), of the user and of
 the machine.  Elsewhere nothing is known, and nothing counts as a limit.
@@ -38,6 +38,12 @@ def bytes_left() -> float:
 def addresses_left() -> float:
     """Return the size of the memory that a process may ask for, used or not."""
     return math.inf if resource is None else soft_limit(resource.RLIMIT_AS)
+
+
+def own_bytes_left() -> float:
+    """Return the memory that this process may take besides what it has, at most."""
+    taken = number_in(PROC / "self/status", "VmSize:", default=0.0) * 1024
+    return min(bytes_left(), addresses_left() - taken)
 
 
 def processes_left() -> float:
