@@ -86,10 +86,10 @@ def check_checksum(value: object, saved: int | None) -> None:
 
 
 class ChecksummedArrays:
-    """A dataclass of arrays, which are saved with their checksum and nothing else."""
+    """A class of arrays, which are saved with their checksum and nothing else."""
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name."""
+        """Return the arrays by name: the fields of a dataclass."""
         names = [field.name for field in fields(self)]  # type: ignore[arg-type]
         return {name: getattr(self, name) for name in names}
 

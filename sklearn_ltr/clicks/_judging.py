@@ -336,7 +336,7 @@ def interleave(
         for scores, name in ((scores_a, "scores_a"), (scores_b, "scores_b"))
     )
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    query = queries.query
     tie_break = rng.random(queries.n_documents)
     best_a, best_b = (np.lexsort((tie_break, -scores, query)) for scores in (a, b))
     sizes = np.minimum(queries.sizes, k)

@@ -146,7 +146,7 @@ def simulate_clicks(
     if not columns:
         raise ValueError("scores has no column: give one for each logging ranker")
     # of each ranker, the documents of each query from rank 1 down
-    of_query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    of_query = queries.query
     rankings = []
     for name, column in columns.items():
         canonical = check_scores(column, queries, name, only_order=True)

@@ -260,7 +260,7 @@ def dump_run(
     topics, names = _rows_to_write(groups, documents)
     queries = QueryGroups.from_groups(topics, len(topics))
     canonical = check_scores(scores, queries, "scores")
-    query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+    query = queries.query
     order = np.lexsort((-canonical, query))
     rank = places_in_queries(queries.offsets) + 1
     rows = zip(queries.order[order].tolist(), rank, canonical[order], strict=True)

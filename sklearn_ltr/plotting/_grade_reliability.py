@@ -230,7 +230,7 @@ class GradeReliabilityDisplay(Display):
             predicted = np.add.reduceat(predicted, starts) / sizes
             query, weight = np.arange(queries.n_queries), of_query
         else:
-            query = np.repeat(np.arange(queries.n_queries), queries.sizes)
+            query = queries.query
             weight = of_query[query]
         bins = reliability(grades, predicted, query, weight, n_bins)
         return cls(**bins, unit=unit, name=name).plot(ax, **kwargs)

@@ -26,13 +26,13 @@ from sklearn_ltr._core.data.features import (
     is_frame,
     sparse_message,
 )
-from sklearn_ltr._core.saving import KEY, check_checksum, checksum_of, saved_part
+from sklearn_ltr._core.saving import ChecksummedArrays, saved_part
 from sklearn_ltr._core.typing import FeaturesLike, MatrixLike
 
 
 @saved_part
 @dataclass(frozen=True)
-class FeatureCategories:
+class FeatureCategories(ChecksummedArrays):
     """The categorical features, and the text of their categories.
 
     Attributes
@@ -139,17 +139,6 @@ class FeatureCategories:
             and all(t.dtype.kind == "U" and (t[1:] > t[:-1]).all() for t in self.text)
         ):
             raise ValueError(f"its categories are not those of {n_features} features")
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return the attributes and their checksum."""
-        return vars(self) | {KEY: checksum_of(vars(self))}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes; a ValueError if they differ from the saved ones."""
-        attributes = dict(state)
-        saved = attributes.pop(KEY, None)
-        vars(self).update(attributes)
-        check_checksum(attributes, saved)
 
 
 def occurring(column: NumberColumn | CodedColumn) -> list[Any]:

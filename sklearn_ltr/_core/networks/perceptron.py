@@ -30,7 +30,7 @@ from scipy.special import expit
 
 from sklearn_ltr._core.compile import ONE_THREAD, ThreadTeam, kernel, one_blas_thread
 from sklearn_ltr._core.data.tables import Matrix
-from sklearn_ltr._core.saving import KEY, check_checksum, checksum_of, saved_part
+from sklearn_ltr._core.saving import ChecksummedArrays, saved_part
 from sklearn_ltr._core.typing import Float32Array
 
 ROWS_PER_TASK = 512  # rows of one forward or backward task of a thread
@@ -130,7 +130,7 @@ ACTIVATIONS = {
 
 
 @saved_part
-class MultilayerPerceptron:
+class MultilayerPerceptron(ChecksummedArrays):
     """Scores of documents, and the gradient of any function of the scores.
 
     Parameters
@@ -175,21 +175,14 @@ class MultilayerPerceptron:
         # X and the outputs of each hidden layer; the last `forward`'s are freed
         self._outputs: list[Matrix] = []
 
-    def __getstate__(self) -> dict[str, object]:
+    def _arrays(self) -> dict[str, Any]:
         """Return the model, without its threads and the outputs of the last pass."""
-        model = {
-            "activation": self.activation,
-            "coefs": self.coefs,
-            "intercepts": self.intercepts,
-        }
-        return model | {KEY: checksum_of(model)}
+        names = ("activation", "coefs", "intercepts")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the model; a ValueError if the weights are damaged."""
-        model = dict(state)
-        saved = model.pop(KEY, None)
-        vars(self).update(model)
-        check_checksum(model, saved)
+        super().__setstate__(state)
         self.set_team(None)
 
     def check(self, n_features: int) -> None:
