@@ -53,7 +53,12 @@ from sklearn_ltr._core.cluster.comm import (
     LostConnectionError,
     SocketComm,
 )
-from sklearn_ltr._core.cluster.engine import Arguments, Loaded, LostWorkerError
+from sklearn_ltr._core.cluster.engine import (
+    NOBODY,
+    Arguments,
+    Loaded,
+    LostWorkerError,
+)
 from sklearn_ltr._core.cluster.fit import WorkerData, WorkerResult, fit_on_worker
 from sklearn_ltr._core.cluster.summaries import (
     BYTES_PER_ROW,
@@ -190,7 +195,7 @@ class SparkEngine:
 
     def _brought_together(self, given: dict[str, list[WorkerData]]) -> DataFrame:
         """Return the rows in a partition for each worker, in the order of ranks."""
-        rank_of = {(s, n): 0 for s in SETS for n in range(self._n_tasks)}
+        rank_of = {(s, n): NOBODY for s in SETS for n in range(self._n_tasks)}
         moved: list[tuple[Any, bool, int]] = []
         for rank, worker_data in enumerate(given.values()):
             for part, chosen in (entry for own in worker_data for entry in own.parts):
@@ -220,8 +225,9 @@ class SparkEngine:
         )
         number_of = {place: number for number, place in reversed(hashes.collect())}
         salts = [number_of[rank] for rank in range(n)]
-        rows = rows.withColumn(WORKER, element(salts, ranks).cast("long"))
-        return rows.repartition(n, WORKER)
+        rows = rows.withColumn(WORKER, ranks).where(F.col(WORKER) != NOBODY)
+        salt = element(salts, F.col(WORKER)).cast("long")
+        return rows.withColumn(WORKER, salt).repartition(n, WORKER)
 
 
 def tasks_at_once(session: SparkSession, n_tasks: int | None) -> int:
