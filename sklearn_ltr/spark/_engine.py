@@ -546,8 +546,9 @@ def collected(stage: DataFrame) -> list[Any]:
     add(tag)
     try:
         found = [pickle.loads(row[0]) for row in stage.collect()]
-    except KeyboardInterrupt:
-        # PySpark would end all tasks, but asks Java by the connection that it waits on
+    except BaseException:
+        # After Ctrl-C: PySpark asks Java to end all tasks, but on the connection that
+        # waits for them, so that it fails; PySpark 3.5 raises a Py4JError then
         cancel(tag)
         raise
     finally:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
+from py4j.protocol import Py4JError  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
 from sklearn_ltr._core.cluster.comm import (  # noqa: E402
@@ -271,7 +273,8 @@ def test_who_ends_a_fit_that_hangs_ends_its_tasks(
     mark = tmp_path / "0"
 
     def end():
-        wait_until(lambda: mark.exists() and mark.read_text())
+        with suppress(AssertionError):  # the fit must end anyway
+            wait_until(lambda: mark.exists() and mark.read_text(), 180)
         time.sleep(1)
         if how == "interrupt":
             os.kill(os.getpid(), signal.SIGINT)
@@ -284,7 +287,7 @@ def test_who_ends_a_fit_that_hangs_ends_its_tasks(
         fit(df)
     ending.join()
     if how == "interrupt":
-        assert raised.type is KeyboardInterrupt
+        assert raised.type in (KeyboardInterrupt, Py4JError)  # of PySpark 3.5
     else:
         assert "cancelled" in str(raised.value)
         assert "lost executor" not in str(raised.value)
