@@ -739,6 +739,26 @@ def dask_fit() -> str:
     return markdown([*about, *bytes_moved, "peak MB of a worker", "NDCG@10"], rows)
 
 
+def spark_and_ray() -> str:
+    """Fits by tasks of Spark and actors of Ray on two cores."""
+    rows = [
+        [
+            f"{r['rows']:,} x 136",
+            r["engine"].title(),
+            str(r["workers"]),
+            "**one process**" if r["library"] == "one process" else name(r["library"]),
+            f"{r['one_tree']:.1f}",
+            f"{r['seconds']:.1f}",
+            f"{r['ms_per_tree']:.0f}",
+            f"{r['ndcg']:.3f}",
+        ]
+        for r in records("spark_and_ray")
+    ]
+    about = "rows", "", "workers", ""
+    seconds = "a fit of one tree, seconds", "of 100 trees, seconds", "ms per tree"
+    return markdown([*about, *seconds, "NDCG@10"], rows)
+
+
 def larger_than_memory() -> str:
     """Tables on disk, fitted and scored partition by partition."""
     rows = [

@@ -131,56 +131,73 @@ def ray_ours(train: Part, n_workers: int, dataset: Any, settings: Settings) -> P
 def ray_xgboost(
     train: Part, n_workers: int, dataset: Any, settings: Settings
 ) -> Predict:
-    from ray.train import RunConfig, ScalingConfig
-    from ray.train.xgboost import RayTrainReportCallback, XGBoostTrainer
+    import xgboost
+    from ray.train.xgboost import XGBoostTrainer
 
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = XGBoostTrainer(
-            train_xgboost_on_ray,
-            train_loop_config={
-                "parameters": xgboost_parameters(settings) | {"nthread": 1},
-                "n_trees": settings.n_estimators,
-            },
-            datasets={"train": dataset},
-            scaling_config=ScalingConfig(num_workers=n_workers),
-            run_config=RunConfig(storage_path=folder),
-        )
-        checkpoint = trainer.fit().checkpoint
-        return RayTrainReportCallback.get_model(checkpoint).inplace_predict
+    parameters = xgboost_parameters(settings) | {"nthread": 1}
+    model = fit_by_trainer(
+        XGBoostTrainer, train_xgboost_on_ray, parameters, n_workers, dataset, settings
+    )
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(model))
+    return booster.inplace_predict
 
 
 def ray_lightgbm(
     train: Part, n_workers: int, dataset: Any, settings: Settings
 ) -> Predict:
-    from ray.train import RunConfig, ScalingConfig
-    from ray.train.lightgbm import LightGBMTrainer, RayTrainReportCallback
+    import lightgbm
+    from ray.train.lightgbm import LightGBMTrainer
 
+    parameters = lightgbm_parameters(settings) | {"num_threads": 1}
+    model = fit_by_trainer(
+        LightGBMTrainer, train_lightgbm_on_ray, parameters, n_workers, dataset, settings
+    )
+    return lightgbm.Booster(model_str=model.decode()).predict
+
+
+def fit_by_trainer(
+    trainer: Any,
+    function: Callable[[dict[str, Any]], None],
+    parameters: dict[str, Any],
+    n_workers: int,
+    dataset: Any,
+    settings: Settings,
+) -> bytes:
+    """Let Ray's Trainer call a function on each worker; return the model's file."""
+    from ray.train import RunConfig, ScalingConfig
+
+    config = {"parameters": parameters, "n_trees": settings.n_estimators}
     with tempfile.TemporaryDirectory() as folder:
-        trainer = LightGBMTrainer(
-            train_lightgbm_on_ray,
-            train_loop_config={
-                "parameters": lightgbm_parameters(settings) | {"num_threads": 1},
-                "n_trees": settings.n_estimators,
-            },
+        found = trainer(
+            function,
+            train_loop_config=config,
             datasets={"train": dataset},
             scaling_config=ScalingConfig(num_workers=n_workers),
             run_config=RunConfig(storage_path=folder),
-        )
-        checkpoint = trainer.fit().checkpoint
-        return RayTrainReportCallback.get_model(checkpoint).predict
+        ).fit()
+        return Path(found.checkpoint.path, "model.json").read_bytes()
+
+
+def train_xgboost_on_ray(config: dict[str, Any]) -> None:
+    """Train a model; run on each worker."""
+    import xgboost
+
+    rows, y, qid = rows_of_worker()
+    data = xgboost.QuantileDMatrix(rows, y, qid=qid, max_bin=BINS)
+    report_model(xgboost.train(config["parameters"], data, config["n_trees"]))
 
 
 def train_lightgbm_on_ray(config: dict[str, Any]) -> None:
     """Train a model; run on each worker."""
     import lightgbm
-    from ray.train.lightgbm import RayTrainReportCallback, get_network_params
+    from ray.train.lightgbm import get_network_params
 
     rows, y, qid = rows_of_worker()
     parameters = config["parameters"] | get_network_params()
     parameters |= {"tree_learner": "data", "pre_partition": True}
     data = lightgbm.Dataset(rows, y, group=query_sizes(qid), params=parameters)
-    callback = RayTrainReportCallback(frequency=0, checkpoint_at_end=True)
-    lightgbm.train(parameters, data, config["n_trees"], callbacks=[callback])
+    report_model(lightgbm.train(parameters, data, config["n_trees"]))
 
 
 def rows_of_worker() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -195,15 +212,15 @@ def rows_of_worker() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows.to_numpy(), y, qid
 
 
-def train_xgboost_on_ray(config: dict[str, Any]) -> None:
-    """Train a model; run on each worker."""
-    import xgboost
-    from ray.train.xgboost import RayTrainReportCallback
+def report_model(model: Any) -> None:
+    """Hand the model of a worker to Ray: once, as after each tree it takes seconds."""
+    import ray.train
 
-    rows, y, qid = rows_of_worker()
-    data = xgboost.QuantileDMatrix(rows, y, qid=qid, max_bin=BINS)
-    callback = RayTrainReportCallback(frequency=0, checkpoint_at_end=True)
-    xgboost.train(config["parameters"], data, config["n_trees"], callbacks=[callback])
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_model(str(Path(folder, "model.json")))
+        is_first = ray.train.get_context().get_world_rank() == 0
+        checkpoint = ray.train.Checkpoint.from_directory(folder) if is_first else None
+        ray.train.report({}, checkpoint=checkpoint)
 
 
 Fit = Callable[[Part, int, Any, Settings], Predict]

@@ -968,8 +968,9 @@ def of_cluster(library: Library, **classes: str) -> Any:
 
 
 def scores_on_dask(library: Library) -> np.ndarray:
-    """Fit partitions of 30 queries; return the scores of all rows."""
+    """Fit two partitions of whole queries; return the scores of all rows."""
     import dask.array as da
+    import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
     ranker = of_cluster(
@@ -982,11 +983,16 @@ def scores_on_dask(library: Library) -> np.ndarray:
         LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
-        ids = library.convert(DATA.groups)
-        X, y, groups = (
-            da.from_array(values, chunks=(len(values) // 2, *values.shape[1:]))
-            for values in (DATA.X, DATA.y, ids)
+        sizes = peers.query_sizes(DATA.groups)
+        cuts = [int(sizes[:30].sum()), len(DATA.y)]
+        table = FRAME.assign(y=DATA.y, groups=DATA.groups)
+        rows = dd.concat(
+            [dd.from_pandas(table[: cuts[0]], 1), dd.from_pandas(table[cuts[0] :], 1)]
         )
+        X, y, groups = rows[list(FRAME)], rows["y"], rows["groups"]
+        if library.name == "LightGBM":
+            X, y = (one.to_dask_array(lengths=True) for one in (X, y))
+            groups = da.from_array(sizes, chunks=((30, len(sizes) - 30),))
         fitted = ranker.fit(X, y, **{library.queries: groups})
         return np.asarray(fitted.predict(X).compute())
 
