@@ -67,11 +67,13 @@ class Engine(Protocol):
         """Call `fit_on_worker` on all workers at once; return the results, by rank.
 
         The ranks are the order of `given`, which has the data of each worker: training
-        and, if it has any, validation.  Queries that no worker has are left out.  Before the fit every worker makes `Connections`
-        and learns the `Endpoint` of all, for its `SocketComm`.  During the fit the
-        engine watches: when a worker fails, it ends the others (`Connections.abort`)
-        and raises the error that came first, not a LostConnectionError of another; when
-        a worker is lost, a LostWorkerError, with the `Connections.fitted` of others.
+        and, if it has any, validation.  Queries that no worker has are left out.
+
+        Before the fit every worker makes `Connections` and learns the `Endpoint` of
+        all, for its `SocketComm`.  During the fit the engine watches: when a worker
+        fails, it ends the others (`Connections.abort`) and raises the error that came
+        first, not a LostConnectionError of another; when a worker is lost, a
+        LostWorkerError, with the `Connections.fitted` of others.
         `state` is sent pickled, functions of the user by value.
         """
 
