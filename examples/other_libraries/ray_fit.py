@@ -1,6 +1,6 @@
 """Ray's actors fit the model of one machine, and score a Dataset.
 
-Needs ``python -m pip install ".[ray]"`` in a copy of the source.
+Needs ``python -m pip install "ray[data]"``, and this package on all machines.
 """
 
 import numpy as np

@@ -64,6 +64,8 @@ class RayEngine:
             self.close()  # a fit that begins again has lost some
             self._start()
         X, (found, tables) = f"X{suffix}", self._tables[suffix]
+        if not found:
+            raise ValueError(f"{X} is empty: give a Dataset with rows")
         columns = {n: c for n, c in arguments.items() if n != X and c is not None}
         named = named_columns(columns)
         if suffix == "":
@@ -154,7 +156,7 @@ class RayEngine:
                 held = dataset.materialize()
                 if held.num_blocks() < n_actors:
                     held = held.repartition(n_actors).materialize()
-                self._tables[suffix] = held.columns(), held.to_arrow_refs()
+                self._tables[suffix] = held.columns() or [], held.to_arrow_refs()
         self._placement = ray.util.placement_group(
             [{"CPU": n_cpus}] * n_actors, strategy="SPREAD"
         )

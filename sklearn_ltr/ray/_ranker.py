@@ -50,7 +50,7 @@ class RayLambdaMARTRanker(ClusterRanker):
 
     Examples
     --------
-    >>> import ray
+    >>> import ray  # doctest: +SKIP
     >>> from sklearn_ltr.ray import RayLambdaMARTRanker
     >>> ds = ray.data.read_parquet("judgements/")  # doctest: +SKIP
     >>> ranker = RayLambdaMARTRanker(random_state=0)

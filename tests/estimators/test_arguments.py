@@ -26,6 +26,7 @@ from sklearn_ltr.ensemble import BaggingRanker, BlendedRanker
 from sklearn_ltr.mart import MARTClassifier, MARTRegressor
 from sklearn_ltr.model_selection import RankerSearch
 from sklearn_ltr.preprocessing import CategoryPairs, SmoothClipScaler, TableVectorizer
+from sklearn_ltr.ray import RayLambdaMARTRanker
 from tests import coming_from
 
 DATA = make_ranking(12, n_features=4, n_informative=2, random_state=0)
@@ -36,7 +37,8 @@ MART = (MARTClassifier, MARTRegressor)
 ESTIMATORS = [
     LambdaMARTRanker, LambdaRankRanker, RankNetRanker, BaggingRanker, BlendedRanker,
     CalibratedRanker, RankerSearch,
-    DaskLambdaMARTRanker, CategoryPairs, SmoothClipScaler, TableVectorizer, *MART,
+    DaskLambdaMARTRanker, RayLambdaMARTRanker, CategoryPairs, SmoothClipScaler,
+    TableVectorizer, *MART,
 ]  # fmt: skip
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 
@@ -52,7 +54,7 @@ def test_these_are_all_estimators_beside_those_of_clicks():
     ours = {c for c in derived(Estimator) if c.__module__.startswith("sklearn_ltr")}
     bases = {
         "Estimator", "BaseRanker", "MetaRanker", "NetworkRanker", "BaseMART",
-        "ClickModel", "TreeEstimator",
+        "ClickModel", "TreeEstimator", "ClusterRanker",
     }  # fmt: skip
     names = {cls.__name__ for cls in ours} - bases - set(clicks.__all__)
     assert names == {cls.__name__ for cls in ESTIMATORS}

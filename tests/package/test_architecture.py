@@ -73,7 +73,7 @@ ANNEXES = {
         "preprocessing",
     },
     "calibration": {"data", "metrics", "estimators", "ranking", "ensemble"},
-    "dask": {"__init__", "data", "estimators", "cluster", "ensemble"},
+    "dask": {"__init__", "data", "cluster", "ensemble"},
     "ray": {"__init__", "cluster", "ensemble"},
     "spark": {"__init__", "data", "cluster", "export"},
     "model_selection": {

@@ -83,6 +83,9 @@ def test_wrong_parameters_are_refused():
     val = on_ray(FRAME.drop(columns=["f3"]), 1)
     with pytest.raises(ValueError, match="X_val: the Dataset has no column 'f3'"):
         fit(dataset, X_val=val)
+    for empty in (ray.data.from_items([]), dataset.limit(0)):
+        with pytest.raises(ValueError, match="X is empty"):
+            fit(empty)
     check_all_is_free()
 
 
