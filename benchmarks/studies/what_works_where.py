@@ -56,7 +56,7 @@ def draw(n_queries: int, n_documents: int, seed: int) -> Part:
 
 
 DATA = draw(60, 12, seed=0)
-OURS, SMALL = "sklearn_ltr", peers.Settings(n_estimators=5)
+SMALL = peers.Settings(n_estimators=5)
 FRAME = pd.DataFrame(DATA.X, columns=list("abcde"))
 BINARY = DATA._replace(y=(DATA.y > 1).astype(int))
 POSITIONS = np.arange(len(DATA.y)) - np.searchsorted(DATA.groups, DATA.groups)
@@ -1007,32 +1007,22 @@ def the_same_on_dask(library):
     same(scores_on_dask(library), library.scores())
 
 
-@feature("training on Spark")
-def on_spark(library):
-    if library.name not in ("sklearn_ltr", "XGBoost"):
+def learns_on(library: Library, engine: str) -> None:
+    """Fit the rows of two files of whole queries by two workers."""
+    name = library.one_of(library.name, XGBoost="XGBoost hist")
+    if name not in clusters.FITS[engine]:
         raise NotImplementedError(f"{library.name} has no ranker there")
+    make_dataset, end = clusters.CLUSTERS[engine]
     with tempfile.TemporaryDirectory() as folder:
         clusters.write_files(Path(folder), DATA, 2)
-        dataset = clusters.dataset_on_spark(Path(folder), 2)
-        fit = clusters.FITS["spark"][library.one_of("XGBoost hist", sklearn_ltr=OURS)]
-        predict = fit(DATA, 2, dataset, SMALL)
-        clusters.end_spark()
+        dataset = make_dataset(Path(folder), 2)
+        predict = clusters.FITS[engine][name](DATA, 2, dataset, SMALL)
+        end()
     must(np.ptp(predict(DATA.X)) > 0)
 
 
-@feature("training on Ray")
-def on_ray(library):
-    if library.name == "CatBoost":
-        raise NotImplementedError("CatBoost has no ranker there")
-    with tempfile.TemporaryDirectory() as folder:
-        clusters.write_files(Path(folder), DATA, 2)
-        dataset = clusters.dataset_on_ray(Path(folder), 2)
-        fit = clusters.FITS["ray"][
-            library.one_of(OURS, XGBoost="XGBoost hist", LightGBM="LightGBM")
-        ]
-        predict = fit(DATA, 2, dataset, SMALL)
-        clusters.end_ray()
-    must(np.ptp(predict(DATA.X)) > 0)
+feature("training on Spark")(partial(learns_on, engine="spark"))
+feature("training on Ray")(partial(learns_on, engine="ray"))
 
 
 # ----------------------------------------------------------------------------------

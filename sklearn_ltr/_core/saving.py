@@ -76,15 +76,6 @@ def is_saved_by_attributes(value: object) -> bool:
     )
 
 
-def check_checksum(value: object, saved: int | None) -> None:
-    """Raise a ValueError if a value has another checksum than the saved, if any."""
-    if saved is not None and checksum_of(value) != saved:
-        raise ValueError(
-            "the saved model is damaged (its numbers have changed): load it from "
-            "another copy, or fit it again"
-        )
-
-
 class ChecksummedArrays:
     """A class of arrays, which are saved with their checksum and nothing else."""
 
@@ -103,4 +94,8 @@ class ChecksummedArrays:
         arrays = dict(state)
         saved = arrays.pop(KEY, None)
         vars(self).update(arrays)
-        check_checksum(arrays, saved)
+        if saved is not None and checksum_of(arrays) != saved:
+            raise ValueError(
+                "the saved model is damaged (its numbers have changed): load it from "
+                "another copy, or fit it again"
+            )
